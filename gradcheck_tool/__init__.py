@@ -1,0 +1,86 @@
+"""gradlint: a borrow checker for PyTorch autograd.
+
+The public names of the package, for rule packs, scripts and test suites. They load on first use, so
+that `import gradcheck_tool` costs nothing and nothing but the run-time engine (`gradcheck`,
+`check_function`, `samples`, `Sample`, `Report`) ever imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcheck_tool.check import check_source as check_source
+    from gradcheck_tool.findings import Applicability as Applicability
+    from gradcheck_tool.findings import Edit as Edit
+    from gradcheck_tool.findings import Finding as Finding
+    from gradcheck_tool.findings import Fix as Fix
+    from gradcheck_tool.findings import Location as Location
+    from gradcheck_tool.findings import Position as Position
+    from gradcheck_tool.findings import Severity as Severity
+    from gradcheck_tool.findings import TraceStep as TraceStep
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "gradcheck_tool.check": ("check_source",),
+    "gradcheck_tool.findings": (
+        "Applicability",
+        "Edit",
+        "Finding",
+        "Fix",
+        "Location",
+        "Position",
+        "Severity",
+        "TraceStep",
+    ),
+    "gradcheck_tool.ruleset": ("Rule", "RuleSet"),
+    "gradcheck_tool.autograd.events": (
+        "Accumulation",
+        "BackwardCall",
+        "ClipGradients",
+        "EngineError",
+        "Event",
+        "FreedGraph",
+        "FunctionDefinition",
+        "FunctionError",
+        "GradRead",
+        "GradientsCleared",
+        "InvalidTensorUse",
+        "LeafWrite",
+        "MethodUse",
+        "NameUse",
+        "NoGraph",
+        "NonScalarRoot",
+        "OptimizerStep",
+        "RetainGradCall",
+        "SavedTensorModified",
+        "Site",
+        "StoryStep",
+        "UnusedInput",
+        "UnversionedWrite",
+        "ViewWrite",
+    ),
+    "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples"),
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = ["__version__", "gradcheck", *_HOME]  # noqa: F822, PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that defines it."""
+    if name == "gradcheck":
+        return import_module("gradcheck_tool.gradcheck")
+    if name not in _HOME:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names that have not been loaded yet, too."""
+    return sorted({*globals(), *__all__})
