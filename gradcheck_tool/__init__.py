@@ -11,6 +11,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradcheck_tool.autograd.events import Accumulation as Accumulation
+    from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
+    from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
+    from gradcheck_tool.autograd.events import EngineError as EngineError
+    from gradcheck_tool.autograd.events import Event as Event
+    from gradcheck_tool.autograd.events import FreedGraph as FreedGraph
+    from gradcheck_tool.autograd.events import FunctionDefinition as FunctionDefinition
+    from gradcheck_tool.autograd.events import FunctionError as FunctionError
+    from gradcheck_tool.autograd.events import GradRead as GradRead
+    from gradcheck_tool.autograd.events import GradientsCleared as GradientsCleared
+    from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
+    from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
+    from gradcheck_tool.autograd.events import MethodUse as MethodUse
+    from gradcheck_tool.autograd.events import NameUse as NameUse
+    from gradcheck_tool.autograd.events import NoGraph as NoGraph
+    from gradcheck_tool.autograd.events import NonScalarRoot as NonScalarRoot
+    from gradcheck_tool.autograd.events import OptimizerStep as OptimizerStep
+    from gradcheck_tool.autograd.events import RetainGradCall as RetainGradCall
+    from gradcheck_tool.autograd.events import SavedTensorModified as SavedTensorModified
+    from gradcheck_tool.autograd.events import Site as Site
+    from gradcheck_tool.autograd.events import StoryStep as StoryStep
+    from gradcheck_tool.autograd.events import UnusedInput as UnusedInput
+    from gradcheck_tool.autograd.events import UnversionedWrite as UnversionedWrite
+    from gradcheck_tool.autograd.events import ViewWrite as ViewWrite
     from gradcheck_tool.check import check_source as check_source
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
@@ -20,6 +44,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Position as Position
     from gradcheck_tool.findings import Severity as Severity
     from gradcheck_tool.findings import TraceStep as TraceStep
+    from gradcheck_tool.ruleset import Draft as Draft
+    from gradcheck_tool.ruleset import DraftFix as DraftFix
+    from gradcheck_tool.ruleset import Replacement as Replacement
+    from gradcheck_tool.ruleset import Rule as Rule
+    from gradcheck_tool.ruleset import RuleSet as RuleSet
 
 __version__ = "0.1.0"
 
@@ -35,7 +64,7 @@ _PUBLIC = {
         "Severity",
         "TraceStep",
     ),
-    "gradcheck_tool.ruleset": ("Rule", "RuleSet"),
+    "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet"),
     "gradcheck_tool.autograd.events": (
         "Accumulation",
         "BackwardCall",

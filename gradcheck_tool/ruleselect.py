@@ -1,0 +1,76 @@
+"""Selectors: which rules `select`, `extend-select` and `ignore` mean."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ALL = "ALL"
+DEFAULT = "default"
+
+_PREFIX = re.compile(r"[A-Z]+[0-9]*")
+
+
+class UnknownCodeError(ValueError):
+    """A selector matches no rule.
+
+    Attributes:
+        key: the option or configuration key it stands in, such as `extend-select`.
+        code: the selector as written.
+        nearest: the most similar valid selector, or None.
+    """
+
+    def __init__(self, key: str, code: str, nearest: str | None) -> None:
+        self.key, self.code, self.nearest = key, code, nearest
+        hint = f"; did you mean {nearest!r}?" if nearest else ""
+        super().__init__(f"{key}: no rule matches {code!r}{hint}")
+
+
+def matches(selector: str, code: str, default: bool = True) -> bool:
+    """Whether a selector means the rule of this code; `default` is whether that rule is on by default."""
+    if selector == ALL:
+        return True
+    if selector == DEFAULT:
+        return default
+    return code.startswith(selector)
+
+
+def check_selectors(key: str, selectors: Iterable[str], codes: Iterable[str]) -> None:
+    """Refuse a selector that matches none of `codes`.
+
+    Raises:
+        UnknownCodeError: naming the key, the selector and the nearest valid one.
+    """
+    known = list(codes)
+    for selector in selectors:
+        if selector in (ALL, DEFAULT):
+            continue
+        if not _PREFIX.fullmatch(selector) or not any(code.startswith(selector) for code in known):
+            raise UnknownCodeError(key, selector, nearest(selector, known))
+
+
+def nearest(selector: str, codes: Iterable[str]) -> str | None:
+    """The valid selector that is most like a wrong one; case is forgiven."""
+    valid = {ALL, DEFAULT}
+    for code in codes:
+        valid.update(code[:length] for length in range(2, len(code) + 1))
+    folded = {candidate.upper(): candidate for candidate in sorted(valid)}
+    if selector.upper() in folded:
+        return folded[selector.upper()]
+    close = difflib.get_close_matches(selector.upper(), folded, n=1, cutoff=0.5)
+    return folded[close[0]] if close else None
+
+
+def is_selected(code: str, default: bool, select: Iterable[str], ignore: Iterable[str]) -> bool:
+    """The most specific selector that matches decides; of two equally specific ones, `ignore` does."""
+    wanted = [_weight(selector) for selector in select if matches(selector, code, default)]
+    unwanted = [_weight(selector) for selector in ignore if matches(selector, code, default)]
+    return bool(wanted) and max(wanted) > max(unwanted, default=-1)
+
+
+def _weight(selector: str) -> int:
+    return 0 if selector in (ALL, DEFAULT) else len(selector)
