@@ -1,0 +1,75 @@
+"""GL103: backward of a tensor of several numbers, without saying how to weight them."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity
+
+
+class NonScalarBackward(Rule):
+    """A gradient is asked of something that is not a single number.
+
+    ## What it detects
+
+    `backward()` or `torch.autograd.grad` of a tensor that is known to hold more than one number (a
+    loss made with `reduction="none"`, an element-wise result, a model's output), without a
+    `gradient` (`grad_outputs`) argument.
+
+    ## Why it is wrong
+
+    The engine multiplies a vector with the Jacobian. For a single number the vector is 1; for
+    anything else it must be given, and PyTorch raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    losses = (weight - torch.ones(3)) ** 2
+    losses.backward()  # <- GL103
+    ```
+
+    ```python
+    import torch
+
+    x = torch.randn(3, requires_grad=True)
+    y = x.exp()
+    (gradient,) = torch.autograd.grad(y, x)  # <- GL103
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    losses = (weight - torch.ones(3)) ** 2
+    losses.mean().backward()
+    ```
+
+    ```python
+    import torch
+
+    x = torch.randn(3, requires_grad=True)
+    y = x.exp()
+    (gradient,) = torch.autograd.grad(y, x, grad_outputs=torch.ones_like(y))
+    ```
+
+    ## References
+
+    - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    - [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)
+    """
+
+    code = "GL103"
+    name = "non-scalar-backward"
+    severity = Severity.ERROR
+    predicts = "grad can be implicitly created only for scalar outputs"
+
+    def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Draft]:
+        argument = "gradient" if event.call == "backward" else "grad_outputs"
+        yield self.finding(
+            event,
+            f"`{event.root}` holds more than one number, so `{event.call}` needs to know how to weight them",
+            f"reduce it to a scalar (`.mean()` or `.sum()`), or pass `{argument}=`",
+        )

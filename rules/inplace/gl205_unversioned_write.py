@@ -1,0 +1,63 @@
+"""GL205: saved values are changed in a way that autograd cannot notice."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, Rule, Severity, UnversionedWrite
+
+
+class UnversionedWriteOnSaved(Rule):
+    """A value that backward needs is changed behind autograd's back.
+
+    ## What it detects
+
+    A write through `.data`, through a numpy array that shares the memory, or by assignment to
+    `.data`, to a tensor that an operation has saved, followed by the backward that uses it. Writes to
+    `.data` with no such graph alive (initialisation, weight clipping after a step, moving averages)
+    are not reported.
+
+    ## Why it is wrong
+
+    These writes do not count in the tensor's version. The same write through `.detach()` or under
+    `no_grad` raises in backward; this one gives a wrong gradient and says nothing.
+
+    ## Example
+
+    ```python
+    import torch
+
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    squashed = weight.sigmoid()
+    squashed.data.zero_()
+    squashed.sum().backward()  # <- GL205
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    weight = torch.tensor([1.0, 2.0], requires_grad=True)
+    squashed = weight.sigmoid()
+    squashed.sum().backward()
+    squashed.data.zero_()
+    ```
+
+    ## References
+
+    - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)
+    - [What about `.data`?](https://docs.pytorch.org/docs/stable/notes/autograd.html)
+    """
+
+    code = "GL205"
+    name = "unversioned-write"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the gradient is computed from the overwritten values"
+    symptom = "assert torch.all(weight.grad == 0), weight.grad  # the true gradient is about 0.2 and 0.1"
+
+    def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
+        yield self.finding(
+            event,
+            f"the gradient is silently wrong: `{event.how}` overwrote `{event.tensor}`, which `{event.op}` had saved",
+            "write after backward, or make a new tensor instead of overwriting",
+        )

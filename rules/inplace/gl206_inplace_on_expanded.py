@@ -1,0 +1,54 @@
+"""GL206: an in-place operation on an expanded tensor."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite
+
+
+class InplaceOnExpanded(Rule):
+    """An in-place operation on a tensor whose elements share memory.
+
+    ## What it detects
+
+    In-place operations on the result of `expand`, `expand_as` or `broadcast_to`.
+
+    ## Why it is wrong
+
+    Several elements of an expanded tensor are one place in memory, so a write has no meaning. PyTorch
+    raises, with or without gradients.
+
+    ## Example
+
+    ```python
+    import torch
+
+    bias = torch.zeros(1, 3).expand(4, 3)
+    bias += torch.ones(4, 3)  # <- GL206
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    bias = torch.zeros(1, 3).expand(4, 3)
+    bias = bias + torch.ones(4, 3)
+    ```
+
+    ## References
+
+    - [`torch.Tensor.expand`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
+    """
+
+    code = "GL206"
+    name = "inplace-on-expanded"
+    severity = Severity.ERROR
+    predicts = "unsupported operation: more than one element of the written-to tensor refers to a single memory location"
+
+    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+        if event.kind == "expanded":
+            yield self.finding(
+                event,
+                f"`{event.write}` writes in place to `{event.tensor}`, whose rows are the same memory after expand",
+                "use the out-of-place operation, or clone first",
+            )

@@ -1,0 +1,62 @@
+"""GL210: `detach_()` on a view."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, ViewWrite
+
+
+class DetachViewInplace(Rule):
+    """A view is detached in place.
+
+    ## What it detects
+
+    `detach_()` on a view of another tensor: a slice, a transposed or reshaped tensor, a result of
+    `chunk` or `unbind`.
+
+    ## Why it is wrong
+
+    A view's history belongs to its base, so it cannot be cut off in place. PyTorch raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    hidden = torch.randn(4, 3, requires_grad=True).tanh()
+    last = hidden[-1]
+    last.detach_()  # <- GL210
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    hidden = torch.randn(4, 3, requires_grad=True).tanh()
+    last = hidden[-1].detach()
+    ```
+
+    ## References
+
+    - [`torch.Tensor.detach_`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach_.html)
+    """
+
+    code = "GL210"
+    name = "detach-view-inplace"
+    severity = Severity.ERROR
+    predicts = "Can't detach views in-place. Use detach() instead"
+
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "detach-view":
+            yield self._finding(event, event.tensor)
+
+    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+        if event.kind == "detach":
+            yield self._finding(event, event.tensor)
+
+    def _finding(self, event: InvalidTensorUse | ViewWrite, tensor: str) -> Draft:
+        return self.finding(
+            event,
+            f"`{tensor}` is a view, and a view cannot be detached in place",
+            "use `detach()` and assign its result",
+        )

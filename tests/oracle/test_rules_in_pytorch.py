@@ -1,0 +1,121 @@
+"""Every rule's programs are run in PyTorch, which says whether the documentation is true."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gradcheck_tool.rule import Rule, version_key
+from gradcheck_tool.ruledoc import Program, read_doc
+from gradcheck_tool.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+torch = pytest.importorskip("torch")
+
+RULES = [rule for rule in RuleSet.load().known if rule.code.startswith("GL") and rule.holds_for(torch.__version__)]
+WRONG = [
+    pytest.param(rule, program, id=f"{rule.code}-{number}")
+    for rule in RULES
+    for number, program in enumerate(read_doc(type(rule)).wrong)
+]
+RIGHT = [
+    pytest.param(rule, program, id=f"{rule.code}-{number}")
+    for rule in RULES
+    for number, program in enumerate(read_doc(type(rule)).right)
+]
+
+
+@pytest.fixture(autouse=True)
+def _same_world_for_every_program() -> Iterator[None]:
+    """Fixed numbers, one thread's worth of work, and grad mode as it was."""
+    torch.manual_seed(0)
+    with torch.enable_grad():
+        yield
+    torch.set_grad_enabled(True)
+
+
+def run(source: str, filename: str, namespace: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Execute a program as a module of its own name and return its variables."""
+    module = types.ModuleType(filename)
+    variables = vars(module) if namespace is None else namespace
+    exec(compile(source, f"<{filename}>", "exec"), variables)
+    return variables
+
+
+def row_of(error: BaseException, filename: str) -> int | None:
+    """The innermost line of the program that the exception passed through."""
+    rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{filename}>"]
+    return rows[-1] if rows else None
+
+
+def marked_rows(program: Program, code: str) -> list[int]:
+    return [mark.row for mark in program.marks if mark.code == code]
+
+
+@pytest.mark.parametrize(("rule", "program"), WRONG)
+def test_example_is_marked(rule: Rule, program: Program) -> None:
+    assert marked_rows(program, rule.code)
+    assert len(program.marks) == len(marked_rows(program, rule.code))
+
+
+@pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "raises"])
+def test_example_raises_what_the_rule_predicts(rule: Rule, program: Program) -> None:
+    with pytest.raises(Exception) as caught, warnings.catch_warnings():  # noqa: PT012
+        warnings.simplefilter("ignore")
+        run(program.source, rule.code)
+    assert rule.predicts is not None
+    assert rule.predicts in str(caught.value)
+    assert row_of(caught.value, rule.code) == marked_rows(program, rule.code)[0]
+
+
+@pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "silent"])
+def test_example_shows_the_symptom(rule: Rule, program: Program) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(rule.symptom, rule.code + "-symptom", run(program.source, rule.code))
+
+
+@pytest.mark.parametrize(("rule", "program"), [p for p in RIGHT if p.values[0].effect == "silent"])
+def test_use_instead_lacks_the_symptom(rule: Rule, program: Program) -> None:
+    assert "assert" in rule.symptom
+    with pytest.raises(Exception):
+        run(rule.symptom, rule.code + "-symptom", run(program.source, rule.code))
+
+
+@pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "warns"])
+def test_example_warns_as_the_rule_predicts(rule: Rule, program: Program) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(program.source, rule.code)
+    assert rule.predicts is not None
+    assert any(rule.predicts in str(warning.message) for warning in caught), [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize(("rule", "program"), RIGHT)
+def test_use_instead_runs_clean(rule: Rule, program: Program) -> None:
+    assert not program.marks
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(program.source, rule.code)
+    mentioned = [str(warning.message) for warning in caught if "torch" in str(warning.filename) or "<GL" in warning.filename]
+    assert not mentioned
+
+
+@pytest.mark.parametrize(("rule", "program"), [*WRONG, *RIGHT])
+def test_gradlint_agrees(rule: Rule, program: Program) -> None:
+    from gradcheck_tool.check import check_source
+
+    everything = RuleSet.load().select(["ALL"], target_torch=None)
+    findings = check_source(program.source, f"{rule.code}.py", everything)
+    own = [finding for finding in findings if finding.code == rule.code]
+    assert [finding.location.start.row for finding in own] == marked_rows(program, rule.code)
+    if not program.marks:
+        defaults = check_source(program.source, f"{rule.code}.py", RuleSet.load())
+        assert [finding.code for finding in defaults] == []
