@@ -13,28 +13,51 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import Accumulation as Accumulation
     from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
+    from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
+    from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
+    from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
     from gradcheck_tool.autograd.events import EngineError as EngineError
+    from gradcheck_tool.autograd.events import EvaluationGraph as EvaluationGraph
     from gradcheck_tool.autograd.events import Event as Event
+    from gradcheck_tool.autograd.events import ExhaustedParameters as ExhaustedParameters
+    from gradcheck_tool.autograd.events import FlagWrite as FlagWrite
     from gradcheck_tool.autograd.events import FreedGraph as FreedGraph
+    from gradcheck_tool.autograd.events import FunctionDefect as FunctionDefect
     from gradcheck_tool.autograd.events import FunctionDefinition as FunctionDefinition
     from gradcheck_tool.autograd.events import FunctionError as FunctionError
-    from gradcheck_tool.autograd.events import GradRead as GradRead
     from gradcheck_tool.autograd.events import GradientsCleared as GradientsCleared
+    from gradcheck_tool.autograd.events import GradModeMisuse as GradModeMisuse
+    from gradcheck_tool.autograd.events import GradRead as GradRead
+    from gradcheck_tool.autograd.events import GraphBreak as GraphBreak
+    from gradcheck_tool.autograd.events import GraphKept as GraphKept
+    from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
     from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
     from gradcheck_tool.autograd.events import MethodUse as MethodUse
+    from gradcheck_tool.autograd.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.autograd.events import NameUse as NameUse
+    from gradcheck_tool.autograd.events import NeedlessRetain as NeedlessRetain
     from gradcheck_tool.autograd.events import NoGraph as NoGraph
+    from gradcheck_tool.autograd.events import NonReparametrised as NonReparametrised
     from gradcheck_tool.autograd.events import NonScalarRoot as NonScalarRoot
+    from gradcheck_tool.autograd.events import OptimizerRemade as OptimizerRemade
     from gradcheck_tool.autograd.events import OptimizerStep as OptimizerStep
+    from gradcheck_tool.autograd.events import ParameterOfResult as ParameterOfResult
+    from gradcheck_tool.autograd.events import ParameterReplaced as ParameterReplaced
     from gradcheck_tool.autograd.events import RetainGradCall as RetainGradCall
     from gradcheck_tool.autograd.events import SavedTensorModified as SavedTensorModified
+    from gradcheck_tool.autograd.events import ScalerError as ScalerError
+    from gradcheck_tool.autograd.events import SchedulerStep as SchedulerStep
     from gradcheck_tool.autograd.events import Site as Site
     from gradcheck_tool.autograd.events import StoryStep as StoryStep
+    from gradcheck_tool.autograd.events import UncalledMethod as UncalledMethod
+    from gradcheck_tool.autograd.events import UnguardedNone as UnguardedNone
     from gradcheck_tool.autograd.events import UnusedInput as UnusedInput
     from gradcheck_tool.autograd.events import UnversionedWrite as UnversionedWrite
     from gradcheck_tool.autograd.events import ViewWrite as ViewWrite
+    from gradcheck_tool.autograd.events import WindowDiscarded as WindowDiscarded
+    from gradcheck_tool.autograd.events import ZeroGradient as ZeroGradient
     from gradcheck_tool.check import check_source as check_source
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
@@ -68,34 +91,57 @@ _PUBLIC = {
     "gradcheck_tool.autograd.events": (
         "Accumulation",
         "BackwardCall",
+        "CheckpointUse",
         "ClipGradients",
+        "DistributedMisuse",
+        "DroppedResult",
         "EngineError",
+        "EvaluationGraph",
         "Event",
+        "ExhaustedParameters",
+        "FlagWrite",
         "FreedGraph",
+        "FunctionDefect",
         "FunctionDefinition",
         "FunctionError",
+        "GradModeMisuse",
         "GradRead",
         "GradientsCleared",
+        "GraphBreak",
+        "GraphKept",
+        "HookMisuse",
         "InvalidTensorUse",
         "LeafWrite",
         "MethodUse",
+        "ModuleAttribute",
         "NameUse",
+        "NeedlessRetain",
         "NoGraph",
+        "NonReparametrised",
         "NonScalarRoot",
+        "OptimizerRemade",
         "OptimizerStep",
+        "ParameterOfResult",
+        "ParameterReplaced",
         "RetainGradCall",
         "SavedTensorModified",
+        "ScalerError",
+        "SchedulerStep",
         "Site",
         "StoryStep",
+        "UncalledMethod",
+        "UnguardedNone",
         "UnusedInput",
         "UnversionedWrite",
         "ViewWrite",
+        "WindowDiscarded",
+        "ZeroGradient",
     ),
     "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = ["__version__", "gradcheck", *_HOME]  # noqa: F822, PLE0604
+__all__ = ["__version__", "gradcheck", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

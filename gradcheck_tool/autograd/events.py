@@ -1,0 +1,581 @@
+"""What the abstract machine saw happen; rules judge these, never syntax trees.
+
+An event names the place (`site`), the story that led to it (`story`, in program order) and the
+facts a message needs, in the user's words (`tensor`, `root`, ... are source text such as
+`scores` or `self.hidden`). Events that derive from `EngineError` are certain on the path that was
+executed: the real engine raises `text` at `site`, and the path ends there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcheck_tool.ir.nodes import ModuleIR
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the analysed code: a libcst node of one module."""
+
+    module: ModuleIR
+    node: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StoryStep:
+    """One earlier thing that the event depends on."""
+
+    site: Site
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events. `in_loop` is true where the site is inside a loop of its function."""
+
+    site: Site
+    story: tuple[StoryStep, ...] = ()
+    in_loop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineError(Event):
+    """PyTorch raises here, with this text (the part that does not depend on run-time values)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreedGraph(EngineError):
+    """A backward reaches a node whose saved values an earlier backward freed.
+
+    `cause` says how both calls met: `same-root`, `shared-subgraph`, `carried` (the value comes from
+    an earlier iteration of the loop) or `outside-loop` (built before the loop that differentiates
+    it). `freed_by` is the text of the earlier call.
+    """
+
+    root: str
+    op: str
+    freed_by: str
+    cause: str
+    carrier: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTensorModified(EngineError):
+    """A backward needs a saved tensor whose storage was written since.
+
+    `writer` is `inplace`, `optimizer` (a step), `parameter-update` (load_state_dict, init, copy into
+    a parameter), or `buffer` (running statistics, embedding renormalisation).
+    """
+
+    root: str
+    tensor: str
+    op: str
+    writer: str
+    write: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafWrite(EngineError):
+    """An in-place operation on a leaf that requires grad (`through_view`: on a view of one)."""
+
+    tensor: str
+    write: str
+    through_view: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewWrite(EngineError):
+    """An in-place operation that a view forbids: `kind` is `multi-output`, `no-grad`, `function`,
+    `expanded`, `detach` (detach_ on a view) or `inference`.
+    """
+
+    tensor: str
+    write: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoGraph(EngineError):
+    """backward or autograd.grad from something that has no graph.
+
+    `reason` is why: `constant`, `no-grad`, `detach`, `data`, `item`, `numpy`, `retensor`,
+    `non-differentiable`, `frozen`, `create-graph` (a gradient made without create_graph) or
+    `unknown`. `call` is `backward` or `grad`.
+    """
+
+    root: str
+    reason: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonScalarRoot(EngineError):
+    """backward or grad of something that is not a single number, without a gradient argument."""
+
+    root: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedInput(EngineError):
+    """autograd.grad with respect to something the outputs do not depend on, or that requires no grad.
+
+    `reason` is `unused`, `no-grad` (the input does not require grad) or `rebound`.
+    """
+
+    input: str
+    root: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidTensorUse(EngineError):
+    """Any other call that the engine refuses for this tensor.
+
+    `kind` is one of: `numpy-on-grad`, `non-leaf-flag` (requires_grad = False on a non-leaf),
+    `integer-grad`, `non-leaf-optimizer`, `non-leaf-deepcopy`, `resize-grad`, `inference-save`,
+    `inference-write`, `retain-grad-constant`, `out-with-grad`, `grad-is-none`,
+    `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
+    `detach-view`.
+    """
+
+    kind: str
+    tensor: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionError(EngineError):
+    """A custom autograd.Function breaks its contract in a way the engine notices.
+
+    `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
+    `missing-backward`, `cleared-saved`, `list-output`.
+    """
+
+    kind: str
+    function: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackwardCall(Event):
+    """A backward that does not raise. `accumulated` lists leaves whose `.grad` it added to.
+
+    `breaks` lists what entered the root cut off. `made_leaf` is the text of the call that turned the
+    computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
+    `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
+    """
+
+    root: str
+    retain_graph: bool
+    create_graph: bool
+    accumulated: tuple[Accumulation, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    made_leaf: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """A value that required grad and entered a back-propagated root only through something that cuts
+    history, so that its gradient is silently missing from an otherwise right backward.
+
+    `kind` is `retensor` (torch.tensor, as_tensor or a constructor on tensors), `numpy`, `item`
+    (item, float, int, tolist, math functions), `detach`, `data`, `no-grad`, `non-differentiable` or
+    `create-graph` (the result of autograd.grad without create_graph). `tensor` is the text of the
+    value that was cut, `call` the text of what cut it, `site` where.
+    """
+
+    kind: str
+    tensor: str
+    call: str
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """A `.grad` that already held an earlier backward's gradient when another was added.
+
+    `stepped` is true when an optimizer step had consumed the earlier gradient in between, so that
+    the next step would apply it again; `owner` is the optimizer's or module's text, `certain` is
+    false when something unknown might have cleared it.
+    """
+
+    parameter: str
+    owner: str
+    stepped: bool
+    earlier: Site
+    step: Site | None
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerStep(Event):
+    """An optimizer steps. `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
+    has back-propagated into them yet), `zeroed` (cleared after the last backward), `stale` (used by
+    an earlier step already and not cleared), `scaled` (a GradScaler's scale is still on them) or
+    `unknown`; one entry a kind that occurs. `scaler` is the text of the GradScaler whose `step` makes
+    the call ('' for a plain step); it takes the scale off itself, so `scaled` is right there.
+    `starved` lists parameters that took part in computing a root that was back-propagated since the
+    last step, but whose every way into it is cut, so that no gradient can have reached them.
+    """
+
+    optimizer: str
+    gradients: frozenset[str]
+    scaler: str = ""
+    starved: tuple[GraphBreak, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientsCleared(Event):
+    """Gradients are cleared. `fresh` is true when a backward since the last step is thrown away."""
+
+    target: str
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipGradients(Event):
+    """clip_grad_norm_ or clip_grad_value_; `gradients` as in `OptimizerStep`.
+
+    `measures` is true when the returned norm is used or max_norm is infinite: the call may be there to
+    log a norm, not to clip.
+    """
+
+    target: str
+    gradients: frozenset[str]
+    measures: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradRead(Event):
+    """`.grad` of a tensor is read. `none_because` is `non-leaf`, `no-backward` or '' (not None)."""
+
+    tensor: str
+    is_leaf: bool | None
+    none_because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainGradCall(Event):
+    """`retain_grad()`; `too_late` when the graph of the tensor has already been back-propagated."""
+
+    tensor: str
+    too_late: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnversionedWrite(Event):
+    """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
+    backward used it: the gradient is silently wrong.
+    """
+
+    tensor: str
+    op: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameUse(Event):
+    """A resolved name of a library is used: `name` is fully qualified (`torch.autograd.Variable`).
+
+    `keywords` are the keyword arguments where it is called, `called` whether it is.
+    """
+
+    name: str
+    called: bool = False
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodUse(Event):
+    """A method or attribute of an abstract object: `receiver` is its kind (`tensor`, `module`,
+    `optimizer`, `context`, `scaler`, `unknown`), `name` the attribute.
+    """
+
+    receiver: str
+    subject: str
+    name: str
+    called: bool = False
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDefinition(Event):
+    """A subclass of torch.autograd.Function is defined; `methods` maps names to their IR."""
+
+    function: str
+    methods: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalerError(EngineError):
+    """A GradScaler refuses a call.
+
+    `kind`: `unscale-twice`, `unscale-after-step`, `step-twice` (no update() in between) or
+    `never-scaled` (step or update, but no loss went through scale()).
+    """
+
+    kind: str
+    scaler: str
+    optimizer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerStep(Event):
+    """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
+    since the scheduler was made, although a step of it follows in the same loop.
+    """
+
+    scheduler: str
+    optimizer: str
+    early: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowDiscarded(Event):
+    """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
+
+    The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
+    the step, in the same loop. All gradients but the last iteration's of a window are thrown away.
+    """
+
+    target: str
+    optimizer: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncalledMethod(Event):
+    """An expression statement names a method without calling it: `optimizer.zero_grad`.
+
+    `receiver` is the kind of object as in `MethodUse`, known for certain.
+    """
+
+    receiver: str
+    subject: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedResult(Event):
+    """An expression statement calls something that only returns a new tensor: `x.detach()`, `x.to(d)`.
+
+    `tensor` is the subject, `call` the text, `name` the method.
+    """
+
+    tensor: str
+    call: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleAttribute(Event):
+    """An `nn.Module` keeps in an attribute something that it does not register, and nothing else does.
+
+    `kind`: `module-list` or `module-dict` (a list, tuple or dict that holds modules),
+    `parameter-list` (a list, tuple or dict of Parameters), `tensor` (a leaf that requires grad and is
+    no Parameter) or `moved-parameter` (`nn.Parameter(...).to()` and the like: a result, no Parameter).
+    Emitted once a class, at the assignment, when the whole constructor has been executed and neither
+    `add_module`, `register_*`, an `nn.Sequential(*...)` nor an optimizer got the elements.
+    `call` is the text of the assigned value.
+    """
+
+    module: str
+    attribute: str
+    kind: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterOfResult(Event):
+    """`nn.Parameter(t)` where `t` is a result that requires grad: the history is cut silently."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagWrite(Event):
+    """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
+
+    `receiver` is `tensor` or `module`, `name` the attribute (`require_grad`, `requires_grad`, ...).
+    Not emitted where the analysed class defines that attribute.
+    """
+
+    receiver: str
+    subject: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExhaustedParameters(Event):
+    """An iterator of parameters (`model.parameters()` kept in a variable) is used up already.
+
+    `call` is the text of the use, `use` is `clip` or `loop`.
+    """
+
+    iterator: str
+    call: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterReplaced(Event):
+    """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
+    new parameters are given to no optimizer although a step of `optimizer` follows.
+    """
+
+    attribute: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradModeMisuse(Event):
+    """A grad mode is switched in a way that does not do what it says.
+
+    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement),
+    `never-restored` (`torch.set_grad_enabled(False)` as a statement, and no path of the program
+    turns it on again before a forward that is trained), `enable-in-inference` (enable_grad inside
+    inference_mode).
+    """
+
+    kind: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphKept(Event):
+    """A value with a graph is kept from one iteration to the next and no backward ever uses it.
+
+    `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop) or `attribute`.
+    `container` is what keeps it, `value` what is kept. Only emitted in grad mode and when the
+    container is neither back-propagated nor passed to something unknown before its values are
+    detached.
+    """
+
+    container: str
+    value: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedlessRetain(Event):
+    """`retain_graph=True` on a backward after which nothing on any path reaches that graph again."""
+
+    root: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroGradient(Event):
+    """Every way from a back-propagated root to its parameters passes an operation whose derivative is
+    zero everywhere (`op`: round, floor, sign, ...): gradients exist and are all zero.
+    """
+
+    root: str
+    op: str
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonReparametrised(Event):
+    """`dist.sample()` of a distribution with `rsample`, whose parameters require grad, is the only way
+    from a back-propagated root to them (and the root has no log_prob of that distribution).
+    """
+
+    distribution: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDefect(Event):
+    """A custom autograd.Function is wrong in a way that nothing raises.
+
+    `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute
+    of ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is
+    called instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place
+    without mark_dirty), `writes-cotangent` (backward writes its argument), `hidden-tensors` (tensors
+    that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
+    autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
+    without @staticmethod), `none-guard` (set_materialize_grads(False), and a gradient used without a
+    test for None), `needs-input-grad-length` (index beyond the inputs). `detail` names the tensor or
+    method.
+    """
+
+    function: str
+    kind: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookMisuse(Event):
+    """A hook does what hooks may not.
+
+    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place),
+    `inplace-after-full-hook` (the output of a module with a full backward hook is changed in place:
+    PyTorch raises), `double-hook` (register_full_backward_hook on the same module in every iteration).
+    """
+
+    kind: str
+    subject: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointUse(Event):
+    """`torch.utils.checkpoint.checkpoint` (or `checkpoint_sequential`) is called.
+
+    `reentrant` is the value of use_reentrant, None where it is not given; `inputs_need_grad` tells
+    whether one of the tensor arguments requires grad, None where that is unknown; `trains` whether the
+    checkpointed function certainly has parameters that require grad.
+    """
+
+    call: str
+    reentrant: bool | None
+    inputs_need_grad: bool | None
+    trains: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnguardedNone(Event):
+    """A gradient that `autograd.grad(..., allow_unused=True)` certainly returns as None is used."""
+
+    input: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerRemade(Event):
+    """An optimizer with state (momentum, Adam) is made anew, for the same parameters, in a loop that
+    steps it once or twice an iteration, so that its state never lives.
+    """
+
+    optimizer: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationGraph(Event):
+    """A loop runs a module in eval mode, in grad mode, and nothing of it is back-propagated, nor
+    differentiated, nor returned with its graph.
+    """
+
+    module: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributedMisuse(Event):
+    """A DistributedDataParallel protocol is broken.
+
+    `kind`: `inner-module` (`ddp.module(x)` is called in training, so gradients are not reduced),
+    `no-sync-backward` (no_sync() around backward only; the forward decides), `inplace-collective`
+    (all_reduce of a loss that is back-propagated afterwards), `gather-detaches` (the result of
+    all_gather enters a loss).
+    """
+
+    kind: str
+    call: str
+    subject: str

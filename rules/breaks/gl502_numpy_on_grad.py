@@ -1,0 +1,55 @@
+"""GL502: `.numpy()` on a tensor that requires a gradient."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+
+
+class NumpyOnGrad(Rule):
+    """A tensor that requires a gradient is converted to a numpy array.
+
+    ## What it detects
+
+    `.numpy()`, `numpy.asarray(t)` and numpy functions called on a tensor that requires a gradient.
+
+    ## Why it is wrong
+
+    numpy records no gradients, and PyTorch refuses to lose one without being told. It raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    prediction = model(torch.randn(4, 3))
+    values = prediction.numpy()  # <- GL502
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    prediction = model(torch.randn(4, 3))
+    values = prediction.detach().numpy()
+    ```
+
+    ## References
+
+    - [`torch.Tensor.numpy`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html)
+    """
+
+    code = "GL502"
+    name = "numpy-on-grad"
+    severity = Severity.ERROR
+    predicts = "Can't call numpy() on Tensor that requires grad"
+
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "numpy-on-grad":
+            yield self.finding(
+                event,
+                f"`{event.tensor}` requires a gradient, which numpy cannot record",
+                "use `.detach()` first if only the values are needed, and torch operations if the gradient is",
+            )

@@ -1,0 +1,64 @@
+"""GL302: reading `.grad` of a tensor that is not a leaf."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, GradRead, Rule, Severity
+
+
+class GradOfNonLeaf(Rule):
+    """The `.grad` of a computed tensor is read, but only leaves keep a gradient.
+
+    ## What it detects
+
+    Reading `.grad` of a tensor that is the result of an operation and on which `retain_grad()` was not
+    called. It includes parameters that were replaced by a result, as in
+    `w = w - lr * w.grad` or `w = torch.randn(3, requires_grad=True).to(device)`.
+
+    ## Why it is wrong
+
+    `backward` stores gradients in leaves only; for everything else `.grad` stays None, with a warning
+    at best.
+
+    ## Example
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    squared = weight**2
+    squared.sum().backward()
+    print(squared.grad)  # <- GL302
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    squared = weight**2
+    squared.retain_grad()
+    squared.sum().backward()
+    print(squared.grad)
+    ```
+
+    ## References
+
+    - [`torch.Tensor.retain_grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html)
+    - [`torch.Tensor.is_leaf`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)
+    """
+
+    code = "GL302"
+    name = "grad-of-non-leaf"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
+
+    def on_grad_read(self, event: GradRead) -> Iterator[Draft]:
+        if event.none_because == "non-leaf":
+            yield self.finding(
+                event,
+                f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and backward stores "
+                "gradients in leaves only",
+                f"call `{event.tensor}.retain_grad()` before backward, or keep `{event.tensor}` a leaf",
+            )
