@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Effect = Literal["raises", "silent", "warns"]
 
+# The one handler that is not named after an event: it gets all events of a file at once.
+ON_FILE = "on_file"
+
 _CODE = re.compile(r"[A-Z]{2,}[0-9]{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _EFFECTS = ("raises", "silent", "warns")
@@ -56,7 +59,9 @@ class Rule:
 
     The class docstring has the headings `## What it detects`, `## Why it is wrong`, `## Example`,
     `## Use instead`, `## Fix safety` (where it has a fix) and `## References`. Methods named after
-    events (`on_freed_graph` for `FreedGraph`) get the event and yield what `finding` returns.
+    events (`on_freed_graph` for `FreedGraph`) get the event and yield what `finding` returns; a method
+    `on_file` gets the sequence of all events of a file, for verdicts that need to see every visit of a
+    place. Rules keep no state.
 
     Attributes:
         code: two or more letters and three digits, unique over all packs.
@@ -65,7 +70,8 @@ class Rule:
         effect: `raises` (PyTorch raises at the place), `silent` (nothing is said, the result is
             wrong or memory grows) or `warns` (PyTorch warns, or the name is obsolete).
         default: whether the rule is on when nothing is selected.
-        predicts: the text that PyTorch raises or warns, or the silent effect in words.
+        predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them), or the
+            silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
         symptom: for silent rules, a program run after `Example` in the same namespace. Its
             assertions hold there and fail after `Use instead`.
@@ -152,7 +158,7 @@ def check_rule(rule: type[Rule]) -> None:
         raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
     if rule.effect not in _EFFECTS:
         raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
-    known = {handler_name(event) for event in event_classes()}
+    known = {ON_FILE, *(handler_name(event) for event in event_classes())}
     for handler in handlers(rule):
         if handler not in known:
             raise ValueError(

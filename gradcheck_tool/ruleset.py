@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
-from gradcheck_tool.rule import Draft, DraftFix, Replacement, Rule, event_classes, handler_name
+from gradcheck_tool.rule import ON_FILE, Draft, DraftFix, Replacement, Rule, event_classes, handler_name
 from gradcheck_tool.ruledoc import anchor
 from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
 from gradcheck_tool.ruleselect import DEFAULT, UnknownCodeError, check_selectors, is_selected, nearest
@@ -96,12 +96,18 @@ class RuleSet:
             RulePackError: a rule raised an exception.
         """
         found: dict[tuple[str, Location], Finding] = {}
+        for rule, draft in self._drafts(tuple(events)):
+            finding = _finish(rule, draft, locate)
+            found.setdefault((finding.code, finding.location), finding)
+        return sorted(found.values(), key=Finding.sort_key)
+
+    def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
         for event in events:
             for rule, handler in self._judges.get(type(event), ()):
-                for draft in _call(rule, handler, event):
-                    finding = _finish(rule, draft, locate)
-                    found.setdefault((finding.code, finding.location), finding)
-        return sorted(found.values(), key=Finding.sort_key)
+                yield from _call(rule, handler, event)
+        for rule in self.active:
+            if hasattr(rule, ON_FILE):
+                yield from _call(rule, ON_FILE, events)
 
 
 def _check_unique(rules: Sequence[Rule]) -> None:
@@ -124,9 +130,9 @@ def _dispatch(rules: Iterable[Rule]) -> dict[type[Event], list[tuple[Rule, str]]
     return table
 
 
-def _call(rule: Rule, handler: str, event: Event) -> list[Draft]:
+def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Draft]]:
     try:
-        return list(getattr(rule, handler)(event) or ())
+        return [(rule, draft) for draft in getattr(rule, handler)(argument)]
     except Exception as error:
         raise RulePackError(f"rule {rule.code}: {handler} failed: {type(error).__name__}: {error}") from error
 

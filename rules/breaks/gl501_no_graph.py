@@ -5,12 +5,27 @@ from collections.abc import Iterator
 from gradcheck_tool import Draft, NoGraph, Rule, Severity
 
 _WHY = {
-    "constant": ("nothing it was computed from requires a gradient", "set requires_grad on what is to be trained"),
-    "no-grad": ("it was computed while gradients were not recorded", "move the forward pass out of the no_grad block"),
-    "detach": ("`.detach()` cut it off from everything before", "differentiate the tensor before it was detached"),
+    "constant": (
+        "nothing it was computed from requires a gradient",
+        "set requires_grad on what is to be trained",
+    ),
+    "no-grad": (
+        "it was computed while gradients were not recorded",
+        "move the forward pass out of the no_grad block",
+    ),
+    "detach": (
+        "`.detach()` cut it off from everything before",
+        "differentiate the tensor before it was detached",
+    ),
     "data": ("`.data` cut it off from everything before", "differentiate the tensor itself, not its `.data`"),
-    "item": ("it went through a Python number", "keep tensors until after backward; use `.item()` for logging only"),
-    "numpy": ("it went through numpy, which records no gradients", "use the torch operations of the same name"),
+    "item": (
+        "it went through a Python number",
+        "keep tensors until after backward; use `.item()` for logging only",
+    ),
+    "numpy": (
+        "it went through numpy, which records no gradients",
+        "use the torch operations of the same name",
+    ),
     "retensor": (
         "torch.tensor() copied values into a new tensor without history",
         "use torch.stack or torch.cat on the tensors themselves",
@@ -19,7 +34,10 @@ _WHY = {
         "it went through an operation that has no gradient (argmax, a comparison, a cast to integers, ...)",
         "use a differentiable substitute such as softmax or a soft threshold",
     ),
-    "frozen": ("all parameters it was computed with are frozen", "unfreeze what is to be trained before the forward"),
+    "frozen": (
+        "all parameters it was computed with are frozen",
+        "unfreeze what is to be trained before the forward",
+    ),
     "unknown": ("it does not require a gradient", "check where its history was cut"),
 }
 

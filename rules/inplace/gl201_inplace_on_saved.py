@@ -54,7 +54,9 @@ class InplaceOnSaved(Rule):
     code = "GL201"
     name = "inplace-on-saved"
     severity = Severity.ERROR
-    predicts = "one of the variables needed for gradient computation has been modified by an inplace operation"
+    predicts = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation"
+    )
 
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "inplace":

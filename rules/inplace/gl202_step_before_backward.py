@@ -76,7 +76,9 @@ class StepBeforeBackward(Rule):
     code = "GL202"
     name = "step-before-backward"
     severity = Severity.ERROR
-    predicts = "one of the variables needed for gradient computation has been modified by an inplace operation"
+    predicts = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation"
+    )
 
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "optimizer":

@@ -50,7 +50,9 @@ class UpdateBeforeBackward(Rule):
     code = "GL203"
     name = "update-before-backward"
     severity = Severity.ERROR
-    predicts = "one of the variables needed for gradient computation has been modified by an inplace operation"
+    predicts = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation"
+    )
 
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer not in ("parameter-update", "buffer"):

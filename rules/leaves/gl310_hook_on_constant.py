@@ -58,7 +58,9 @@ class HookOnConstant(Rule):
     code = "GL310"
     name = "hook-on-constant"
     severity = Severity.ERROR
-    predicts = "require"
+    predicts = (
+        "can't retain_grad on Tensor | cannot register a hook on a tensor that doesn't require gradient"
+    )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind in ("hook-on-constant", "retain-grad-constant"):

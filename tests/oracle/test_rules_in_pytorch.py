@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
 import types
 import warnings
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gradcheck_tool.rule import Rule, version_key
+from gradcheck_tool.rule import Rule
 from gradcheck_tool.ruledoc import Program, read_doc
 from gradcheck_tool.ruleset import RuleSet
 
@@ -59,6 +58,11 @@ def marked_rows(program: Program, code: str) -> list[int]:
     return [mark.row for mark in program.marks if mark.code == code]
 
 
+def foretold(rule: Rule, text: str) -> bool:
+    """Whether one of the rule's predictions is part of what PyTorch said."""
+    return any(part in text for part in (rule.predicts or "nothing").split(" | "))
+
+
 @pytest.mark.parametrize(("rule", "program"), WRONG)
 def test_example_is_marked(rule: Rule, program: Program) -> None:
     assert marked_rows(program, rule.code)
@@ -70,8 +74,7 @@ def test_example_raises_what_the_rule_predicts(rule: Rule, program: Program) -> 
     with pytest.raises(Exception) as caught, warnings.catch_warnings():  # noqa: PT012
         warnings.simplefilter("ignore")
         run(program.source, rule.code)
-    assert rule.predicts is not None
-    assert rule.predicts in str(caught.value)
+    assert foretold(rule, str(caught.value))
     assert row_of(caught.value, rule.code) == marked_rows(program, rule.code)[0]
 
 
@@ -94,8 +97,10 @@ def test_example_warns_as_the_rule_predicts(rule: Rule, program: Program) -> Non
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run(program.source, rule.code)
-    assert rule.predicts is not None
-    assert any(rule.predicts in str(warning.message) for warning in caught), [str(w.message) for w in caught]
+    said = [warning for warning in caught if foretold(rule, str(warning.message))]
+    assert said, [str(warning.message) for warning in caught]
+    rows = {warning.lineno for warning in said if warning.filename == f"<{rule.code}>"}
+    assert rows <= set(marked_rows(program, rule.code))
 
 
 @pytest.mark.parametrize(("rule", "program"), RIGHT)

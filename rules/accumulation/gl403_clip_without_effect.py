@@ -1,0 +1,116 @@
+"""GL403: gradients are clipped where there is nothing to clip, or after they were applied."""
+
+from collections.abc import Iterator, Sequence
+
+from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity
+
+
+class ClipWithoutEffect(Rule):
+    """Clipping comes before backward, after the step, or for parameters that have no gradient.
+
+    ## What it detects
+
+    `clip_grad_norm_` or `clip_grad_value_` at a place where, every time, the gradients do not exist
+    yet, were cleared, or have already been applied by a step. Parameters whose gradients come from
+    `torch.autograd.grad` have no `.grad`, so clipping them does nothing. Calls that only measure the
+    norm are not reported.
+
+    ## Why it is wrong
+
+    The gradients that the optimizer applies are never clipped. Nothing is raised.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    start = model.weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for _ in range(1):
+        optimizer.zero_grad()
+        loss = (100 * model(torch.ones(4, 2))).sum()
+        loss.backward()
+        optimizer.step()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # <- GL403
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    start = model.weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    parameters = list(model.parameters())
+    for _ in range(1):
+        loss = (100 * model(torch.ones(4, 2))).sum()
+        gradients = torch.autograd.grad(loss, parameters)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)  # <- GL403
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        optimizer.step()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    start = model.weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for _ in range(1):
+        optimizer.zero_grad()
+        loss = (100 * model(torch.ones(4, 2))).sum()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    start = model.weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    parameters = list(model.parameters())
+    for _ in range(1):
+        loss = (100 * model(torch.ones(4, 2))).sum()
+        gradients = torch.autograd.grad(loss, parameters)
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+    ```
+
+    ## References
+
+    - [`torch.nn.utils.clip_grad_norm_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html)
+    """
+
+    code = "GL403"
+    name = "clip-without-effect"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the gradients that are applied are not clipped"
+    symptom = "assert (model.weight - start).norm() > 1.1"
+
+    def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
+        clips = [event for event in events if isinstance(event, ClipGradients)]
+        for event in clips:
+            seen = frozenset().union(*(other.gradients for other in clips if other.site == event.site))
+            if not event.measures and seen and seen <= {"none", "zeroed", "stale"}:
+                yield self.finding(
+                    event, f"clipping `{event.target}` has no effect here: {_why(seen)}", _ADVICE
+                )
+
+
+_ADVICE = "clip between backward and step"
+
+
+def _why(kinds: frozenset[str]) -> str:
+    if "stale" in kinds:
+        return "the step has applied these gradients already"
+    if kinds == {"none"}:
+        return "no backward has stored a gradient in these parameters"
+    return "the gradients were cleared and no backward has followed"
