@@ -1,0 +1,20 @@
+"""The command line: one thin module per command, imported only when the command runs."""
+
+from __future__ import annotations
+
+import sys
+
+from gradcheck_tool import __version__
+
+
+def main() -> None:
+    """Entry point of the `gradlint` command.
+
+    The version is printed before anything is imported: scripts and editors ask for it often.
+    """
+    if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
+        sys.stdout.write(f"gradlint {__version__}\n")
+        return
+    from gradcheck_tool.cli.app import app
+
+    app(prog_name="gradlint")

@@ -1,0 +1,65 @@
+"""A progress bar on standard error, on a terminal and when the work is long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress
+
+# Seconds of silence that need no explanation.
+PATIENCE = 1.0
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """Yield the function that is told how many files of how many are done; None off a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _LateBar()
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+class _LateBar:
+    """Starts the bar (and imports rich) only after some time."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+
+    def update(self, done: int, total: int) -> None:
+        if self._progress is None:
+            if time.monotonic() - self._started < PATIENCE:
+                return
+            self._progress = _start(total)
+        self._progress.update(self._progress.task_ids[0], completed=done)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _start(total: int) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    progress = Progress(
+        "checking",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    progress.add_task("checking", total=total)
+    progress.start()
+    return progress

@@ -1,0 +1,32 @@
+"""`gradlint rule`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradcheck_tool.cli.console import fail
+from gradcheck_tool.config import ConfigError, Configs, Overrides
+
+
+def rule(
+    code: Annotated[str | None, typer.Argument(help="Code or name of a rule.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Print every rule.")] = False,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
+) -> None:
+    """Explain a rule: what it detects, why that is wrong, and what to use instead."""
+    from gradcheck_tool.ruledoc import render, render_catalogue
+    from gradcheck_tool.ruleset import RulePackError, RuleSet, UnknownCodeError
+
+    if (code is None) == (not every):
+        fail("name one rule, or give --all")
+    try:
+        folder = Path.cwd()
+        config = Configs(folder, Overrides(isolated=isolated)).for_folder(folder)
+        rules = RuleSet.load(config.rule_packs)
+        text = render_catalogue(list(rules.known)) if code is None else render(rules.rule(code))
+    except (ConfigError, RulePackError, UnknownCodeError) as error:
+        fail(str(error))
+    typer.echo(text, nl=False)

@@ -1,0 +1,314 @@
+"""`[tool.gradlint]` in pyproject.toml, or gradlint.toml: reading, checking, and which file is in force.
+
+The configuration of a file is the nearest one above it; configurations are not merged. A gradlint.toml
+(or .gradlint.toml) wins over the pyproject.toml beside it, and a pyproject.toml without
+`[tool.gradlint]` is passed over.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILE_NAMES = (".gradlint.toml", "gradlint.toml", "pyproject.toml")
+
+# Folders that hold no source of the project's own, as in ruff.
+DEFAULT_EXCLUDE = (
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pants.d",
+    ".pytest_cache",
+    ".pytype",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    ".vscode",
+    "__pypackages__",
+    "_build",
+    "buck-out",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the text names the file, the key and what would be right."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is in force for a file.
+
+    Attributes:
+        root: folder that the patterns and relative paths of the configuration start from.
+        source: the file it came from, or None for the defaults.
+        select, extend_select, ignore: rule selectors: codes, prefixes, `ALL`, `default`.
+        per_file_ignores: pattern of files to the selectors ignored there.
+        exclude, extend_exclude: gitignore-style patterns of what is not checked.
+        rule_packs: folders of further rules.
+        target_torch: torch version that the code is written for, such as `2.6`; None is the newest.
+        baseline: file of findings that are known and not reported.
+        gradcheck: the table of the run-time engine, which checks it itself.
+    """
+
+    root: Path
+    source: Path | None = None
+    select: tuple[str, ...] = ("default",)
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    extend_exclude: tuple[str, ...] = ()
+    rule_packs: tuple[Path, ...] = ()
+    target_torch: str | None = None
+    baseline: Path | None = None
+    gradcheck: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line says about configurations.
+
+    Attributes:
+        isolated: no file is read; the defaults are in force.
+        path: this file is in force everywhere, whatever lies nearer.
+        select: replaces the configuration's whole selection (select, extend-select, ignore).
+        extend_select, ignore: come on top.
+        exclude: replaces the patterns; `extend_exclude` comes on top.
+        target_torch: replaces the version.
+    """
+
+    isolated: bool = False
+    path: Path | None = None
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    target_torch: str | None = None
+
+    def apply(self, config: Config) -> Config:
+        """The configuration with the command line's wishes."""
+        selection = (
+            replace(config, select=self.select, extend_select=(), ignore=()) if self.select else config
+        )
+        return replace(
+            selection,
+            extend_select=selection.extend_select + self.extend_select,
+            ignore=selection.ignore + self.ignore,
+            exclude=self.exclude or config.exclude,
+            extend_exclude=config.extend_exclude + self.extend_exclude,
+            target_torch=self.target_torch or config.target_torch,
+        )
+
+
+class Configs:
+    """Finds and remembers the configuration in force for each folder."""
+
+    def __init__(self, folder: Path, overrides: Overrides) -> None:
+        """`folder` is where the command runs: patterns of the defaults start from it.
+
+        Raises:
+            ConfigError: the file that the command line names cannot be used.
+        """
+        self._overrides = overrides
+        self._default = overrides.apply(Config(folder))
+        self._explicit = None
+        if overrides.path is not None:
+            # The patterns of a file from elsewhere speak of the folder that the command runs in.
+            loaded = load_config(overrides.path)
+            self._explicit = overrides.apply(replace(loaded, root=folder))
+        self._by_folder: dict[Path, Config] = {}
+        self._by_file: dict[Path, Config] = {}
+
+    def for_folder(self, folder: Path) -> Config:
+        """The configuration in force for the files of a folder (absolute path).
+
+        Raises:
+            ConfigError: the nearest configuration file cannot be used.
+        """
+        if self._explicit is not None:
+            return self._explicit
+        if self._overrides.isolated:
+            return self._default
+        if folder not in self._by_folder:
+            self._by_folder[folder] = self._find(folder)
+        return self._by_folder[folder]
+
+    def _find(self, folder: Path) -> Config:
+        path = config_in(folder)
+        if path is None:
+            return self._default if folder == folder.parent else self.for_folder(folder.parent)
+        if path not in self._by_file:
+            self._by_file[path] = self._overrides.apply(load_config(path))
+        return self._by_file[path]
+
+
+KEYS = (
+    "baseline",
+    "exclude",
+    "extend-exclude",
+    "extend-select",
+    "gradcheck",
+    "ignore",
+    "per-file-ignores",
+    "rule-packs",
+    "select",
+    "target-torch",
+)
+
+
+def config_in(folder: Path) -> Path | None:
+    """The configuration file that a folder itself holds.
+
+    Raises:
+        ConfigError: a pyproject.toml that mentions gradlint is not TOML.
+    """
+    for name in FILE_NAMES:
+        candidate = folder / name
+        if candidate.is_file() and (name != "pyproject.toml" or _has_section(candidate)):
+            return candidate
+    return None
+
+
+def load_config(path: Path) -> Config:
+    """Read one configuration file.
+
+    Raises:
+        ConfigError: it is missing, is not TOML, or has an unknown key or a value of the wrong kind.
+    """
+    return parse_config(_table(path), path)
+
+
+def parse_config(table: Mapping[str, Any], path: Path) -> Config:
+    """Check the table of one configuration file, and resolve its paths against the file's folder.
+
+    Raises:
+        ConfigError: an unknown key or a value of the wrong kind.
+    """
+    reader = _Reader(table, path)
+    reader.refuse_unknown()
+    root = path.parent
+    defaults = Config(root)
+    baseline = reader.text("baseline")
+    return Config(
+        root=root,
+        source=path,
+        select=reader.texts("select", defaults.select),
+        extend_select=reader.texts("extend-select"),
+        ignore=reader.texts("ignore"),
+        per_file_ignores=reader.text_lists("per-file-ignores"),
+        exclude=reader.texts("exclude", defaults.exclude),
+        extend_exclude=reader.texts("extend-exclude"),
+        rule_packs=tuple(root / pack for pack in reader.texts("rule-packs")),
+        target_torch=reader.version("target-torch"),
+        baseline=root / baseline if baseline is not None else None,
+        gradcheck=reader.table("gradcheck"),
+    )
+
+
+def nearest(word: str, words: tuple[str, ...]) -> str | None:
+    """The valid word most like a wrong one, with `_` and case forgiven; None when none is close."""
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.5)
+    return close[0] if close else None
+
+
+def _has_section(pyproject: Path) -> bool:
+    # Parsing every pyproject.toml on the way up would cost more than looking for the word.
+    try:
+        if b"gradlint" not in pyproject.read_bytes():
+            return False
+    except OSError:
+        return False
+    tools = _toml(pyproject).get("tool")
+    return isinstance(tools, dict) and "gradlint" in tools
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    document = _toml(path)
+    if path.name != "pyproject.toml":
+        return document
+    table = document.get("tool", {}).get("gradlint", {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: `tool.gradlint` must be a table")
+    return table
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+
+
+class _Reader:
+    """Takes values of known kinds out of one table."""
+
+    def __init__(self, table: Mapping[str, Any], path: Path) -> None:
+        self._table = table
+        self._path = path
+
+    def refuse_unknown(self) -> None:
+        for key in self._table:
+            if key not in KEYS:
+                close = nearest(key, KEYS)
+                hint = f"; did you mean `{close}`?" if close else f"; there are {', '.join(KEYS)}"
+                raise ConfigError(f"{self._path}: unknown key `{key}`{hint}")
+
+    def text(self, key: str) -> str | None:
+        value = self._table.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self._wrong(key, "a string")
+        return value
+
+    def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        if key not in self._table:
+            return default
+        return self._texts(key, self._table[key])
+
+    def text_lists(self, key: str) -> dict[str, tuple[str, ...]]:
+        return {name: self._texts(f"{key}.{name}", value) for name, value in self.table(key).items()}
+
+    def table(self, key: str) -> dict[str, Any]:
+        value = self._table.get(key, {})
+        if not isinstance(value, dict):
+            raise self._wrong(key, "a table")
+        return value
+
+    def version(self, key: str) -> str | None:
+        value = self.text(key)
+        if value is not None and not _VERSION.fullmatch(value):
+            raise self._wrong(key, 'a version such as "2.6"')
+        return value
+
+    def _texts(self, key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(key, "a list of strings")
+        return tuple(value)
+
+    def _wrong(self, key: str, kind: str) -> ConfigError:
+        return ConfigError(f"{self._path}: `{key}` must be {kind}")

@@ -1,0 +1,24 @@
+"""One line a finding: `path:row:column: CODE message`, as editors' problem matchers read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.findings import Finding, Location
+    from gradcheck_tool.report.context import ReportContext
+
+
+def render(findings: Sequence[Finding], context: ReportContext) -> str:
+    """Render the report."""
+    return "".join(
+        f"{place(finding.location, context)}: {finding.code} {finding.message}\n" for finding in findings
+    )
+
+
+def place(location: Location, context: ReportContext) -> str:
+    """`path:row:column`, with `cell N` after the path of a notebook."""
+    cell = "" if location.cell is None else f"cell {location.cell}:"
+    return f"{context.relative(location.filename)}:{cell}{location.start.row}:{location.start.column}"

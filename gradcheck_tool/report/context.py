@@ -1,0 +1,42 @@
+"""What a report needs besides the findings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gradcheck_tool.rule import Rule
+
+# The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
+Lines = Callable[[str, int | None], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class ReportContext:
+    """Surroundings of one report.
+
+    Attributes:
+        folder: file names are shown relative to this folder when they are below it.
+        lines: source text, for code frames and fingerprints.
+        rules: gives the rules that were in force, for formats that describe them.
+        color: whether terminal colours are wanted.
+    """
+
+    folder: Path
+    lines: Lines
+    rules: Callable[[], Sequence[Rule]] = tuple
+    color: bool = False
+
+    def relative(self, filename: str) -> str:
+        """The name of a file as people write it, with the system's separators."""
+        prefix = str(self.folder).rstrip(os.sep) + os.sep
+        return filename.removeprefix(prefix)
+
+    def uri(self, filename: str) -> str:
+        """The name of a file with forward slashes, as interchange formats want it."""
+        return self.relative(filename).replace(os.sep, "/")

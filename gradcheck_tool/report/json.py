@@ -1,0 +1,72 @@
+"""A JSON array with ruff's field names, one object a finding."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.findings import Finding, Fix, Location, Position, TraceStep
+    from gradcheck_tool.report.context import ReportContext
+
+
+def render(findings: Sequence[Finding], context: ReportContext) -> str:  # noqa: ARG001
+    """Render the report; file names stay absolute."""
+    return json.dumps([to_dict(finding) for finding in findings], indent=2, ensure_ascii=False) + "\n"
+
+
+def to_dict(finding: Finding) -> dict[str, Any]:
+    """One finding as plain data; the run-time engine's fields stand only where it made the finding."""
+    data: dict[str, Any] = {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        **_place(finding.location),
+        "predicts": finding.predicts,
+        "trace": [_step(step) for step in finding.trace],
+        "fix": None if finding.fix is None else _fix(finding.fix),
+        "url": finding.url,
+    }
+    if finding.function is not None:
+        data |= {
+            "function": finding.function,
+            "device": finding.device,
+            "dtype": finding.dtype,
+            "evidence": dict(finding.evidence or {}),
+        }
+    return data
+
+
+def _place(location: Location) -> dict[str, Any]:
+    return {
+        "filename": location.filename,
+        "cell": location.cell,
+        "location": _position(location.start),
+        "end_location": _position(location.end),
+    }
+
+
+def _position(position: Position) -> dict[str, int]:
+    return {"row": position.row, "column": position.column}
+
+
+def _step(step: TraceStep) -> dict[str, Any]:
+    return {**_place(step.location), "message": step.message}
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "applicability": fix.applicability.value,
+        "message": fix.message,
+        "edits": [
+            {
+                "content": edit.content,
+                "location": _position(edit.start),
+                "end_location": _position(edit.end),
+            }
+            for edit in fix.edits
+        ],
+    }

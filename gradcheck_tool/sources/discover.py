@@ -1,0 +1,167 @@
+"""Which files to check: the paths as given, folders walked as git and the configuration see them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pathspec import GitIgnoreSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gradcheck_tool.config import Config
+
+SUFFIXES = (".py", ".pyi", ".ipynb")
+
+
+@dataclass
+class Discovery:
+    """Files to check, in a stable order, and the paths that are not there."""
+
+    files: list[Path] = field(default_factory=list)
+    missing: list[Path] = field(default_factory=list)
+
+
+def discover(
+    paths: Iterable[Path],
+    config_for: Callable[[Path], Config],
+    *,
+    respect_gitignore: bool = True,
+    force_exclude: bool = False,
+) -> Discovery:
+    """Find the files that `paths` mean.
+
+    A file that is named is checked whatever its suffix, and whatever git or the configuration
+    exclude, unless `force_exclude`. Folders are walked; links to folders are not followed.
+
+    Args:
+        paths: files and folders.
+        config_for: the configuration in force in a folder (absolute path).
+        respect_gitignore: leave out what .gitignore files and .git/info/exclude leave out.
+        force_exclude: apply the exclusions to named files as well, as hooks need it.
+    """
+    found: dict[Path, None] = {}
+    result = Discovery()
+    walker = _Walker(config_for, respect_gitignore)
+    for path in paths:
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay links
+        if absolute.is_dir():
+            found.update(dict.fromkeys(walker.walk(absolute)))
+        elif absolute.exists():
+            if not (force_exclude and walker.is_excluded_file(absolute)):
+                found[absolute] = None
+        else:
+            result.missing.append(path)
+    result.files = list(found)
+    return result
+
+
+class _Walker:
+    def __init__(self, config_for: Callable[[Path], Config], respect_gitignore: bool) -> None:
+        self._config_for = config_for
+        self._respect_gitignore = respect_gitignore
+
+    def walk(self, start: Path) -> Iterator[Path]:
+        """Files below a folder that was named.
+
+        Naming a folder is a wish to see it: what excludes the folder as a whole does not count.
+        """
+        ignores = tuple(ignore for ignore in self._ignores_above(start) if not ignore.decides(start, True))
+        yield from self._walk(start, start, ignores)
+
+    def is_excluded_file(self, path: Path) -> bool:
+        """Whether a walk from the configuration's root would have left this file out."""
+        config = self._config_for(path.parent)
+        return _Ignore(config.root, _exclusions(config)).decides(path, False) is True
+
+    def _walk(self, folder: Path, start: Path, ignores: tuple[_Ignore, ...]) -> Iterator[Path]:
+        excluded = self._excluded(folder, start)
+        if self._respect_gitignore:
+            ignores = (*_ignores_in(folder), *ignores)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            return
+        for entry in entries:
+            path = folder / entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and not (entry.name.endswith(SUFFIXES) and entry.is_file()):
+                continue
+            if excluded.decides(path, is_folder) or _is_ignored(ignores, path, is_folder):
+                continue
+            if is_folder:
+                yield from self._walk(path, start, ignores)
+            else:
+                yield path
+
+    def _excluded(self, folder: Path, start: Path) -> _Ignore:
+        config = self._config_for(folder)
+        excluded = _Ignore(config.root, _exclusions(config))
+        return _Ignore(start, excluded.spec) if excluded.decides(start, True) else excluded
+
+    def _ignores_above(self, folder: Path) -> tuple[_Ignore, ...]:
+        """The ignore files of the folders between this one and the root of its repository."""
+        if not self._respect_gitignore or (folder / ".git").exists():
+            return ()
+        collected: list[_Ignore] = []
+        for parent in folder.parents:
+            collected += _ignores_in(parent)
+            if (parent / ".git").exists():
+                return tuple(collected)
+        return ()
+
+
+@dataclass(frozen=True)
+class _Ignore:
+    """Patterns in gitignore's syntax, which hold below a folder."""
+
+    root: Path
+    spec: GitIgnoreSpec
+
+    def decides(self, path: Path, is_folder: bool) -> bool | None:
+        """True to leave the path out, False to take it back in, None when no pattern matches."""
+        text = str(path)
+        prefix = str(self.root).rstrip(os.sep) + os.sep
+        if not text.startswith(prefix):
+            return None
+        relative = text[len(prefix) :].replace(os.sep, "/")
+        return self.spec.check_file(f"{relative}/" if is_folder else relative).include
+
+
+def _ignores_in(folder: Path) -> list[_Ignore]:
+    """The ignore files of one folder, the one that wins first."""
+    found = []
+    for name in (".gitignore", ".git/info/exclude"):
+        try:
+            lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        found.append(_Ignore(folder, GitIgnoreSpec.from_lines(lines)))
+    return found
+
+
+def _is_ignored(ignores: tuple[_Ignore, ...], path: Path, is_folder: bool) -> bool:
+    """What git says: the innermost ignore file with a matching pattern decides."""
+    for ignore in ignores:
+        verdict = ignore.decides(path, is_folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _exclusions(config: Config) -> GitIgnoreSpec:
+    return _compiled((*config.exclude, *config.extend_exclude))
+
+
+def matches_patterns(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
+    """Whether a file matches one of these gitignore-style patterns, which start from `root`."""
+    return _Ignore(root, _compiled(patterns)).decides(path, False) is True
