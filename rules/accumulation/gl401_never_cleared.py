@@ -103,7 +103,8 @@ def _message(event: BackwardCall, applied: list[Accumulation]) -> str:
     named = list(dict.fromkeys(item.owner or item.parameter for item in applied))
     whose = " and ".join(f"`{name}`" for name in named[:2])
     return (
-        f"the backward of `{event.root}` adds to gradients of {whose} that an earlier step has already applied: "
+        f"the backward of `{event.root}` adds to gradients of {whose} that an earlier step has already "
+        "applied: "
         "nothing clears them in between"
     )
 

@@ -66,7 +66,8 @@ class ClearedBeforeStep(Rule):
             if all(gradients == {"zeroed"} for gradients in visits):
                 yield self.finding(
                     event,
-                    f"`{event.optimizer}` steps on gradients that were cleared after the last backward, so nothing "
+                    f"`{event.optimizer}` steps on gradients that were cleared after the last backward, "
+                    "so nothing "
                     "is applied",
                     "clear before backward, or after the step",
                 )

@@ -67,7 +67,8 @@ class WindowOfGradientsDiscarded(Rule):
     def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Draft]:
         yield self.finding(
             event,
-            f"gradients of `{event.target}` are cleared in every iteration, but `{event.optimizer}` steps only when "
+            f"gradients of `{event.target}` are cleared in every iteration, but `{event.optimizer}` steps "
+            "only when "
             f"`{event.condition}`: all but the last iteration's are thrown away",
             "clear right after the step, under the same condition",
         )

@@ -62,6 +62,7 @@ class SchedulerBeforeOptimizer(Rule):
         if event.early:
             yield self.finding(
                 event,
-                f"`{event.scheduler}` steps before `{event.optimizer}` has, so the first learning rate is skipped",
+                f"`{event.scheduler}` steps before `{event.optimizer}` has, so the first learning rate is "
+                "skipped",
                 f"call `{event.scheduler}.step()` after `{event.optimizer}.step()`",
             )

@@ -63,5 +63,6 @@ class ClosureMissing(Rule):
             yield self.finding(
                 event,
                 f"`{event.call}` needs a closure: L-BFGS evaluates the loss several times a step",
-                "pass a function that clears the gradients, computes the loss, calls backward and returns the loss",
+                "pass a function that clears the gradients, computes the loss, calls backward and returns "
+                "the loss",
             )

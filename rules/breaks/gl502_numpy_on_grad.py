@@ -51,5 +51,6 @@ class NumpyOnGrad(Rule):
             yield self.finding(
                 event,
                 f"`{event.tensor}` requires a gradient, which numpy cannot record",
-                "use `.detach()` first if only the values are needed, and torch operations if the gradient is",
+                "use `.detach()` first if only the values are needed, and torch operations if the "
+                "gradient is",
             )

@@ -66,13 +66,16 @@ class SecondBackward(Rule):
                 event,
                 f"`{event.root}` shares a part of its graph with `{event.freed_by}`, which has freed what "
                 f"`{event.op}` saved there",
-                "add the losses and call backward once, or detach the shared value where no gradient is wanted",
+                "add the losses and call backward once, or detach the shared value where no gradient is "
+                "wanted",
             )
         elif event.cause == "same-root":
             yield self.finding(
                 event,
-                f"the graph of `{event.root}` is differentiated a second time, but `{event.freed_by}` has freed "
+                f"the graph of `{event.root}` is differentiated a second time, but `{event.freed_by}` has "
+                "freed "
                 f"what `{event.op}` saved",
-                "compute it again before this call; keep the graph (retain_graph=True in the earlier call) only if "
+                "compute it again before this call; keep the graph (retain_graph=True in the earlier "
+                "call) only if "
                 "both gradients are meant to add up",
             )

@@ -59,7 +59,8 @@ class UpdateBeforeBackward(Rule):
             return
         yield self.finding(
             event,
-            f"`{event.write}` overwrote `{event.tensor}`, which `{event.op}` saved, before `{event.root}` was "
+            f"`{event.write}` overwrote `{event.tensor}`, which `{event.op}` saved, before `{event.root}` "
+            "was "
             "differentiated",
             "call backward first",
         )

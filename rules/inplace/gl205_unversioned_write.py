@@ -58,6 +58,7 @@ class UnversionedWriteOnSaved(Rule):
     def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
         yield self.finding(
             event,
-            f"the gradient is silently wrong: `{event.how}` overwrote `{event.tensor}`, which `{event.op}` had saved",
+            f"the gradient is silently wrong: `{event.how}` overwrote `{event.tensor}`, which "
+            f"`{event.op}` had saved",
             "write after backward, or make a new tensor instead of overwriting",
         )

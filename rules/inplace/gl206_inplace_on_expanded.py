@@ -49,6 +49,7 @@ class InplaceOnExpanded(Rule):
         if event.kind == "expanded":
             yield self.finding(
                 event,
-                f"`{event.write}` writes in place to `{event.tensor}`, whose rows are the same memory after expand",
+                f"`{event.write}` writes in place to `{event.tensor}`, whose rows are the same memory "
+                "after expand",
                 "use the out-of-place operation, or clone first",
             )

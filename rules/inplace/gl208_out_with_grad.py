@@ -50,6 +50,7 @@ class OutWithGrad(Rule):
         if event.kind == "out-with-grad":
             yield self.finding(
                 event,
-                f"`{event.call}` writes its result with `out=`, which autograd cannot record for `{event.tensor}`",
+                f"`{event.call}` writes its result with `out=`, which autograd cannot record for "
+                f"`{event.tensor}`",
                 "assign the returned tensor instead, or do it under torch.no_grad()",
             )

@@ -71,7 +71,8 @@ class InplaceOnLeaf(Rule):
         through = "through a view " if event.through_view else ""
         yield self.finding(
             event,
-            f"`{event.write}` changes `{event.tensor}`, a leaf that requires a gradient, in place {through}while "
+            f"`{event.write}` changes `{event.tensor}`, a leaf that requires a gradient, in place "
+            f"{through}while "
             "gradients are recorded",
             "do it under torch.no_grad(), or compute a new tensor",
         )

@@ -58,7 +58,8 @@ class GradOfNonLeaf(Rule):
         if event.none_because == "non-leaf":
             yield self.finding(
                 event,
-                f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and backward stores "
+                f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and "
+                "backward stores "
                 "gradients in leaves only",
                 f"call `{event.tensor}.retain_grad()` before backward, or keep `{event.tensor}` a leaf",
             )

@@ -1,0 +1,72 @@
+"""GL509: the result of `detach()` is thrown away."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, DroppedResult, Rule, Severity
+
+_RETURNS_NEW = (
+    "detach",
+    "clone",
+    "to",
+    "cuda",
+    "cpu",
+    "double",
+    "float",
+    "half",
+    "contiguous",
+)
+
+
+class DroppedDetach(Rule):
+    """A method that returns a new tensor is called as a statement.
+
+    ## What it detects
+
+    `x.detach()`, `x.to(device)`, `x.clone()` and the like on a tensor, as a statement of its own.
+    `model.to(device)` moves a module in place and is not reported.
+
+    ## Why it is wrong
+
+    The result is thrown away and `x` is as it was. Nothing is raised: the graph is still attached.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 2)
+    target = model(torch.ones(4, 2))
+    target.detach()  # <- GL509
+    loss = (model(torch.ones(4, 2)) * target).mean()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 2)
+    target = model(torch.ones(4, 2))
+    target = target.detach()
+    loss = (model(torch.ones(4, 2)) * target).mean()
+    ```
+
+    ## References
+
+    - [`torch.Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
+    """
+
+    code = "GL509"
+    name = "dropped-detach"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the tensor still has its graph"
+    symptom = "assert target.requires_grad"
+
+    def on_dropped_result(self, event: DroppedResult) -> Iterator[Draft]:
+        if event.name in _RETURNS_NEW:
+            yield self.finding(
+                event,
+                f"`{event.call}` returns a new tensor, which is thrown away; `{event.tensor}` is as it was",
+                f"assign the result: `{event.tensor} = {event.call}`",
+            )

@@ -1,0 +1,89 @@
+"""GL311: a module keeps sub-modules in a plain list or dict."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
+
+_CONTAINER = {"module-list": "nn.ModuleList", "module-dict": "nn.ModuleDict"}
+
+
+class ModulesInList(Rule):
+    """A module keeps sub-modules in a plain Python list, tuple or dict.
+
+    ## What it detects
+
+    An attribute of an `nn.Module` that is a list, tuple or dict of modules which nothing else
+    registers (`add_module`, `nn.Sequential(*layers)`, a `ModuleList` made of them).
+
+    ## Why it is wrong
+
+    `parameters()` does not see them, so they are not trained, moved to the device, saved or switched to
+    evaluation. Nothing is raised.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch import nn
+
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Linear(4, 4) for _ in range(3)]  # <- GL311
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x).relu()
+            return x
+
+
+    model = Stack()
+    output = model(torch.randn(2, 4))
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    from torch import nn
+
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x).relu()
+            return x
+
+
+    model = Stack()
+    output = model(torch.randn(2, 4))
+    ```
+
+    ## References
+
+    - [`torch.nn.ModuleList`](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html)
+    - [`torch.nn.ModuleDict`](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html)
+    """
+
+    code = "GL311"
+    name = "modules-in-list"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the sub-modules' parameters are not in parameters()"
+    symptom = "assert not list(model.parameters())"
+
+    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
+        container = _CONTAINER.get(event.kind)
+        if container:
+            yield self.finding(
+                event,
+                f"`{event.module}` does not register the modules in `self.{event.attribute}`: they are "
+                "not trained, "
+                "moved or saved with it",
+                f"wrap them in `{container}`",
+            )

@@ -1,0 +1,90 @@
+"""GL316: an attempt to freeze or unfreeze that sets an attribute nobody reads."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FlagWrite, Rule, Severity
+
+_MISSPELT = (
+    "require_grad",
+    "required_grad",
+    "requires_grads",
+    "require_grads",
+    "requiresgrad",
+    "requires_gradient",
+)
+
+
+class FreezeTypo(Rule):
+    """Freezing or unfreezing is written so that it has no effect.
+
+    ## What it detects
+
+    `p.require_grad = False` and similar spellings of `requires_grad` on a tensor, and
+    `module.requires_grad = False` on a module, which has no such attribute.
+
+    ## Why it is wrong
+
+    Python creates a new attribute that nothing reads. The parameters keep requiring gradients, and the
+    optimizer goes on training them. Nothing is raised.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    for parameter in model.parameters():
+        parameter.require_grad = False  # <- GL316
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    model.requires_grad = False  # <- GL316
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    model.requires_grad_(False)
+    ```
+
+    ## References
+
+    - [`torch.nn.Module.requires_grad_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_)
+    """
+
+    code = "GL316"
+    name = "freeze-typo"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the parameters still require gradients"
+    symptom = "assert all(parameter.requires_grad for parameter in model.parameters())"
+
+    def on_flag_write(self, event: FlagWrite) -> Iterator[Draft]:
+        if event.receiver == "module" and event.name == "requires_grad":
+            yield self.finding(
+                event,
+                f"`{event.subject}.requires_grad` is a new attribute of the module that nothing reads; "
+                "its parameters "
+                "are as they were",
+                f"use `{event.subject}.requires_grad_(...)`",
+            )
+        elif event.name in _MISSPELT:
+            yield self.finding(
+                event,
+                f"`{event.subject}.{event.name}` is a new attribute that nothing reads",
+                "the flag is spelt `requires_grad`",
+            )
