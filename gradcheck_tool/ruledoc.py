@@ -32,14 +32,17 @@ FAMILIES = {
 
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
-_MARK = re.compile(r"#\s*<-\s*([A-Z]{2,}\d{3})\s*$")
+_MARK = re.compile(r"#\s*<-\s*([A-Z]{2,}\d{3}|raises)\s*$")
+
+# A mark for the line where PyTorch raises, where that is not the line that a rule reports.
+RAISES = "raises"
 
 _EFFECT_LABELS = {"raises": "PyTorch raises", "silent": "Silent effect", "warns": "PyTorch says"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line (1-based) of a program that a rule must report."""
+    """A line (1-based) of a program that a rule must report, or (`raises`) where PyTorch raises."""
 
     row: int
     code: str
@@ -64,7 +67,7 @@ class RuleDoc:
 
 
 def read_marks(source: str) -> tuple[Mark, ...]:
-    """The `# <- CODE` marks at the ends of lines."""
+    """The `# <- CODE` and `# <- raises` marks at the ends of lines."""
     found = []
     for row, line in enumerate(source.splitlines(), start=1):
         match = _MARK.search(line)

@@ -153,7 +153,9 @@ class FunctionError(EngineError):
     """A custom autograd.Function breaks its contract in a way the engine notices.
 
     `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
-    `missing-backward`, `cleared-saved`, `list-output`.
+    `missing-backward`, `cleared-saved` (saved tensors read twice with clear_saved_tensors_on_access),
+    `list-output`. The site is in the class where the fault is there: the returned value of backward
+    or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
     """
 
     kind: str

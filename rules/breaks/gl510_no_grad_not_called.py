@@ -1,0 +1,52 @@
+"""GL510: `with torch.no_grad:` without parentheses."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity
+
+
+class NoGradNotCalled(Rule):
+    """A grad mode is entered without calling it.
+
+    ## What it detects
+
+    `with torch.no_grad:`, `with torch.enable_grad:` and `with torch.inference_mode:` without
+    parentheses. As a decorator, `@torch.no_grad` is allowed.
+
+    ## Why it is wrong
+
+    A class is no context manager; Python raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    with torch.no_grad:  # <- GL510
+        model(torch.ones(4, 2))
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    with torch.no_grad():
+        model(torch.ones(4, 2))
+    ```
+
+    ## References
+
+    - [`torch.no_grad`](https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html)
+    """
+
+    code = "GL510"
+    name = "no-grad-not-called"
+    severity = Severity.ERROR
+    predicts = "does not support the context manager protocol | __enter__"
+
+    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
+        if event.kind == "not-called":
+            yield self.finding(event, f"`{event.call}` is a class, which `with` cannot enter", "add `()`")

@@ -1,0 +1,82 @@
+"""GL701: a custom backward returns another number of gradients than there are inputs."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
+
+
+class GradientCount(Rule):
+    """A custom backward returns the wrong number of gradients.
+
+    ## What it detects
+
+    A `backward` of a `torch.autograd.Function` whose returned tuple is shorter than the list of
+    arguments of `forward` (without `ctx`), or longer by more than `None`s.
+
+    ## Why it is wrong
+
+    `backward` has to return one gradient for each argument of `forward`, `None` for those that have
+    none. PyTorch raises when backward is called.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor  # <- GL701
+
+
+    x = torch.ones(2, requires_grad=True)
+    loss = Scale.apply(x, 3.0).sum()
+    loss.backward()  # <- raises
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+
+    x = torch.ones(2, requires_grad=True)
+    loss = Scale.apply(x, 3.0).sum()
+    loss.backward()
+    ```
+
+    ## References
+
+    - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
+    - [Extending PyTorch](https://docs.pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "GL701"
+    name = "gradient-count"
+    severity = Severity.ERROR
+    predicts = "returned an incorrect number of gradients"
+
+    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+        if event.kind == "gradient-count":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` returns another number of gradients than forward has arguments",
+                "return one for each argument of forward, None where there is none",
+            )

@@ -1,0 +1,78 @@
+"""GL702: a custom backward returns a list instead of a tuple."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
+
+
+class GradientsInList(Rule):
+    """A custom backward returns its gradients in a list.
+
+    ## What it detects
+
+    A `backward` of a `torch.autograd.Function` that returns a list.
+
+    ## Why it is wrong
+
+    Several gradients are returned as a tuple; a list counts as one object. PyTorch raises when backward
+    is called.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return [grad * 2]  # <- GL702
+
+
+    x = torch.ones(2, requires_grad=True)
+    loss = Scale.apply(x).sum()
+    loss.backward()  # <- raises
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+
+    x = torch.ones(2, requires_grad=True)
+    loss = Scale.apply(x).sum()
+    loss.backward()
+    ```
+
+    ## References
+
+    - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
+    """
+
+    code = "GL702"
+    name = "gradients-in-list"
+    severity = Severity.ERROR
+    predicts = "expected Variable or None (got list) | returned an incorrect number of gradients"
+
+    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+        if event.kind == "not-a-tuple":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` returns a list, which counts as one object",
+                "return a tuple",
+            )

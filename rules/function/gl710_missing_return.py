@@ -1,0 +1,77 @@
+"""GL710: a path through a custom backward returns nothing."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+
+
+class MissingReturn(Rule):
+    """A custom backward returns nothing on some path.
+
+    ## What it detects
+
+    A `backward` of a `torch.autograd.Function` that ends without `return` on some path.
+
+    ## Why it is wrong
+
+    Returning nothing means that all gradients are None: what came before gets none. Nothing is raised.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):  # <- GL710
+            grad * 2
+
+
+    x = torch.ones(2, requires_grad=True)
+    (Scale.apply(x) + 0 * x).sum().backward()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+
+    x = torch.ones(2, requires_grad=True)
+    (Scale.apply(x) + 0 * x).sum().backward()
+    ```
+
+    ## References
+
+    - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
+    """
+
+    code = "GL710"
+    name = "missing-return"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "the gradient is silently dropped"
+    symptom = "assert not x.grad.any()"
+
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+        if event.kind == "missing-return":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` returns nothing on some path, so no gradient gets through",
+                "return the gradient",
+            )

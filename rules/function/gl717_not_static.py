@@ -1,0 +1,76 @@
+"""GL717: a method of a custom Function is not static."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+
+
+class NotStatic(Rule):
+    """`forward` or `backward` of a custom Function lacks `@staticmethod`.
+
+    ## What it detects
+
+    `forward`, `backward`, `setup_context`, `jvp` or `vmap` in a `torch.autograd.Function` without
+    `@staticmethod`.
+
+    ## Why it is wrong
+
+    `apply` happens to work, but the class cannot be instantiated any more, and tools such as
+    `torch.func` expect static methods.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        def forward(ctx, x):  # <- GL717
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+
+    static = isinstance(Scale.__dict__["forward"], staticmethod)
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+
+    static = isinstance(Scale.__dict__["forward"], staticmethod)
+    ```
+
+    ## References
+
+    - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
+    """
+
+    code = "GL717"
+    name = "not-static"
+    severity = Severity.WARNING
+    effect = "silent"
+    predicts = "the class works through apply only"
+    symptom = "assert not static"
+
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+        if event.kind == "not-static":
+            yield self.finding(
+                event,
+                f"`{event.function}.{event.detail}` is not a static method",
+                "add @staticmethod",
+            )

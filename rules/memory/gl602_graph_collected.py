@@ -1,0 +1,65 @@
+"""GL602: results are collected over iterations with their graphs."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, GraphKept, Rule, Severity
+
+
+class GraphCollected(Rule):
+    """A list or dict that outlives the loop collects values with their graphs.
+
+    ## What it detects
+
+    `losses.append(loss)`, `history[key] = output` and the like in a loop, in grad mode, where the
+    container is only read for numbers (printed, averaged, plotted) and never back-propagated.
+
+    ## Why it is wrong
+
+    Each entry keeps its iteration's graph alive. Nothing is raised until memory runs out.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    history = []
+    for _ in range(3):
+        loss = model(torch.ones(4, 2)).pow(2).mean()
+        history.append(loss)  # <- GL602
+    print(sum(value.item() for value in history))
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    history = []
+    for _ in range(3):
+        loss = model(torch.ones(4, 2)).pow(2).mean()
+        history.append(loss.detach())
+    print(sum(value.item() for value in history))
+    ```
+
+    ## References
+
+    - [My model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory)
+    """
+
+    code = "GL602"
+    name = "graph-collected"
+    severity = Severity.WARNING
+    effect = "silent"
+    predicts = "the graphs of all iterations stay in memory"
+    symptom = "assert all(value.grad_fn is not None for value in history)"
+
+    def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
+        if event.kind == "append":
+            yield self.finding(
+                event,
+                f"`{event.container}` collects `{event.value}` with its graph, and nothing "
+                "back-propagates it",
+                f"collect `{event.value}.detach()` (or `.item()`)",
+            )
