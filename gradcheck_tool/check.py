@@ -1,25 +1,22 @@
-"""The static engine on one program: bytes in, findings out, no output of its own."""
+"""The static engine on one program: text in, findings out, no output of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sources.modules import find_module
-from gradcheck_tool.sources.prefilter import may_hold_findings
 from gradcheck_tool.sources.source import SourceError, read_source
-from gradcheck_tool.sources.suppression import read_suppressions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from gradcheck_tool.autograd.events import Event, Site
     from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.positions import Positions
     from gradcheck_tool.ruleset import RuleSet
-    from gradcheck_tool.sources.suppression import Suppressions
 
 # `imports(dotted, level)` is the IR of another file of the repository, or None.
 Imports = Callable[[str, int], "ModuleIR | None"]
@@ -59,41 +56,16 @@ def check_source(
     return ruleset.judge(analyze(module, imports), _Locator())
 
 
-def check_bytes(
-    data: bytes,
-    filename: str,
-    ruleset: RuleSet,
-    *,
-    modules: Modules | None = None,
-    analyze: Analyze | None = None,
-) -> list[Finding]:
-    """Check one file's bytes: Python in any encoding, or a notebook. Suppressed findings are left out.
-
-    Raises:
-        SourceError: the bytes cannot be decoded or are not Python.
-    """
-    if not may_hold_findings(data):
-        return []
-    import libcst
-
-    source = read_source(filename, data)
-    modules = modules or Modules()
-    try:
-        findings = check_source(
-            source.text, filename, ruleset, modules.imports_of(Path(filename)), analyze=analyze
-        )
-    except libcst.ParserSyntaxError as error:
-        raise SourceError(f"does not parse: {error.message} at row {error.raw_line}") from error
-    except RecursionError as error:
-        raise SourceError("is nested too deeply to be analysed") from error
-    suppressions: dict[str, Suppressions] = {filename: read_suppressions(source.text)} if findings else {}
-    return [source.in_file(finding) for finding in findings if not _is_suppressed(finding, suppressions)]
-
-
 class Modules:
-    """Lowered files of the repository that others import; the oldest are dropped beyond `keep`."""
+    """Lowered files of the repository that others import; the oldest are dropped beyond `keep`.
+
+    Attributes:
+        asked: every import that was asked for since the list was last cleared, as
+            `(importer, dotted name, dots)`. A result depends on what these lead to.
+    """
 
     def __init__(self, keep: int = 64) -> None:
+        self.asked: list[tuple[str, str, int]] = []
         self._keep = keep
         self._lowered: dict[Path, ModuleIR | None] = {}
 
@@ -101,6 +73,7 @@ class Modules:
         """The finder for one file's imports."""
 
         def imports(dotted: str, level: int) -> ModuleIR | None:
+            self.asked.append((str(importer), dotted, level))
             path = find_module(importer, dotted, level)
             return None if path is None else self._lower(path)
 
@@ -124,17 +97,6 @@ def _lower_file(path: Path) -> ModuleIR | None:
         return lower_module(read_source(str(path), path.read_bytes()).text, str(path))
     except (OSError, SourceError, libcst.ParserSyntaxError, RecursionError):
         return None
-
-
-def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:
-    """A finding in another file is suppressed by that file's comments."""
-    name = finding.location.filename
-    if name not in known:
-        try:
-            known[name] = read_suppressions(read_source(name, Path(name).read_bytes()).text)
-        except (OSError, SourceError):
-            return False
-    return known[name].skip_file or known[name].find(finding) is not None
 
 
 class _Locator:

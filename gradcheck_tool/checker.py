@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.check import Modules, check_bytes
+from gradcheck_tool.check import Modules, check_source
 from gradcheck_tool.config import Config, ConfigError
+from gradcheck_tool.findings import Finding
+from gradcheck_tool.sources.cache import digest
 from gradcheck_tool.sources.discover import matches_patterns
 from gradcheck_tool.sources.prefilter import may_hold_findings
-from gradcheck_tool.sources.source import SourceError
+from gradcheck_tool.sources.source import Source, SourceError, read_source
+from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
+from gradcheck_tool.unused import unused_suppressions
 
 if TYPE_CHECKING:
     from gradcheck_tool.check import Analyze
-    from gradcheck_tool.findings import Finding
     from gradcheck_tool.ruleset import RuleSet
 
 
@@ -24,14 +27,28 @@ class FileResult:
     """What became of one file.
 
     Attributes:
-        findings: in order of place.
-        problem: why the file could not be checked, else None.
+        findings: in order of place; rows of a notebook are rows of a cell.
+        problem: why the file, or a part of it, could not be checked, else None.
         failed: the fault is not the program's: its bytes could not be had, or gradlint broke down.
+        partial: the problem concerns a part of the file, and the rest was checked.
+        imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
+        content: digest of the bytes that were checked.
     """
 
     findings: tuple[Finding, ...] = field(default=())
     problem: str | None = None
     failed: bool = False
+    partial: bool = False
+    imports: tuple[tuple[str, str, int], ...] = ()
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A decoded program and its findings, in rows of the program. Suppressed ones are left out."""
+
+    source: Source
+    findings: tuple[Finding, ...]
 
 
 class Checker:
@@ -64,7 +81,7 @@ class Checker:
             data = path.read_bytes()
         except OSError as error:
             return FileResult(problem=error.strerror or str(error), failed=True)
-        return self.check_data(data, str(path), config)
+        return replace(self.check_data(data, str(path), config), content=digest(data))
 
     def check_data(self, data: bytes, filename: str, config: Config) -> FileResult:
         """Check the bytes of a file that may not be on disk.
@@ -72,16 +89,59 @@ class Checker:
         Raises:
             ConfigError: the configuration's rules cannot be used.
         """
-        if not may_hold_findings(data):
-            return FileResult()
-        ruleset = self.ruleset(config)
         try:
-            findings = check_bytes(data, filename, ruleset, modules=self._modules, analyze=self._analyze)
+            examined = self.examine(data, filename, config)
         except SourceError as error:
             return FileResult(problem=str(error))
+        except ConfigError:
+            raise
         except Exception as error:  # noqa: BLE001 - one file must not end the run
             return FileResult(problem=_describe(error), failed=True)
-        return FileResult(tuple(f for f in findings if not _is_ignored(f, config)))
+        if examined is None:
+            return FileResult()
+        broken = examined.source.notebook.broken if examined.source.notebook else ()
+        return FileResult(
+            findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
+            problem=f"{_cells(broken)} not Python, left out" if broken else None,
+            partial=bool(broken),
+            imports=tuple(dict.fromkeys(self._modules.asked)),
+        )
+
+    def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
+        """Decode and check one program; None when it can hold no finding.
+
+        Raises:
+            SourceError: the bytes cannot be decoded or are not Python.
+            ConfigError: the configuration's rules cannot be used.
+        """
+        self._modules.asked.clear()
+        relevant = may_hold_findings(data)
+        if not relevant and not (config.report_unused_suppressions and may_hold_suppressions(data)):
+            return None
+        source = read_source(filename, data)
+        ruleset = self.ruleset(config)
+        findings = self._analysed(source, ruleset) if relevant else []
+        suppressions = read_suppressions(source.text)
+        if suppressions.skip_file:
+            return Examined(source, ())
+        others: dict[str, Suppressions] = {source.filename: suppressions}
+        kept = [finding for finding in findings if not _is_suppressed(finding, others)]
+        if config.report_unused_suppressions:
+            kept += unused_suppressions(source, suppressions, findings, ruleset)
+        kept = [finding for finding in kept if not _is_ignored(finding, config)]
+        return Examined(source, tuple(sorted(kept, key=Finding.sort_key)))
+
+    def _analysed(self, source: Source, ruleset: RuleSet) -> list[Finding]:
+        import libcst
+
+        imports = self._modules.imports_of(Path(source.filename))
+        try:
+            return check_source(source.text, source.filename, ruleset, imports, analyze=self._analyze)
+        except libcst.ParserSyntaxError as error:
+            place = f"row {error.editor_line}, column {error.editor_column}"
+            raise SourceError(f"does not parse as Python ({place})") from error
+        except RecursionError as error:
+            raise SourceError("is nested too deeply to be analysed") from error
 
 
 @dataclass(frozen=True)
@@ -112,6 +172,23 @@ def _load_rules(config: Config) -> RuleSet:
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
     except (RulePackError, UnknownCodeError) as error:
         raise ConfigError(f"{place}{error}") from error
+
+
+def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:
+    """A finding in another file is suppressed by that file's comments, which are read into `known`."""
+    name = finding.location.filename
+    if name not in known:
+        try:
+            known[name] = read_suppressions(read_source(name, Path(name).read_bytes()).text)
+        except (OSError, SourceError):
+            known[name] = Suppressions()
+    return known[name].skip_file or bool(known[name].covering(finding))
+
+
+def _cells(numbers: tuple[int, ...]) -> str:
+    """`cell 3 is`, `cells 3, 7 are`."""
+    listed = ", ".join(map(str, numbers))
+    return f"cell {listed} is" if len(numbers) == 1 else f"cells {listed} are"
 
 
 def _describe(error: Exception) -> str:

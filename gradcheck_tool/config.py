@@ -66,6 +66,7 @@ class Config:
         rule_packs: folders of further rules.
         target_torch: torch version that the code is written for, such as `2.6`; None is the newest.
         baseline: file of findings that are known and not reported.
+        report_unused_suppressions: also report comments that suppress nothing (GL001).
         gradcheck: the table of the run-time engine, which checks it itself.
     """
 
@@ -80,6 +81,7 @@ class Config:
     rule_packs: tuple[Path, ...] = ()
     target_torch: str | None = None
     baseline: Path | None = None
+    report_unused_suppressions: bool = False
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -93,7 +95,8 @@ class Overrides:
         select: replaces the configuration's whole selection (select, extend-select, ignore).
         extend_select, ignore: come on top.
         exclude: replaces the patterns; `extend_exclude` comes on top.
-        target_torch: replaces the version.
+        target_torch, baseline: replace the configuration's.
+        report_unused_suppressions: turns the report on; `no_baseline` leaves the baseline out.
     """
 
     isolated: bool = False
@@ -104,6 +107,9 @@ class Overrides:
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     target_torch: str | None = None
+    baseline: Path | None = None
+    no_baseline: bool = False
+    report_unused_suppressions: bool = False
 
     def apply(self, config: Config) -> Config:
         """The configuration with the command line's wishes."""
@@ -117,6 +123,8 @@ class Overrides:
             exclude=self.exclude or config.exclude,
             extend_exclude=config.extend_exclude + self.extend_exclude,
             target_torch=self.target_torch or config.target_torch,
+            baseline=None if self.no_baseline else self.baseline or config.baseline,
+            report_unused_suppressions=self.report_unused_suppressions or config.report_unused_suppressions,
         )
 
 
@@ -170,6 +178,7 @@ KEYS = (
     "gradcheck",
     "ignore",
     "per-file-ignores",
+    "report-unused-suppressions",
     "rule-packs",
     "select",
     "target-torch",
@@ -221,6 +230,7 @@ def parse_config(table: Mapping[str, Any], path: Path) -> Config:
         rule_packs=tuple(root / pack for pack in reader.texts("rule-packs")),
         target_torch=reader.version("target-torch"),
         baseline=root / baseline if baseline is not None else None,
+        report_unused_suppressions=reader.flag("report-unused-suppressions"),
         gradcheck=reader.table("gradcheck"),
     )
 
@@ -283,6 +293,12 @@ class _Reader:
         value = self._table.get(key)
         if value is not None and not isinstance(value, str):
             raise self._wrong(key, "a string")
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self._table.get(key, False)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "true or false")
         return value
 
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -7,15 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.caching import Caches
 from gradcheck_tool.checker import Checker, FileResult
 from gradcheck_tool.config import Config, Configs, Overrides
-from gradcheck_tool.findings import Finding
+from gradcheck_tool.findings import Applicability, Finding
+from gradcheck_tool.fixing import Change, Fixer
+from gradcheck_tool.pool import check_all
+from gradcheck_tool.sources.baseline import Baseline, Lines
 from gradcheck_tool.sources.discover import Discovery, discover
+from gradcheck_tool.sources.lines import SourceLines
+from gradcheck_tool.sources.source import Source, SourceError, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gradcheck_tool.rule import Rule
+
+# The file name of a program from standard input that was given none.
+STDIN_NAME = "-"
 
 # Called with the number of files done and the number of all files.
 Progress = Callable[[int, int], None]
@@ -43,6 +52,8 @@ class Options:
     overrides: Overrides = field(default_factory=Overrides)
     respect_gitignore: bool = True
     force_exclude: bool = False
+    cache: bool = False
+    jobs: int = 1
 
 
 @dataclass
@@ -66,6 +77,7 @@ class Run:
         self._folder = folder
         self._options = options
         self._configs = Configs(folder, options.overrides)
+        self._baselines: dict[Path, Baseline] = {}
         self.checker = checker or Checker()
 
     def config(self, folder: Path) -> Config:
@@ -104,15 +116,98 @@ class Run:
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         findings: set[Finding] = set()
-        for count, path in enumerate(found.files, start=1):
-            result = self.checker.check_file(path, self.config(path.parent))
+        for path, result in self._results(found.files, progress):
             findings.update(result.findings)
             if result.problem is not None:
-                fatal = result.failed or path in named
+                fatal = result.failed or (path in named and not result.partial)
                 problems.append(Problem(str(path), result.problem, fatal))
+        return Outcome(self._unknown(findings), problems, len(found.files))
+
+    def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
+        """The changes that the findings' fixes make, one a file; nothing is written."""
+        wanted = [
+            finding
+            for finding in outcome.findings
+            if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
+        ]
+        return list(self._fixer().fixes(self._files_of(wanted), unsafe))
+
+    def add_noqa(self, outcome: Outcome) -> list[Change]:
+        """The changes that suppress the findings where they are, one a file; nothing is written."""
+        return list(self._fixer().suppressions(self._files_of(outcome.findings)))
+
+    def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
+        """The outcome after these changes were written."""
+        paths = [change.path for change in changes]
+        names = {str(path) for path in paths}
+        again = self.check(paths)
+        kept = [finding for finding in outcome.findings if finding.location.filename not in names]
+        findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
+        return Outcome(findings, outcome.problems, outcome.files)
+
+    def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
+        """The fixed bytes of a program that came through a pipe; as they are when they do not parse.
+
+        Raises:
+            ConfigError: the configuration of the file's folder cannot be used.
+        """
+        try:
+            return self._fixer().fix_data(data, filename, self._config_of(filename), unsafe).data
+        except SourceError:
+            return data
+
+    def _fixer(self) -> Fixer:
+        def keep(findings: Sequence[Finding], source: Source) -> Sequence[Finding]:
+            lines = split_lines(source.text)
+            return self._unknown(findings, lambda name, _: lines if name == source.filename else ())
+
+        return Fixer(self.checker, keep)
+
+    def _files_of(self, findings: Iterable[Finding]) -> list[tuple[Path, Config]]:
+        paths = dict.fromkeys(Path(finding.location.filename) for finding in findings)
+        return [(path, self.config(path.parent)) for path in paths]
+
+    def _config_of(self, filename: str) -> Config:
+        return self.config(Path(filename).parent if filename != STDIN_NAME else self._folder)
+
+    def _unknown(self, findings: Iterable[Finding], lines: Lines | None = None) -> list[Finding]:
+        """The findings in order of place, less those that a baseline has."""
+        kept: list[Finding] = []
+        by_baseline: dict[Path, list[Finding]] = {}
+        for finding in sorted(findings, key=Finding.sort_key):
+            baseline = self._config_of(finding.location.filename).baseline
+            if baseline is None:
+                kept.append(finding)
+            else:
+                by_baseline.setdefault(baseline, []).append(finding)
+        for path, group in by_baseline.items():
+            if path not in self._baselines:
+                self._baselines[path] = Baseline(path)
+            kept += self._baselines[path].new(group, lines or SourceLines())
+        return sorted(kept, key=Finding.sort_key)
+
+    def _results(self, files: Sequence[Path], progress: Progress | None) -> Iterator[tuple[Path, FileResult]]:
+        """The results of all files, remembered ones first."""
+        caches = Caches() if self._options.cache else None
+        tasks: list[tuple[Path, Config]] = []
+        for path in files:
+            config = self.config(path.parent)
+            known = caches.get(path, config) if caches else None
+            if known is None:
+                tasks.append((path, config))
+            else:
+                yield path, known
+        done = len(files) - len(tasks)
+        results = check_all(tasks, self.checker, self._options.jobs)
+        for (path, config), result in zip(tasks, results, strict=True):
+            done += 1
             if progress is not None:
-                progress(count, len(found.files))
-        return Outcome(sorted(findings, key=Finding.sort_key), problems, len(found.files))
+                progress(done, len(files))
+            if caches:
+                caches.put(path, config, result)
+            yield path, result
+        if caches:
+            caches.save()
 
     def check_text(self, data: bytes, filename: str) -> Outcome:
         """Check a program that came through a pipe; `filename` is absolute, or `-`.
@@ -120,12 +215,13 @@ class Run:
         Raises:
             ConfigError: the configuration of the file's folder cannot be used.
         """
-        config = self.config(Path(filename).parent if filename != "-" else self._folder)
+        config = self._config_of(filename)
         if self._is_customised(config):
             self.checker.ruleset(config)
         result: FileResult = self.checker.check_data(data, filename, config)
-        problems = [] if result.problem is None else [Problem(filename, result.problem, fatal=True)]
-        return Outcome(list(result.findings), problems, 1)
+        problems = [] if result.problem is None else [Problem(filename, result.problem, not result.partial)]
+        lines = SourceLines({filename: data})
+        return Outcome(self._unknown(result.findings, lines), problems, 1)
 
     def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
         """A misspelt code is an error even where no file needs the rules."""

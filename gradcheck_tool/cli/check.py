@@ -3,61 +3,82 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from enum import Enum
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradcheck_tool.cli.console import fail, note
-from gradcheck_tool.cli.output import Output
-from gradcheck_tool.cli.progress import progress_bar
+from gradcheck_tool.cli.output import Output, targets
+from gradcheck_tool.cli.request import Request, carry_out
 from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.report import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gradcheck_tool.run import Outcome, Run
-
-
-STDIN = Path("-")
-
-
-class Format(str, Enum):
-    """Output formats."""
-
-    FULL = "full"
-    CONCISE = "concise"
-    JSON = "json"
+    from gradcheck_tool.run import Run
 
 
 def check(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Files and folders; `-` reads standard input. [default: .]")
     ] = None,
-    output_format: Annotated[Format, typer.Option(help="How findings are printed.")] = Format.FULL,
+    output_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+        ),
+    ] = None,
     output_file: Annotated[
-        Path | None, typer.Option("--output-file", "-o", help="Write findings to a file.")
+        Path | None,
+        typer.Option("--output-file", "-o", metavar="FILE", help="Where a format without a file goes."),
     ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes.")] = False,
+    unsafe_fixes: Annotated[
+        bool, typer.Option("--unsafe-fixes", help="With --fix or --diff: the unsafe ones, too.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what --fix would change, and change nothing.")
+    ] = False,
+    add_noqa: Annotated[
+        bool, typer.Option("--add-noqa", help="Suppress every finding by a comment in its statement.")
+    ] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
+    ] = None,
+    report_unused_suppressions: Annotated[
+        bool, typer.Option("--report-unused-suppressions", help="Report comments that suppress nothing.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")
+    ] = 0,
     select: Annotated[
-        list[str] | None, typer.Option(help="Rules to apply instead of the configured ones.")
+        list[str] | None, typer.Option(metavar="CODES", help="Rules to apply instead of the configured ones.")
     ] = None,
-    extend_select: Annotated[list[str] | None, typer.Option(help="Rules to apply as well.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Rules to leave out.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Patterns of what is not checked.")] = None,
+    extend_select: Annotated[
+        list[str] | None, typer.Option(metavar="CODES", help="Rules to apply as well.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="CODES", help="Rules to leave out.")] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Patterns of what is not checked.")
+    ] = None,
     extend_exclude: Annotated[
-        list[str] | None, typer.Option(help="Further patterns of what is not checked.")
+        list[str] | None, typer.Option(metavar="PATTERN", help="Further patterns of what is not checked.")
     ] = None,
     force_exclude: Annotated[
         bool, typer.Option("--force-exclude", help="Apply exclusions to named files, too.")
     ] = False,
     respect_gitignore: Annotated[bool, typer.Option(help="Leave out what git ignores.")] = True,
-    config: Annotated[Path | None, typer.Option(help="Use this configuration file everywhere.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Use this configuration file everywhere.")
+    ] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
     target_torch: Annotated[
-        str | None, typer.Option(help="The torch version that the code is written for.")
+        str | None, typer.Option(metavar="VERSION", help="The torch version that the code is written for.")
     ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")
@@ -72,15 +93,16 @@ def check(
         bool, typer.Option("--show-files", help="List the files that would be checked.")
     ] = False,
     stdin_filename: Annotated[
-        Path | None, typer.Option(help="Name of the program read from standard input.")
+        Path | None, typer.Option(metavar="FILE", help="Name of the program read from standard input.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
     """Find autograd mistakes in Python files and notebooks, without running them."""
+    from gradcheck_tool.pool import default_jobs
     from gradcheck_tool.run import Options, Run
 
-    output = Output(output_format.value, output_file, statistics=statistics, quiet=quiet)
+    folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
         path=config.absolute() if config else None,
@@ -90,30 +112,35 @@ def check(
         exclude=tuple(exclude or ()),
         extend_exclude=tuple(extend_exclude or ()),
         target_torch=target_torch,
+        baseline=baseline.absolute() if baseline else None,
+        no_baseline=write_baseline is not None,
+        report_unused_suppressions=report_unused_suppressions,
     )
-    options = Options(overrides, respect_gitignore=respect_gitignore, force_exclude=force_exclude)
-    folder = Path.cwd()
-    wanted = paths or [Path()]
+    options = Options(
+        overrides,
+        respect_gitignore=respect_gitignore,
+        force_exclude=force_exclude,
+        cache=not no_cache,
+        jobs=jobs or default_jobs(),
+    )
+    request = Request(
+        paths=tuple(paths or [Path()]),
+        stdin_filename=stdin_filename,
+        fix=fix,
+        unsafe=unsafe_fixes,
+        diff=diff,
+        add_noqa=add_noqa,
+        write_baseline=write_baseline.absolute() if write_baseline else None,
+        exit_zero=exit_zero,
+        verbose=verbose,
+    )
+    output = Output(folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet)
     try:
         run = Run(folder, options)
-        if show_files:
-            _show_files(run, wanted, folder)
-            return
-        known: dict[str, bytes] = {}
-        started = time.perf_counter()
-        if wanted == [STDIN]:
-            name = str(folder / stdin_filename) if stdin_filename else "-"
-            known[name] = sys.stdin.buffer.read()
-            outcome = run.check_text(known[name], name)
-        else:
-            with progress_bar() as progress:
-                outcome = run.check(wanted, progress)
-        if verbose:
-            note(f"{outcome.files} files in {time.perf_counter() - started:.2f} s")
+        status = _show_files(run, request.paths, folder) if show_files else carry_out(run, request, output)
     except ConfigError as error:
         fail(str(error))
-    output.write(outcome, run, folder, known)
-    raise typer.Exit(_status(outcome, exit_zero))
+    raise typer.Exit(status)
 
 
 def _codes(values: Sequence[str] | None) -> tuple[str, ...]:
@@ -121,17 +148,10 @@ def _codes(values: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(code.strip() for value in values or () for code in value.split(",") if code.strip())
 
 
-def _show_files(run: Run, paths: list[Path], folder: Path) -> None:
+def _show_files(run: Run, paths: Sequence[Path], folder: Path) -> int:
     found = run.discover(paths)
     for path in found.files:
         typer.echo(os.path.relpath(path, folder))
     for path in found.missing:
         note(f"gradlint: {path}: no such file or folder")
-    if found.missing:
-        raise typer.Exit(2)
-
-
-def _status(outcome: Outcome, exit_zero: bool) -> int:
-    if any(problem.fatal for problem in outcome.problems):
-        return 2
-    return 1 if outcome.findings and not exit_zero else 0
+    return 2 if found.missing else 0

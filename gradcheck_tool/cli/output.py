@@ -1,75 +1,110 @@
-"""Where the outcome of a run goes: findings to standard output or a file, the rest to standard error."""
+"""Where the outcome of a run goes: findings to standard output or files, the rest to standard error."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cli.console import fail, note, wants_color
+from gradcheck_tool.cli.console import count, fail, note, wants_color
+from gradcheck_tool.config import nearest
+from gradcheck_tool.report import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.run import Outcome, Run
+    from gradcheck_tool.sources.lines import SourceLines
 
 # Formats that people read: they get a closing line on standard error.
 FOR_PEOPLE = ("full", "concise")
 
 
 @dataclass(frozen=True)
-class Output:
-    """How one run is printed."""
+class Target:
+    """One report: its format, and the file it goes to (None: standard output)."""
 
     format: str
     file: Path | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """How one run is printed.
+
+    Attributes:
+        folder: file names are shown relative to this folder.
+        targets: the reports.
+        statistics: counts of each rule take the place of findings.
+        quiet: no closing line.
+    """
+
+    folder: Path
+    targets: tuple[Target, ...]
     statistics: bool
     quiet: bool
 
-    def write(self, outcome: Outcome, run: Run, folder: Path, known: Mapping[str, bytes]) -> None:
-        """Print findings, problems and closing lines.
-
-        Args:
-            outcome: what was found.
-            run: the run that found it.
-            folder: file names are shown relative to this folder.
-            known: bytes of programs that are not on disk, by file name.
-        """
-        for problem in outcome.problems:
-            note(f"gradlint: {problem.path}: {problem.message}")
-        text = self._statistics(outcome) if self.statistics else self._report(outcome, run, folder, known)
-        if self.file is None:
-            sys.stdout.write(text)
-        else:
-            _write_file(self.file, text)
-        if not self.quiet and self.format in FOR_PEOPLE:
+    def write(self, outcome: Outcome, run: Run, lines: SourceLines) -> None:
+        """Print findings, problems and a closing line."""
+        self.problems(outcome)
+        for target in self.targets:
+            text = (
+                _statistics(target.format, outcome.findings)
+                if self.statistics
+                else self._report(target, outcome.findings, run, lines)
+            )
+            if target.file is None:
+                sys.stdout.write(text)
+            else:
+                _write_file(target.file, text)
+        if not self.quiet and any(target.format in FOR_PEOPLE for target in self.targets):
             note(_summary(outcome.findings))
 
-    def _report(self, outcome: Outcome, run: Run, folder: Path, known: Mapping[str, bytes]) -> str:
-        if not outcome.findings and self.format in FOR_PEOPLE:
+    def problems(self, outcome: Outcome) -> None:
+        """Say what could not be checked, one line a path."""
+        for problem in outcome.problems:
+            note(f"gradlint: {problem.path}: {problem.message}")
+
+    def _report(self, target: Target, findings: Sequence[Finding], run: Run, lines: SourceLines) -> str:
+        if not findings and target.format in FOR_PEOPLE:
             return ""
         from gradcheck_tool.report import render
         from gradcheck_tool.report.context import ReportContext
-        from gradcheck_tool.sources.lines import SourceLines
 
-        color = self.file is None and wants_color(sys.stdout.isatty())
-        context = ReportContext(folder, SourceLines(known), run.rules_in_force, color)
-        return render(self.format, outcome.findings, context)
+        color = target.file is None and wants_color(sys.stdout.isatty())
+        return render(target.format, findings, ReportContext(self.folder, lines, run.rules_in_force, color))
 
-    def _statistics(self, outcome: Outcome) -> str:
-        counts = Counter((finding.code, finding.name) for finding in outcome.findings)
-        if self.format == "json":
-            import json
 
-            rows = [
-                {"code": code, "name": name, "count": count} for (code, name), count in counts.most_common()
-            ]
-            return json.dumps(rows, indent=2) + "\n"
-        width = len(str(max(counts.values(), default=0)))
-        return "".join(f"{count:>{width}}  {code}  {name}\n" for (code, name), count in counts.most_common())
+def targets(formats: Sequence[str], file: Path | None) -> tuple[Target, ...]:
+    """The reports that `--output-format FORMAT[=FILE]` and `--output-file FILE` mean."""
+    found = []
+    for text in formats or ("full",):
+        name, _, own = text.partition("=")
+        if name not in FORMATS:
+            close = nearest(name, FORMATS)
+            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(FORMATS)}"
+            fail(f"--output-format: no format {name!r}; {hint}")
+        found.append(Target(name, Path(own) if own else file))
+    places = [target.file for target in found]
+    if len(set(places)) < len(places):
+        fail("--output-format: two reports would go to the same place; give one a file: FORMAT=FILE")
+    return tuple(found)
+
+
+def _statistics(form: str, findings: Sequence[Finding]) -> str:
+    counts = Counter((finding.code, finding.name) for finding in findings).most_common()
+    if form == "json":
+        import json
+
+        return (
+            json.dumps([{"code": code, "name": name, "count": n} for (code, name), n in counts], indent=2)
+            + "\n"
+        )
+    width = len(str(max((n for _, n in counts), default=0)))
+    return "".join(f"{n:>{width}}  {code}  {name}\n" for (code, name), n in counts)
 
 
 def _write_file(path: Path, text: str) -> None:
@@ -84,8 +119,4 @@ def _summary(findings: Sequence[Finding]) -> str:
     if not findings:
         return "No autograd mistakes found."
     files = len({finding.location.filename for finding in findings})
-    return f"Found {_count(len(findings), 'problem')} in {_count(files, 'file')}."
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradcheck_tool.findings import Finding, Location
+    from gradcheck_tool.findings import Edit, Finding, Location
     from gradcheck_tool.sources.notebook import Notebook
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -43,7 +43,14 @@ class Source:
             finding,
             location=self._place(finding.location),
             trace=tuple(replace(step, location=self._place(step.location)) for step in finding.trace),
+            fix=finding.fix and replace(finding.fix, edits=tuple(map(self._edit, finding.fix.edits))),
         )
+
+    def _edit(self, edit: Edit) -> Edit:
+        if self.notebook is None:
+            return edit
+        start, end = self.notebook.position(edit.start), self.notebook.position(edit.end)
+        return replace(edit, start=start, end=end)
 
     def _place(self, location: Location) -> Location:
         if self.notebook is None or location.filename != self.filename:

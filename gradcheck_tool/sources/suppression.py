@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
 
 _ANY = re.compile(r"noqa|gradlint:", re.IGNORECASE)
+_ANY_BYTES = re.compile(_ANY.pattern.encode(), re.IGNORECASE)
 _SKIP = re.compile(r"#\s*gradlint:\s*skip-file\b")
 _IGNORE = re.compile(r"#\s*gradlint:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
 _NOQA = re.compile(
@@ -55,7 +56,11 @@ class Suppression:
             return False
         if self.row not in (self.first, self.last) and not start <= self.row <= end:
             return False
-        return self.codes is None or any(code in (finding.code, finding.name) for code in self.codes)
+        return self.codes is None or bool(self.matching(finding))
+
+    def matching(self, finding: Finding) -> set[str]:
+        """The codes of the comment that mean the finding's rule."""
+        return {code for code in self.codes or () if code in (finding.code, finding.name)}
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,14 @@ class Suppressions:
     skip_file: bool = False
     comments: tuple[Suppression, ...] = field(default=())
 
-    def find(self, finding: Finding) -> Suppression | None:
-        """The comment that suppresses a finding, if any."""
-        return next((comment for comment in self.comments if comment.covers(finding)), None)
+    def covering(self, finding: Finding) -> list[Suppression]:
+        """The comments that suppress a finding."""
+        return [comment for comment in self.comments if comment.covers(finding)]
+
+
+def may_hold_suppressions(data: bytes) -> bool:
+    """Whether a file's bytes mention a suppression."""
+    return _ANY_BYTES.search(data) is not None
 
 
 def read_suppressions(text: str) -> Suppressions:

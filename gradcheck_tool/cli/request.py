@@ -1,0 +1,148 @@
+"""What one `gradlint check` is asked to do with its findings, and doing it."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.cli.console import count, fail, note
+from gradcheck_tool.cli.progress import progress_bar
+from gradcheck_tool.sources.lines import SourceLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gradcheck_tool.cli.output import Output
+    from gradcheck_tool.fixing import Change
+    from gradcheck_tool.run import Outcome, Run
+
+STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of `gradlint check` that are about what happens with findings.
+
+    Attributes:
+        paths: files and folders as given; `-` alone is standard input.
+        stdin_filename: the name of the program on standard input.
+        fix, unsafe, diff: make fixes, the unsafe ones too, or only show them.
+        add_noqa: suppress findings by comments.
+        write_baseline: file to write all findings to.
+        exit_zero: findings leave the status at 0.
+        verbose: say how long it took.
+    """
+
+    paths: tuple[Path, ...]
+    stdin_filename: Path | None
+    fix: bool
+    unsafe: bool
+    diff: bool
+    add_noqa: bool
+    write_baseline: Path | None
+    exit_zero: bool
+    verbose: bool
+
+
+def carry_out(run: Run, request: Request, output: Output) -> int:
+    """Check and print, fix or suppress.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: a configuration, a selector, a rule pack or a baseline cannot be used.
+    """
+    if request.paths == (STDIN,):
+        return _check_stdin(run, request, output)
+    started = time.perf_counter()
+    with progress_bar() as progress:
+        outcome = run.check(request.paths, progress)
+    if request.verbose:
+        note(f"{count(outcome.files, 'file')} in {time.perf_counter() - started:.2f} s")
+    if request.write_baseline is not None:
+        return _write_baseline(request.write_baseline, outcome, output)
+    if request.diff:
+        return _show_diff(run.fix(outcome, request.unsafe), outcome, request, output)
+    if request.add_noqa:
+        changes = run.add_noqa(outcome)
+        _write(changes)
+        note(f"Suppressed {count(sum(change.fixed for change in changes), 'problem')}.")
+        output.problems(outcome)
+        return _status(outcome, exit_zero=True)
+    if request.fix:
+        changes = run.fix(outcome, request.unsafe)
+        _write(changes)
+        outcome = run.recheck(outcome, changes)
+        note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
+    output.write(outcome, run, SourceLines())
+    return _status(outcome, request.exit_zero)
+
+
+def _check_stdin(run: Run, request: Request, output: Output) -> int:
+    """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
+    data = sys.stdin.buffer.read()
+    name = "-" if request.stdin_filename is None else str(request.stdin_filename.absolute())
+    if request.fix or request.diff:
+        fixed = run.fix_text(data, name, request.unsafe)
+        if request.diff:
+            sys.stdout.write(_diff(name, data, fixed, output.folder))
+            return 1 if fixed != data and not request.exit_zero else 0
+        sys.stdout.buffer.write(fixed)
+        outcome = run.check_text(fixed, name)
+        output.problems(outcome)
+        return _status(outcome, request.exit_zero)
+    outcome = run.check_text(data, name)
+    output.write(outcome, run, SourceLines({name: data}))
+    return _status(outcome, request.exit_zero)
+
+
+def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
+    from gradcheck_tool.sources.baseline import write_baseline
+
+    try:
+        write_baseline(path, outcome.findings, SourceLines())
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    output.problems(outcome)
+    note(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
+    return _status(outcome, exit_zero=True)
+
+
+def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output: Output) -> int:
+    for change in changes:
+        sys.stdout.write(_diff(str(change.path), change.before, change.after, output.folder))
+    output.problems(outcome)
+    note(f"Would fix {count(sum(change.fixed for change in changes), 'problem')}.")
+    found = 1 if changes and not request.exit_zero else 0
+    return max(found, _status(outcome, exit_zero=True))
+
+
+def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> str:
+    prefix = f"{folder}/"
+    name = filename.removeprefix(prefix)
+    old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (before, after))
+    lines = difflib.unified_diff(old, new, name, name)
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _write(changes: Iterable[Change]) -> None:
+    from gradcheck_tool.fixes.apply import write_atomically
+
+    try:
+        for change in changes:
+            write_atomically(change.path, change.after)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+def _status(outcome: Outcome, exit_zero: bool) -> int:
+    if any(problem.fatal for problem in outcome.problems):
+        return 2
+    return 1 if outcome.findings and not exit_zero else 0

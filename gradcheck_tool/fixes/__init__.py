@@ -1,0 +1,1 @@
+"""Fixes: edits are put into files all together or not at all."""

@@ -1,0 +1,52 @@
+"""GitLab's code quality report: a JSON array in Code Climate's form."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.fingerprint import fingerprints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.findings import Finding, Location
+    from gradcheck_tool.report.context import ReportContext
+
+SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def render(findings: Sequence[Finding], context: ReportContext) -> str:
+    """Render the report."""
+    names = fingerprints(findings, context)
+    issues = [_issue(finding, name, context) for finding, name in zip(findings, names, strict=True)]
+    return json.dumps(issues, indent=2, ensure_ascii=False) + "\n"
+
+
+def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any]:
+    cell = f"cell {finding.location.cell}: " if finding.location.cell else ""
+    issue: dict[str, Any] = {
+        "type": "issue",
+        "check_name": finding.code,
+        "description": f"{cell}{finding.code}: {finding.message}",
+        "categories": ["Bug Risk"],
+        "severity": SEVERITIES[finding.severity],
+        "fingerprint": name,
+        "location": _location(finding.location, context),
+    }
+    if finding.trace:
+        issue["other_locations"] = [_location(step.location, context) for step in finding.trace]
+    if finding.predicts:
+        issue["content"] = {"body": f"predicts: {finding.predicts}"}
+    return issue
+
+
+def _location(location: Location, context: ReportContext) -> dict[str, Any]:
+    return {
+        "path": context.uri(location.filename),
+        "positions": {
+            "begin": {"line": location.start.row, "column": location.start.column},
+            "end": {"line": location.end.row, "column": location.end.column},
+        },
+    }

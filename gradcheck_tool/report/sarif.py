@@ -1,0 +1,155 @@
+"""SARIF 2.1.0, as GitHub code scanning takes it: rules, the story as a code flow, fixes, fingerprints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool import __version__
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.fingerprint import fingerprints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.findings import Edit, Finding, Location, Position
+    from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.rule import Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+# GitHub's word for what SARIF calls a note.
+PROBLEMS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
+# GitHub cuts longer texts off.
+SHORT, LONG = 255, 1024
+
+
+def render(findings: Sequence[Finding], context: ReportContext) -> str:
+    """Render the report."""
+    described = {rule.code: _rule(rule) for rule in context.rules()}
+    for finding in findings:
+        described.setdefault(finding.code, _rule_of(finding))
+    codes = list(described)
+    names = fingerprints(findings, context)
+    run = {
+        "tool": {
+            "driver": {
+                "name": "gradlint",
+                "version": __version__,
+                "semanticVersion": __version__,
+                "rules": list(described.values()),
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            _result(finding, codes.index(finding.code), name, context)
+            for finding, name in zip(findings, names, strict=True)
+        ],
+    }
+    return (
+        json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+        + "\n"
+    )
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    from gradcheck_tool.ruledoc import family, read_doc, render
+
+    what = read_doc(type(rule)).sections["What it detects"]
+    return {
+        "id": rule.code,
+        "name": _pascal(rule.name),
+        "shortDescription": {"text": rule.name.replace("-", " ")[:SHORT]},
+        "fullDescription": {"text": what[:LONG]},
+        "help": {"text": what[:LONG], "markdown": render(rule)},
+        "defaultConfiguration": {"level": LEVELS[rule.severity]},
+        "properties": {
+            "precision": "very-high",
+            "problem.severity": PROBLEMS[rule.severity],
+            "tags": ["pytorch", "autograd", family(rule.code)],
+        },
+    }
+
+
+def _rule_of(finding: Finding) -> dict[str, Any]:
+    """A rule known by a finding only, such as those of the run-time engine."""
+    text = finding.name.replace("-", " ")
+    return {
+        "id": finding.code,
+        "name": _pascal(finding.name),
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": text},
+        "help": {"text": text},
+        "defaultConfiguration": {"level": LEVELS[finding.severity]},
+        "properties": {"problem.severity": PROBLEMS[finding.severity], "tags": ["pytorch", "autograd"]},
+    }
+
+
+def _result(finding: Finding, index: int, name: str, context: ReportContext) -> dict[str, Any]:
+    text = (
+        finding.message if finding.predicts is None else f"{finding.message}\n\npredicts: {finding.predicts}"
+    )
+    here = _location(finding.location, context, finding.message)
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": LEVELS[finding.severity],
+        "message": {"text": text},
+        "locations": [_location(finding.location, context)],
+        "partialFingerprints": {"primaryLocationLineHash": name},
+    }
+    steps = [_location(step.location, context, step.message) for step in finding.trace]
+    if steps:
+        result["relatedLocations"] = [{"id": number, **step} for number, step in enumerate(steps, start=1)]
+        flow = [
+            {"location": location, "executionOrder": n} for n, location in enumerate([*steps, here], start=1)
+        ]
+        result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
+    # An edit in a cell has no place in the file's text that a viewer could apply it to.
+    if finding.fix is not None and finding.location.cell is None:
+        changes = [
+            {
+                "artifactLocation": {"uri": context.uri(finding.location.filename)},
+                "replacements": [_replacement(edit) for edit in finding.fix.edits],
+            }
+        ]
+        result["fixes"] = [{"description": {"text": finding.fix.message}, "artifactChanges": changes}]
+    properties = _properties(finding)
+    return {**result, "properties": properties} if properties else result
+
+
+def _location(location: Location, context: ReportContext, message: str | None = None) -> dict[str, Any]:
+    physical = {
+        "artifactLocation": {"uri": context.uri(location.filename)},
+        "region": _region(location.start, location.end),
+    }
+    found: dict[str, Any] = {"physicalLocation": physical}
+    if location.cell is not None:
+        found["logicalLocations"] = [{"name": f"cell {location.cell}"}]
+    if message is not None:
+        found["message"] = {"text": message}
+    return found
+
+
+def _region(start: Position, end: Position) -> dict[str, int]:
+    return {
+        "startLine": start.row,
+        "startColumn": start.column,
+        "endLine": end.row,
+        "endColumn": end.column,
+    }
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    return {"deletedRegion": _region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
+
+
+def _properties(finding: Finding) -> dict[str, Any]:
+    """What the run-time engine knows besides."""
+    facts = {"function": finding.function, "device": finding.device, "dtype": finding.dtype}
+    known: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
+    return {**known, "evidence": dict(finding.evidence)} if finding.evidence else known
+
+
+def _pascal(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("-"))

@@ -1,0 +1,76 @@
+"""GL001: suppression comments that suppress nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.findings import Applicability, Edit, Finding, Fix, Location, Position, Severity
+from gradcheck_tool.sources.source import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gradcheck_tool.ruleset import RuleSet
+    from gradcheck_tool.sources.source import Source
+    from gradcheck_tool.sources.suppression import Suppression, Suppressions
+
+CODE = "GL001"
+NAME = "unused-suppression"
+
+
+def unused_suppressions(
+    source: Source, suppressions: Suppressions, findings: Iterable[Finding], ruleset: RuleSet
+) -> list[Finding]:
+    """Findings for comments, or codes in them, that suppress none of `findings`.
+
+    A bare `# noqa` and codes of other linters are not gradlint's to judge, and neither is a rule that
+    is not in force.
+    """
+    here = [finding for finding in findings if finding.location.filename == source.filename]
+    lines = split_lines(source.text)
+    reported = []
+    for comment in suppressions.comments:
+        covered = [finding for finding in here if comment.covers(finding)]
+        used = {code for finding in covered for code in comment.matching(finding)}
+        unused = [
+            code for code in comment.codes or () if code not in used and _judged(code, comment, ruleset)
+        ]
+        if unused or (comment.codes is None and comment.own and not covered):
+            reported.append(_finding(source.filename, lines[comment.row - 1], comment, unused))
+    return reported
+
+
+def _judged(code: str, comment: Suppression, ruleset: RuleSet) -> bool:
+    """Whether it can be said that a code is unused."""
+    if any(code in (rule.code, rule.name) for rule in ruleset.active):
+        return True
+    known = any(code in (rule.code, rule.name) for rule in ruleset.known)
+    return comment.own and not known
+
+
+def _finding(filename: str, line: str, comment: Suppression, unused: Sequence[str]) -> Finding:
+    start = Position(comment.row, comment.start + 1)
+    end = Position(comment.row, comment.end + 1)
+    what = ", ".join(unused) if unused else "this comment"
+    return Finding(
+        code=CODE,
+        name=NAME,
+        severity=Severity.INFO,
+        message=f"nothing to suppress here for {what}; remove it" if unused else "nothing to suppress here",
+        location=Location(filename, start, end),
+        fix=Fix(Applicability.SAFE, "remove the suppression", (_removal(line, comment, unused),)),
+    )
+
+
+def _removal(line: str, comment: Suppression, unused: Sequence[str]) -> Edit:
+    kept = [code for code in comment.codes or () if code not in unused]
+    start, end = comment.start, comment.end
+    if kept:
+        listed = ", ".join(kept)
+        content = f"# gradlint: ignore[{listed}]" if comment.own else f"# noqa: {listed}"
+    elif line[end:].strip():
+        content = "# "
+        end += len(line[end:]) - len(line[end:].lstrip())
+    else:
+        content, start, end = "", len(line[:start].rstrip()), len(line)
+    return Edit(content, Position(comment.row, start + 1), Position(comment.row, end + 1))
