@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
     from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
-    from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
     from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
     from gradcheck_tool.autograd.events import EngineError as EngineError
     from gradcheck_tool.autograd.events import EvaluationGraph as EvaluationGraph
@@ -93,7 +92,6 @@ _PUBLIC = {
         "BackwardCall",
         "CheckpointUse",
         "ClipGradients",
-        "DistributedMisuse",
         "DroppedResult",
         "EngineError",
         "EvaluationGraph",

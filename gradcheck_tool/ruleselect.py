@@ -55,9 +55,8 @@ def check_selectors(key: str, selectors: Iterable[str], codes: Iterable[str]) ->
 
 def nearest(selector: str, codes: Iterable[str]) -> str | None:
     """The valid selector that is most like a wrong one; case is forgiven."""
-    valid = {ALL, DEFAULT}
-    for code in codes:
-        valid.update(code[:length] for length in range(2, len(code) + 1))
+    known = list(codes)
+    valid = {ALL, DEFAULT, *known, *(code[:-2] for code in known), *(code[:-3] for code in known)}
     folded = {candidate.upper(): candidate for candidate in sorted(valid)}
     if selector.upper() in folded:
         return folded[selector.upper()]

@@ -140,7 +140,7 @@ class InvalidTensorUse(EngineError):
     `integer-grad`, `non-leaf-optimizer`, `non-leaf-deepcopy`, `resize-grad`, `inference-save`,
     `inference-write`, `retain-grad-constant`, `out-with-grad`, `grad-is-none`,
     `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
-    `detach-view`.
+    `detach-view`, `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
 
     kind: str
@@ -284,7 +284,8 @@ class UnversionedWrite(Event):
 class NameUse(Event):
     """A resolved name of a library is used: `name` is fully qualified (`torch.autograd.Variable`).
 
-    `keywords` are the keyword arguments where it is called, `called` whether it is.
+    `keywords` are the keyword arguments where it is called, `called` whether it is. The site is the
+    call where it is called, else the name.
     """
 
     name: str
@@ -501,9 +502,8 @@ class FunctionDefect(Event):
     without mark_dirty), `writes-cotangent` (backward writes its argument), `hidden-tensors` (tensors
     that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
     autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
-    without @staticmethod), `none-guard` (set_materialize_grads(False), and a gradient used without a
-    test for None), `needs-input-grad-length` (index beyond the inputs). `detail` names the tensor or
-    method.
+    without @staticmethod) or `none-guard` (set_materialize_grads(False), and a gradient used without a
+    test for None: Python raises there). `detail` names the tensor or method.
     """
 
     function: str
@@ -515,9 +515,9 @@ class FunctionDefect(Event):
 class HookMisuse(Event):
     """A hook does what hooks may not.
 
-    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place),
+    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
     `inplace-after-full-hook` (the output of a module with a full backward hook is changed in place:
-    PyTorch raises), `double-hook` (register_full_backward_hook on the same module in every iteration).
+    PyTorch raises).
     """
 
     kind: str
@@ -566,18 +566,3 @@ class EvaluationGraph(Event):
 
     module: str
     call: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistributedMisuse(Event):
-    """A DistributedDataParallel protocol is broken.
-
-    `kind`: `inner-module` (`ddp.module(x)` is called in training, so gradients are not reduced),
-    `no-sync-backward` (no_sync() around backward only; the forward decides), `inplace-collective`
-    (all_reduce of a loss that is back-propagated afterwards), `gather-detaches` (the result of
-    all_gather enters a loss).
-    """
-
-    kind: str
-    call: str
-    subject: str

@@ -84,7 +84,10 @@ class InputOnCtx(Rule):
     severity = Severity.WARNING
     effect = "silent"
     predicts = "a change of the input goes unnoticed and the gradient is wrong"
-    symptom = "assert x.grad is not None\nassert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
+    symptom = (
+        "assert x.grad is not None\n"
+        "assert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
+    )
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "input-on-ctx":

@@ -113,7 +113,7 @@ class GraphCarriedOver(Rule):
                 advice = "differentiate each iteration's own loss, or call backward once after the loop"
             else:
                 what = f"`{carrier}` brings the graph of an earlier iteration into `{event.root}`"
-                advice = f"detach `{carrier}` at the start of the iteration (retain_graph=True would only hide this)"
+                advice = f"detach `{carrier}` first in each iteration (retain_graph=True only hides this)"
         elif event.cause == "outside-loop":
             what = f"`{carrier}` was computed once, before the loop, but every iteration differentiates it"
             advice = f"compute `{carrier}` inside the loop, or detach it if it is a constant"

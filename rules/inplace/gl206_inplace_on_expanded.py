@@ -43,7 +43,7 @@ class InplaceOnExpanded(Rule):
     code = "GL206"
     name = "inplace-on-expanded"
     severity = Severity.ERROR
-    predicts = "unsupported operation: more than one element of the written-to tensor refers to a single memory location"
+    predicts = "more than one element of the written-to tensor refers to a single memory location"
 
     def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
         if event.kind == "expanded":

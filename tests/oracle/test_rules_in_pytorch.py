@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 torch = pytest.importorskip("torch")
 
-RULES = [rule for rule in RuleSet.load().known if rule.code.startswith("GL") and rule.holds_for(torch.__version__)]
+RULES = [
+    rule for rule in RuleSet.load().known if rule.code.startswith("GL") and rule.holds_for(torch.__version__)
+]
 WRONG = [
     pytest.param(rule, program, id=f"{rule.code}-{number}")
     for rule in RULES
@@ -112,7 +114,11 @@ def test_use_instead_runs_clean(rule: Rule, program: Program) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run(program.source, rule.code)
-    mentioned = [str(warning.message) for warning in caught if "torch" in str(warning.filename) or "<GL" in warning.filename]
+    mentioned = [
+        str(warning.message)
+        for warning in caught
+        if "torch" in str(warning.filename) or "<GL" in warning.filename
+    ]
     assert not mentioned
 
 

@@ -1,0 +1,59 @@
+"""GL901: `Variable` is a plain tensor."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NameUse, Rule, Severity
+
+_NAMES = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
+
+
+class VariableWrapper(Rule):
+    """`torch.autograd.Variable` has been a plain tensor since PyTorch 0.4.
+
+    ## What it detects
+
+    Calls of `torch.autograd.Variable`.
+
+    ## Why it is wrong
+
+    `Variable(t)` returns a tensor that shares memory with `t` and has no history. It is superfluous,
+    and where `t` had a history it silently cuts it.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch.autograd import Variable
+
+    x = Variable(torch.ones(2), requires_grad=True)  # <- GL901
+    (x * 2).sum().backward()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    x = torch.ones(2, requires_grad=True)
+    (x * 2).sum().backward()
+    ```
+
+    ## References
+
+    - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
+    """
+
+    code = "GL901"
+    name = "variable"
+    severity = Severity.INFO
+    effect = "silent"
+    predicts = "the wrapper does nothing but return a tensor"
+    symptom = "assert type(Variable(torch.ones(2))) is torch.Tensor"
+
+    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+        if event.called and event.name in _NAMES:
+            yield self.finding(
+                event,
+                "Variable has been a plain tensor since PyTorch 0.4",
+                "use the tensor itself, with requires_grad_() where it is to be trained",
+            )

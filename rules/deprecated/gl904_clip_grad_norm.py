@@ -1,0 +1,56 @@
+"""GL904: `clip_grad_norm` without the underscore."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NameUse, Rule, Severity
+
+_NAMES = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
+
+
+class ClipGradNorm(Rule):
+    """`clip_grad_norm` is the old name of `clip_grad_norm_`.
+
+    ## What it detects
+
+    Uses of `torch.nn.utils.clip_grad_norm`.
+
+    ## Why it is wrong
+
+    PyTorch warns, and will remove the name.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(2, 1)
+    model(torch.ones(1, 2)).sum().backward()
+    nn.utils.clip_grad_norm(model.parameters(), 1.0)  # <- GL904
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Linear(2, 1)
+    model(torch.ones(1, 2)).sum().backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    ```
+
+    ## References
+
+    - [`torch.nn.utils.clip_grad_norm_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html)
+    """
+
+    code = "GL904"
+    name = "clip-grad-norm"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "`torch.nn.utils.clip_grad_norm` is now deprecated"
+
+    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+        if event.called and event.name in _NAMES:
+            yield self.finding(event, "`clip_grad_norm` is deprecated", "use `clip_grad_norm_`")

@@ -1,0 +1,64 @@
+"""GL906: `torch.cuda.amp`."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NameUse, Rule, Severity
+
+_NEW = {
+    "torch.cuda.amp.autocast": "torch.amp.autocast('cuda', ...)",
+    "torch.cuda.amp.autocast_mode.autocast": "torch.amp.autocast('cuda', ...)",
+    "torch.cuda.amp.GradScaler": "torch.amp.GradScaler('cuda', ...)",
+    "torch.cuda.amp.grad_scaler.GradScaler": "torch.amp.GradScaler('cuda', ...)",
+    "torch.cuda.amp.custom_fwd": "torch.amp.custom_fwd(..., device_type='cuda')",
+    "torch.cuda.amp.custom_bwd": "torch.amp.custom_bwd(..., device_type='cuda')",
+    "torch.cpu.amp.autocast": "torch.amp.autocast('cpu', ...)",
+    "torch.cpu.amp.GradScaler": "torch.amp.GradScaler('cpu', ...)",
+}
+
+
+class CudaAmp(Rule):
+    """`torch.cuda.amp` and `torch.cpu.amp` have been replaced by `torch.amp`.
+
+    ## What it detects
+
+    Uses of `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp`, and of
+    `torch.cpu.amp.autocast`.
+
+    ## Why it is wrong
+
+    PyTorch warns, and will remove the names.
+
+    ## Example
+
+    ```python
+    import torch
+
+    with torch.cpu.amp.autocast():  # <- GL906
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    with torch.amp.autocast("cpu"):
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    ```
+
+    ## References
+
+    - [`torch.amp`](https://docs.pytorch.org/docs/stable/amp.html)
+    """
+
+    code = "GL906"
+    name = "cuda-amp"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "is deprecated. Please use `torch.amp."
+    since = "2.4"
+
+    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+        new = _NEW.get(event.name)
+        if event.called and new:
+            yield self.finding(event, f"`{event.name}` is deprecated", f"use `{new}`")

@@ -1,0 +1,62 @@
+"""GL908: a checkpoint without `use_reentrant`."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NameUse, Rule, Severity
+
+_NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+
+class CheckpointVariant(Rule):
+    """A checkpoint is made without saying which variant is meant.
+
+    ## What it detects
+
+    `torch.utils.checkpoint.checkpoint` or `checkpoint_sequential` without `use_reentrant=`.
+
+    ## Why it is wrong
+
+    The default is going to change, and the two variants differ in what they support. PyTorch warns.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    layer = torch.nn.Linear(2, 2)
+    output = checkpoint(layer, torch.randn(4, 2, requires_grad=True))  # <- GL908
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    layer = torch.nn.Linear(2, 2)
+    output = checkpoint(layer, torch.randn(4, 2, requires_grad=True), use_reentrant=False)
+    ```
+
+    ## References
+
+    - [`torch.utils.checkpoint`](https://docs.pytorch.org/docs/stable/checkpoint.html)
+    """
+
+    code = "GL908"
+    name = "checkpoint-variant"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "the use_reentrant parameter should be passed explicitly"
+    since = "2.1"
+
+    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+        if (
+            event.called
+            and event.name in _NAMES
+            and "use_reentrant" not in event.keywords
+            and "**" not in event.keywords
+        ):
+            yield self.finding(
+                event, "this checkpoint does not say which variant it means", "pass use_reentrant=False"
+            )

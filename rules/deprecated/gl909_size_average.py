@@ -1,0 +1,49 @@
+"""GL909: `size_average` and `reduce`."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, NameUse, Rule, Severity
+
+
+class SizeAverage(Rule):
+    """`size_average` and `reduce` have been replaced by `reduction`.
+
+    ## What it detects
+
+    Losses of `torch.nn` and `torch.nn.functional` with the keyword `size_average` or `reduce`.
+
+    ## Why it is wrong
+
+    PyTorch warns, and will remove the arguments.
+
+    ## Example
+
+    ```python
+    import torch
+
+    criterion = torch.nn.MSELoss(size_average=False)  # <- GL909
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    criterion = torch.nn.MSELoss(reduction="sum")
+    ```
+
+    ## References
+
+    - [`torch.nn.MSELoss`](https://docs.pytorch.org/docs/stable/generated/torch.nn.MSELoss.html)
+    """
+
+    code = "GL909"
+    name = "size-average"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "size_average and reduce args will be deprecated"
+
+    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+        old = [keyword for keyword in event.keywords if keyword in ("size_average", "reduce")]
+        if event.called and old and event.name.startswith("torch.nn."):
+            yield self.finding(event, f"`{old[0]}=` is deprecated", "use `reduction=`")

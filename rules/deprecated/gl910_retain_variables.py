@@ -1,0 +1,51 @@
+"""GL910: `retain_variables`."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, MethodUse, Rule, Severity
+
+
+class RetainVariables(Rule):
+    """`retain_variables` is the old name of `retain_graph`.
+
+    ## What it detects
+
+    `backward(retain_variables=...)`.
+
+    ## Why it is wrong
+
+    The argument no longer exists; Python raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    x = torch.ones(2, requires_grad=True)
+    loss = (x**2).sum()
+    loss.backward(retain_variables=True)  # <- GL910
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    x = torch.ones(2, requires_grad=True)
+    loss = (x**2).sum()
+    loss.backward(retain_graph=True)
+    ```
+
+    ## References
+
+    - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    """
+
+    code = "GL910"
+    name = "retain-variables"
+    severity = Severity.ERROR
+    predicts = "unexpected keyword argument 'retain_variables'"
+
+    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+        if event.name == "backward" and "retain_variables" in event.keywords:
+            yield self.finding(event, "`retain_variables` no longer exists", "it is called `retain_graph`")

@@ -1,0 +1,102 @@
+"""Rule packs are loaded by path, and a mistake in one names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
+from gradcheck_tool.ruleset import RuleSet
+
+GOOD = '''
+from gradcheck_tool import BackwardCall, Rule, Severity
+
+
+class TeamRule(Rule):
+    """Every backward is reported."""
+
+    code = "TEAM001"
+    name = "no-backward"
+    severity = Severity.INFO
+
+    def on_backward_call(self, event: BackwardCall):
+        yield self.finding(event, f"backward of {event.root}")
+'''
+
+
+def pack(folder: Path, **files: str) -> Path:
+    for name, source in files.items():
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    return folder
+
+
+def test_a_pack_of_a_project_is_loaded_beside_the_built_in_one(tmp_path: Path) -> None:
+    rules = RuleSet.load([pack(tmp_path, team=GOOD)])
+    assert rules.rule("TEAM001").name == "no-backward"
+    assert "GL101" in {rule.code for rule in rules.known}
+
+
+def test_files_in_subfolders_count_and_may_share_a_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    pack(tmp_path / "a", rule=GOOD)
+    pack(tmp_path / "b", rule=GOOD.replace("TEAM001", "TEAM002").replace("no-backward", "other"))
+    assert [rule.code for rule in load_pack(tmp_path)] == ["TEAM001", "TEAM002"]
+
+
+def test_imported_rules_are_not_defined_twice(tmp_path: Path) -> None:
+    extended = GOOD + "\n\nclass Second(TeamRule):\n    code = 'TEAM002'\n    name = 'second'\n"
+    assert [rule.code for rule in load_pack(pack(tmp_path, team=extended))] == ["TEAM001", "TEAM002"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("def (", "SyntaxError"),
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        (GOOD.replace('"TEAM001"', '"T1"'), "letters and three digits"),
+        (GOOD.replace("no-backward", "No Backward"), "kebab-case"),
+        (GOOD.replace("on_backward_call", "on_backwards"), "matches no event"),
+        (GOOD.replace("    severity = Severity.INFO\n", ""), "has no `severity`"),
+        (GOOD.replace("    severity", '    effect = "loud"\n    severity'), "not one of"),
+    ],
+)
+def test_a_mistake_names_the_file(tmp_path: Path, broken: str, message: str) -> None:
+    with pytest.raises(RulePackError) as caught:
+        load_pack(pack(tmp_path, team=broken))
+    assert str(tmp_path / "team.py") in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RulePackError, match="no such folder"):
+        load_pack(tmp_path / "missing")
+    with pytest.raises(RulePackError, match="no rules"):
+        load_pack(pack(tmp_path, helper="x = 1"))
+
+
+def test_two_rules_of_one_code_or_name_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RulePackError, match="two rules are called GL101"):
+        RuleSet.load([pack(tmp_path, team=GOOD.replace("TEAM001", "GL101"))])
+    with pytest.raises(RulePackError, match="two rules are called second-backward"):
+        RuleSet.load([pack(tmp_path, team=GOOD.replace("no-backward", "second-backward"))])
+
+
+def test_rules_of_the_built_in_pack_import_the_public_api_only() -> None:
+    for path in builtin_pack().rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        imports = [line for line in lines if line.startswith(("import ", "from "))]
+        allowed = ("from gradcheck_tool import ", "from collections.abc import ", "import re")
+        assert all(line.startswith(allowed) for line in imports), path
+
+
+def test_a_rule_file_is_named_after_its_code_and_holds_one_rule() -> None:
+    for path in builtin_pack().rglob("*.py"):
+        (rule,) = load_pack_file(path)
+        assert path.stem.startswith(rule + "_"), path
+
+
+def load_pack_file(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    return [line.split('"')[1].lower() for line in text.splitlines() if line.startswith("    code = ")]
