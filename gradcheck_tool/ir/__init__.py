@@ -1,0 +1,1 @@
+"""From Python source text to the intermediate representation that the interpreter runs."""
