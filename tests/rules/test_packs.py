@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
 from gradcheck_tool.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GOOD = '''
 from gradcheck_tool import BackwardCall, Rule, Severity

@@ -58,7 +58,7 @@ def test_the_most_specific_selector_decides(
 @pytest.mark.parametrize(
     ("key", "selectors", "nearest"),
     [
-        ("select", {"select": ["GL210"]}, "GL201"),
+        ("select", {"select": ["GL2O1"]}, "GL201"),
         ("extend-select", {"extend_select": ["gl301"]}, "GL301"),
         ("ignore", {"ignore": ["DEFAULT"]}, "default"),
     ],
