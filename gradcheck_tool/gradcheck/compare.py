@@ -1,0 +1,119 @@
+"""Analytic against reference gradients, and the confirmation of every disagreement by finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.kinks import outside_subgradient
+from gradcheck_tool.gradcheck.probes import Cotangent, Draws, like_contiguous
+from gradcheck_tool.gradcheck.problem import Grads, Problem
+from gradcheck_tool.gradcheck.stencil import Judgement, judge, scales, wide
+
+_SCREEN = 1e-9
+_ENTRIES = 24
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A proven disagreement for one input: `index` counts the inputs that require grad."""
+
+    index: int
+    problem: Problem
+    cotangent: Cotangent
+    analytic: Tensor | None
+    reference: Tensor | None
+    judgement: Judgement
+    entries: tuple[int, ...] = ()
+    """Flat indices of entries proven wrong one by one; empty where the disagreement was proven as a whole."""
+    at_kink: bool = False
+
+
+def dense(gradient: Tensor | None, like: Tensor) -> Tensor:
+    """`gradient` in double precision; zeros for None."""
+    return torch.zeros_like(wide(like)) if gradient is None else wide(gradient.to_dense() if gradient.is_sparse else gradient)
+
+
+def difference(analytic: Tensor | None, reference: Tensor | None, like: Tensor, screen: float = _SCREEN) -> Tensor:
+    """Analytic minus reference where it exceeds rounding, else zero; NaN in the analytic gradient counts."""
+    a, r = dense(analytic, like), dense(reference, like)
+    if a.shape != r.shape:
+        return torch.zeros_like(r)
+    usable = torch.isfinite(r.abs())
+    size = torch.where(usable, r.abs(), torch.zeros_like(r.abs()))
+    rms = float(size.square().mean().sqrt()) if size.numel() else 0.0
+    gap = torch.nan_to_num(a, nan=0.0, posinf=0.0, neginf=0.0) - torch.nan_to_num(r)
+    gap = torch.where(torch.isfinite(a.abs()), gap, torch.ones_like(gap) * max(rms, 1.0))
+    off = (gap.abs() > screen * (size + 0.01 * rms) + 1e-290) & usable
+    return torch.where(off, gap, torch.zeros_like(gap))
+
+
+def non_finite(analytic: Tensor | None, reference: Tensor | None, like: Tensor) -> Tensor:
+    """Entries where the analytic gradient is not finite although the reference is."""
+    a, r = dense(analytic, like), dense(reference, like)
+    return ~torch.isfinite(a.abs()) & torch.isfinite(r.abs())
+
+
+def confirm(problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, draws: Draws) -> Mismatch | None:
+    """Prove by finite differences that the gradient of input `index` is wrong; None if that cannot be shown."""
+    values = problem.values
+    gap = difference(analytic[index], reference[index], values[index])
+    if not bool((gap != 0).any()):
+        return None
+    whole = _along(problem, cotangent, analytic, reference, index, _aligned(gap, values[index], draws), gap)
+    if whole.wrong:
+        again = _along(problem, cotangent, analytic, reference, index, _aligned(gap, values[index], draws), gap)
+        if again.wrong:
+            return Mismatch(index, problem, cotangent, analytic[index], reference[index], whole)
+    if whole.verdict == "agree":
+        return None
+    return _one_by_one(problem, cotangent, analytic, reference, index, gap)
+
+
+def _aligned(gap: Tensor, value: Tensor, draws: Draws) -> Tensor:
+    (scale,) = scales([value])
+    phase = torch.sgn(gap)
+    return scale * phase * draws.magnitudes(gap)
+
+
+def _along(
+    problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, u: Tensor, gap: Tensor
+) -> Judgement:
+    del reference, gap
+    values = problem.values
+    direction = [u if i == index else torch.zeros_like(wide(v)) for i, v in enumerate(values)]
+    alone: Grads = [g if i == index else None for i, g in enumerate(analytic)]
+    return judge(problem, values, direction, [(cotangent, alone)])[0]
+
+
+def _one_by_one(
+    problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, gap: Tensor
+) -> Mismatch | None:
+    values = problem.values
+    (scale,) = scales([values[index]])
+    order = gap.abs().reshape(-1).argsort(descending=True)[:_ENTRIES]
+    proven: list[int] = []
+    shown: Judgement | None = None
+    kink = False
+    for flat in (int(k) for k in order if gap.reshape(-1)[int(k)] != 0):
+        u = torch.zeros_like(wide(values[index]))
+        u.view(-1)[flat] = scale.reshape(-1)[flat]
+        verdict = _along(problem, cotangent, analytic, reference, index, u, gap)
+        if verdict.verdict == "unclear":
+            worse = outside_subgradient(problem, cotangent, dense(analytic[index], values[index]), index, flat)
+            if worse is not None:
+                verdict, kink = worse, True
+        if verdict.wrong:
+            proven.append(flat)
+            shown = shown or verdict
+    if shown is None:
+        return None
+    return Mismatch(index, problem, cotangent, analytic[index], reference[index], shown, tuple(proven), kink)
+
+
+def gradients(problem: Problem, cotangent: Cotangent, needs: Sequence[bool] | None = None) -> Grads:
+    """The Function's gradients for `cotangent`, given as fresh contiguous tensors."""
+    return problem.vjp(problem.values, like_contiguous(cotangent), needs)

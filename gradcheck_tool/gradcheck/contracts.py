@@ -1,0 +1,345 @@
+"""The rules of `autograd.Function` that hold whatever the algebra is."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.compare import gradients
+from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
+from gradcheck_tool.gradcheck.observed import Observation, observed
+from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
+from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, is_real_number
+from gradcheck_tool.gradcheck.session import Session, finite, quiet
+from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.target import function_behind
+from gradcheck_tool.gradcheck.tree import flatten
+
+
+def first_call(session: Session) -> tuple[list[Any], Any] | None:
+    """Call once with a graph; the flat outputs and the Function class behind them, None if it raises."""
+    shared = session.problem.shared
+    outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)))
+    if isinstance(outcome, RuntimeError) and "leaf" in str(outcome) and not shared.copies:
+        shared.copies = True
+        outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)))
+    if isinstance(outcome, Exception):
+        session.add("GC302", "crash", f"forward raises {type(outcome).__name__}: {_short(outcome)}", predicts=str(outcome))
+        return None
+    flat: list[Any] = outcome
+    klass = next((k for y in flat if isinstance(y, Tensor) and (k := function_behind(y)) is not None), None)
+    return flat, klass
+
+
+def _short(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0][:300]
+
+
+def _call_fresh(session: Session) -> list[Any]:
+    """Call with copies of all tensors and report those that the call changed without saying so."""
+    problem = session.problem
+    fresh: list[Any] = []
+    for position, leaf in enumerate(problem.leaves):
+        if not isinstance(leaf, Tensor) or leaf.layout != torch.strided:
+            fresh.append(leaf)
+            continue
+        tensor = leaf.detach().clone()
+        if position in problem.wrt:
+            tensor.requires_grad_()
+            tensor = copied(tensor) if problem.shared.copies else tensor
+        fresh.append(tensor)
+    kept = [x.detach().clone() if isinstance(x, Tensor) and x.layout == torch.strided else None for x in fresh]
+    args, kwargs = problem.build(fresh)
+    problem.shared.count.forwards += 1
+    with torch.enable_grad():
+        flat = flatten(problem.call(*args, **kwargs))[0]
+    for position, (before, after) in enumerate(zip(kept, fresh, strict=True)):
+        if before is None or _identical(before, after):
+            continue
+        problem.shared.copies = True
+        marked = any(y is after for y in flat if isinstance(y, Tensor)) and after.grad_fn is not None
+        if position in problem.wrt and not marked:
+            index = problem.wrt.index(position)
+            session.add(
+                "GC201",
+                "mutates-input",
+                f"forward changes input {index} in place without ctx.mark_dirty",
+                input=index,
+                argument=position,
+            )
+    return flat
+
+
+def _identical(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all().item())  # noqa: PLR0124
+
+
+def _draw(session: Session, problem: Problem) -> Cotangent:
+    return session.draws.cotangent(problem.forward(problem.values))
+
+
+def backward_works(session: Session) -> bool:
+    """Whether a plain backward runs; if not, says why."""
+    problem = session.problem
+    cotangent = _draw(session, problem)
+    outcome = quiet(lambda: gradients(problem, cotangent))
+    if not isinstance(outcome, Exception):
+        return True
+    text = _short(outcome)
+    word, code = "crash", "GC206"
+    message = f"backward raises {type(outcome).__name__}: {text}"
+    if session.target.cls is not None:
+        seen = _observe(session, problem, cotangent)
+        slots = _misplaced(seen, problem)
+        if slots is not None:
+            word, code, message = "swapped", "GC211", slots
+        elif "invalid gradient" in text and "shape" in text:
+            word, code = "broadcast", "GC211"
+            message = f"backward returns a gradient of the wrong shape (a broadcast not summed over?): {text}"
+    for verdict in session.verdicts:
+        verdict.word = "wrong"
+    session.add(code, word, message, predicts=str(outcome))
+    return False
+
+
+def _misplaced(seen: Observation | None, problem: Problem) -> str | None:
+    """A gradient returned in the place of an argument that cannot have one."""
+    if seen is None or seen.raw is None:
+        return None
+    for position, gradient in enumerate(seen.raw):
+        if gradient is not None and position < len(problem.leaves) and not is_real_number(problem.leaves[position]):
+            missing = [p for p in problem.wrt if p < len(seen.raw) and seen.raw[p] is None]
+            if missing:
+                return f"backward returns the gradient of argument {missing[0]} in the place of argument {position}"
+    return None
+
+
+def _observe(session: Session, problem: Problem, cotangent: Cotangent, needs: list[bool] | None = None) -> Observation | None:
+    if session.target.cls is None:
+        return None
+    klass, seen = observed(session.target.cls)
+    quiet(lambda: problem.with_call(klass.apply).vjp(problem.values, like_contiguous(cotangent), needs))
+    return seen
+
+
+def is_deterministic(session: Session) -> bool:
+    """Whether the same call gives the same result, up to rounding; reports it if not."""
+    problem = session.problem
+    values = problem.values
+    runs = [problem.forward(values) for _ in range(3)]
+    if any(not _close(a, b, 1e3) for run in runs[1:] for a, b in zip(runs[0], run, strict=True)):
+        _nondeterministic(session, "forward gives different outputs for the same inputs and random state")
+        return False
+    cotangent = session.draws.cotangent(runs[0])
+    first, second = gradients(problem, cotangent), gradients(problem, cotangent)
+    if not _same_gradients(first, second, 1e3):
+        _nondeterministic(session, "backward gives different gradients for the same inputs and random state")
+        return False
+    others = []
+    for seed in (0, 12345):
+        leaves, outputs = problem.graph(values)
+        problem.shared.rng.seed(seed, force=True)
+        others.append(problem.pull(leaves, outputs, like_contiguous(cotangent)))
+    if not _same_gradients(others[0], others[1], 1e3):
+        _nondeterministic(session, "backward draws random numbers of its own: the gradient depends on the random state")
+        return False
+    return True
+
+
+def _nondeterministic(session: Session, message: str) -> None:
+    for verdict in session.verdicts:
+        verdict.word = "wrong"
+    session.add("GC301", "nondeterministic", message)
+
+
+def _close(a: Tensor, b: Tensor, slack: float) -> bool:
+    if a.shape != b.shape:
+        return False
+    if _identical(a, b):
+        return True
+    eps = torch.finfo(a.dtype).eps if is_real_number(a) else 0.0
+    x, y = wide(a), wide(b)
+    gap = torch.nan_to_num((x - y).abs())
+    size = torch.nan_to_num(x.abs(), posinf=0.0)
+    spread = float(size.max()) if size.numel() else 0.0
+    same_holes = bool((torch.isnan(x.abs()) == torch.isnan(y.abs())).all())
+    return same_holes and bool((gap <= min(slack * eps, 0.1) * spread).all())
+
+
+def _same_gradients(a: Grads, b: Grads, slack: float) -> bool:
+    for x, y in zip(a, b, strict=True):
+        if (x is None) != (y is None):
+            return False
+        if x is not None and y is not None and not _close(x, y, slack):
+            return False
+    return True
+
+
+def check(session: Session) -> None:
+    """All contract checks, each on a graph of its own, in the dtype that was given."""
+    problem = session.native
+    cotangent = _draw(session, problem)
+    if not finite([v for v in problem.forward(problem.values)]):
+        return
+    _cotangent_kept(session, problem, cotangent)
+    seen = _observe(session, problem, cotangent)
+    if seen is not None and seen.raw is not None:
+        _raw_returns(session, problem, seen)
+    _kept_alive(session, problem)
+    if any(f.code == "GC301" for f in session.findings):
+        return
+    check_cotangent_layouts(session, problem, cotangent)
+    check_input_layouts(session, problem)
+    _subsets(session, problem, cotangent)
+    _unused_outputs(session, problem, cotangent)
+    _twice(session, problem, cotangent)
+    _interleaved(session, problem, cotangent)
+
+
+def _cotangent_kept(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    sent = like_contiguous(cotangent)
+    leaves, outputs = problem.graph(problem.values)
+    problem.pull(leaves, outputs, sent)
+    for k, (before, after) in enumerate(zip(cotangent, sent, strict=True)):
+        if before is not None and after is not None and not _identical(before, after):
+            session.add(
+                "GC202",
+                "mutates-cotangent",
+                f"backward changes the incoming gradient of output {k} in place",
+                output=k,
+            )
+
+
+def _raw_returns(session: Session, problem: Problem, seen: Observation) -> None:
+    raw = seen.raw or ()
+    arguments = [(p, g) for p, g in enumerate(raw) if isinstance(g, Tensor) and p in problem.wrt]
+    for position, gradient in arguments:
+        leaf = problem.leaves[position]
+        index = problem.wrt.index(position)
+        if gradient.is_floating_point() == leaf.is_floating_point() and is_real_number(gradient):
+            coarse = torch.finfo(gradient.dtype).eps > torch.finfo(leaf.dtype).eps
+        else:
+            coarse = not is_real_number(gradient)
+        if coarse:
+            text = f"the gradient of input {index} has dtype {gradient.dtype}, the input {leaf.dtype}: digits are lost"
+            session.add("GC204", "dtype", text, input=index, argument=position)
+    for n, (position, gradient) in enumerate(arguments):
+        for other, again in arguments[n + 1 :]:
+            if _overlap(gradient, again):
+                i, j = problem.wrt.index(position), problem.wrt.index(other)
+                what = " (the incoming gradient itself)" if any(_overlap(gradient, c) for c in seen.cotangents) else ""
+                text = f"the gradients of inputs {i} and {j} share memory{what}: changing one in place changes the other"
+                session.add("GC203", "aliased", text, input=i, other_input=j)
+                return
+
+
+def _overlap(a: Tensor | None, b: Tensor | None) -> bool:
+    if a is None or b is None or a.layout != torch.strided or b.layout != torch.strided or not a.numel():
+        return False
+    return a.device == b.device and a.device.type != "meta" and a.data_ptr() == b.data_ptr()
+
+
+def _kept_alive(session: Session, problem: Problem) -> None:
+    """Whether the graph node holds an output as an attribute, which holds the node."""
+    _, outputs = problem.graph(problem.values)
+    for k, y in enumerate(outputs):
+        node = y.grad_fn
+        held = flatten(list(getattr(node, "__dict__", {}).values()))[0] if node is not None else []
+        if any(isinstance(t, Tensor) and t.grad_fn is node for t in held):
+            session.add(
+                "GC205",
+                "leak",
+                f"output {k} is stored as an attribute of ctx and keeps itself alive; use ctx.save_for_backward",
+                output=k,
+            )
+            del held, node, outputs, y
+            gc.collect()
+            return
+
+
+def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    """Every input alone, and all but one, must get the gradient it gets when all require grad."""
+    count = len(problem.wrt)
+    if count < 2:
+        return
+    everything = gradients(problem, cotangent)
+    patterns = [[k == i for k in range(count)] for i in range(count)]
+    patterns += [[k != i for k in range(count)] for i in range(count)] if 2 < count <= 6 else []
+    for needs in patterns:
+        got = quiet(lambda needs=needs: gradients(problem, cotangent, needs))  # type: ignore[misc]
+        asked = [i for i, n in enumerate(needs) if n]
+        if isinstance(got, Exception):
+            text = f"backward raises when only inputs {asked} require grad: {_short(got)}"
+            session.add("GC206", "crash", text, input=asked[0], predicts=str(got))
+            continue
+        for i in asked:
+            if i in session.wrong_inputs() or _same_gradients([everything[i]], [got[i]], 1e4):
+                continue
+            word = "none" if got[i] is None else "zero" if not bool((got[i] != 0).any()) else "unknown"
+            text = f"the gradient of input {i} is {'missing' if word != 'unknown' else 'different'} when only inputs {asked} require grad"
+            session.add("GC111", word, text, input=i, requires_grad=asked)
+    _unneeded(session, problem, cotangent)
+
+
+def _unneeded(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    needs = [i == 0 for i in range(len(problem.wrt))]
+    seen = _observe(session, problem, cotangent, needs)
+    if seen is None or seen.raw is None:
+        return
+    extra = [p for p, g in enumerate(seen.raw) if p in problem.wrt[1:] and g is not None]
+    if extra:
+        inputs = [problem.wrt.index(p) for p in extra]
+        session.notes.append(f"backward computes the gradients of inputs {inputs} also when they do not require grad")
+
+
+def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    """A loss that uses one output only: the other incoming gradients are zeros or None."""
+    if len(cotangent) < 2:
+        return
+    for k in range(len(cotangent)):
+        alone: Cotangent = [v if n == k else None for n, v in enumerate(cotangent)]
+        got = quiet(lambda alone=alone: gradients(problem, alone))  # type: ignore[misc]
+        if isinstance(got, Exception):
+            text = f"backward raises when only output {k} is used by the loss: {_short(got)}"
+            session.add("GC206", "crash", text, output=k, predicts=str(got))
+            continue
+        zeros = quiet(lambda k=k: gradients(problem, one_output(cotangent, k)))  # type: ignore[misc]
+        if isinstance(zeros, Exception):
+            continue
+        for i, (a, b) in enumerate(zip(got, zeros, strict=True)):
+            a = torch.zeros_like(problem.values[i]) if a is None else a
+            b = torch.zeros_like(problem.values[i]) if b is None else b
+            if i not in session.wrong_inputs() and not _same_gradients([a], [b], 1e4):
+                text = f"the gradient of input {i} changes when the other outputs are unused instead of having zero gradients"
+                session.add("GC101", "output-ignored", text, input=i, output=k)
+
+
+def _twice(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    leaves, outputs = problem.graph(problem.values)
+    first = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
+    if isinstance(first, Exception):
+        return
+    first = [None if g is None else g.clone() for g in first]
+    second = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
+    if isinstance(second, Exception) or not _same_gradients(first, second, 1e4):
+        session.add("GC207", "unknown", "a second backward through the same graph raises or gives another gradient")
+
+
+def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    """Another call between forward and backward must not change the gradient."""
+    expected = gradients(problem, cotangent)
+    other = [session.draws.jitter(v, 0.5) for v in problem.values]
+    leaves, outputs = problem.graph(problem.values)
+    between = quiet(lambda: problem.graph(other))
+    if isinstance(between, Exception):
+        return
+    got = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent)))
+    if isinstance(got, Exception) or not _same_gradients(expected, got, 1e4):
+        session.add(
+            "GC208",
+            "wrong-saved-tensor",
+            "another call between forward and backward changes the gradient: state is shared between calls instead of kept on ctx",
+        )

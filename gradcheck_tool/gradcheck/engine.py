@@ -1,0 +1,166 @@
+"""`check_function`: from a callable and its inputs to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
+from gradcheck_tool.gradcheck.oracle import body_of, same_values
+from gradcheck_tool.gradcheck.pointcheck import check_given
+from gradcheck_tool.gradcheck.probes import Draws
+from gradcheck_tool.gradcheck.problem import Evaluations, Problem, Shared, generators_of, is_real_number
+from gradcheck_tool.gradcheck.report import InputVerdict, Report
+from gradcheck_tool.gradcheck.rng import RandomState, preserved
+from gradcheck_tool.gradcheck.samples import Sample
+from gradcheck_tool.gradcheck.session import Options, Session, Verdict, finite, quiet
+from gradcheck_tool.gradcheck.stencil import coarsest
+from gradcheck_tool.gradcheck.surrogates import declared
+from gradcheck_tool.gradcheck.target import Target, function_behind
+from gradcheck_tool.gradcheck.tree import flatten
+
+
+def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> Report:
+    """Check the gradient of `func` at `inputs` and at variations of them.
+
+    Args:
+        func: an `autograd.Function` class, its `apply`, or any callable that returns tensors.
+        inputs: a tensor, a tuple of arguments (nested containers are searched for tensors), or a `Sample`.
+        kwargs: keyword arguments of the call.
+        **options: fields of `Options`: `reference` (a differentiable implementation with the same
+            arguments), `seed`, `variations`, `contracts`, `second_order`, `forward_mode`, `vmap`, `modes`
+            (any of "saved_hooks", "checkpoint", "autocast", "compile"), `surrogates` (qualified name ->
+            reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat maps).
+
+    Returns:
+        A report; `report.ok` is false where a finding is an error or a warning.
+
+    Raises:
+        TypeError: for an option that does not exist.
+    """
+    if isinstance(inputs, Sample):
+        args, kwargs = inputs.args, {**inputs.kwargs, **(kwargs or {})}
+    else:
+        args = inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
+    chosen = Options(**options)
+    with preserved():
+        return _check(Target.of(func), args, dict(kwargs or {}), chosen)
+
+
+def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Report:
+    count = Evaluations()
+    leaves, build = flatten([args, kwargs])
+    generators = generators_of(target.cls, target.call, leaves)
+    shared = Shared(count, RandomState(generators))
+    wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and not x.is_sparse)
+    if not wrt:
+        wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and not x.is_sparse)
+    problem = Problem(target.call, tuple(leaves), lambda new: tuple(build(new)), wrt, (), shared)
+    session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
+    started = _start(session)
+    if started:
+        _run(session)
+    return _report(session)
+
+
+def _start(session: Session) -> bool:
+    """Run the forward once with a graph: learn the outputs and what the Function does to its arguments."""
+    from gradcheck_tool.gradcheck.contracts import first_call  # noqa: PLC0415  (contracts imports the session's parts)
+
+    if not session.problem.wrt:
+        session.add("GC303", "unknown", "no input is a floating-point or complex tensor")
+        return False
+    outputs = first_call(session)
+    if outputs is None:
+        return False
+    flat, found = outputs
+    outs = tuple(i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad and not y.is_sparse)
+    session.native = Problem(
+        session.problem.call, session.problem.leaves, session.problem.build, session.problem.wrt, outs, session.problem.shared
+    )
+    session.problem = session.native
+    session.klass = session.target.cls or found
+    session.verdicts = [Verdict() for _ in session.problem.wrt]
+    session.declared = declared(session.klass, session.options.surrogates)
+    if not outs:
+        session.add("GC303", "unknown", "no output requires grad: nothing to check")
+        return False
+    for index, chosen in session.options.manifold.items():
+        session.manifolds[index] = PROJECTIONS[chosen] if isinstance(chosen, str) else chosen
+    return True
+
+
+def _run(session: Session) -> None:
+    from gradcheck_tool.gradcheck import contracts, forwardmode, lowprecision, secondorder, variations  # noqa: PLC0415
+
+    session.problem = _widest(session.native)
+    session.body = _oracle(session)
+    if not contracts.backward_works(session):
+        return
+    steady = contracts.is_deterministic(session)
+    if steady:
+        check_given(session)
+        lowprecision.check(session)
+        if session.options.variations:
+            variations.check(session)
+        if session.options.second_order:
+            secondorder.check(session)
+        if session.options.forward_mode:
+            forwardmode.check_jvp(session)
+        if session.options.vmap:
+            forwardmode.check_vmap(session)
+    if session.options.contracts:
+        contracts.check(session)
+
+
+def _widest(native: Problem) -> Problem:
+    """The call in double precision if the Function accepts it, else as given."""
+    if coarsest(native.values) is torch.float64:
+        return native
+    wide = native.cast(torch.float64)
+    outputs = quiet(lambda: wide.forward(wide.values))
+    if isinstance(outputs, Exception) or not finite(outputs):
+        return native
+    graph = quiet(lambda: wide.graph(wide.values)[1])
+    if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
+        return native
+    cotangents = [torch.ones_like(y) for y in graph]
+    return native if isinstance(quiet(lambda: wide.vjp(wide.values, cotangents)), Exception) else wide
+
+
+def _oracle(session: Session) -> Problem | None:
+    """The best reference: the user's, else the body of forward, else None (finite differences)."""
+    if session.options.reference is not None:
+        reference = session.problem.with_call(session.options.reference)
+        if same_values(session.problem, reference):
+            session.oracle = "reference"
+            return reference
+        session.notes.append("the reference does not compute the same outputs; it was not used")
+    body = body_of(session.target, session.problem)
+    session.oracle = "forward body" if body is not None else "finite differences"
+    return body
+
+
+def _report(session: Session) -> Report:
+    inputs: Sequence[InputVerdict] = [
+        InputVerdict(i, v.word, session.oracle, v.factor, v.entry) for i, v in enumerate(session.verdicts)
+    ]
+    for v in inputs:
+        if v.verdict == "inconclusive":
+            session.add("GC191", "unknown", f"input {v.index}: noise drowns the signal, the check is inconclusive", input=v.index)
+    return Report(
+        function=session.target.name,
+        findings=tuple(sorted(session.findings, key=lambda f: f.sort_key())),
+        evaluations=session.problem.shared.count,
+        inputs=tuple(inputs),
+        oracle=session.oracle,
+        skipped=session.skipped,
+        tried=session.tried,
+        notes=tuple(dict.fromkeys(session.notes)),
+    )
+
+
+__all__ = ["check_function", "function_behind"]

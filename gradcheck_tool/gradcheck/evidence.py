@@ -1,0 +1,237 @@
+"""Analytic and reference gradients of one wrong input, side by side, as the diagnosis needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.stencil import coarsest, ladder, scales, slope, wide
+
+Pull = Callable[[Cotangent], list[Tensor]]
+
+FULL_JACOBIAN = 200
+"""Inputs with at most this many entries are measured entry by entry once a probe has failed."""
+
+
+@dataclass
+class Evidence:
+    """For input `index`: rows of `analytic` and `reference`, one a cotangent, flattened over the input.
+
+    `known` marks the entries whose reference was measured; `tolerance` is per row and entry.
+    """
+
+    problem: Problem
+    index: int
+    cotangents: list[Cotangent]
+    analytic: Tensor
+    reference: Tensor
+    tolerance: Tensor
+    known: Tensor
+    all_analytic: list[Tensor]
+    all_reference: list[Tensor] | None
+    pull_analytic: Pull
+    pull_reference: Pull | None
+    none_returned: bool
+    extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the input."""
+        return tuple(self.problem.values[self.index].shape)
+
+    @property
+    def off(self) -> Tensor:
+        """Which known entries are wrong, per row."""
+        gap = (self.analytic - self.reference).abs()
+        return ((gap > self.tolerance) | ~torch.isfinite(gap)) & self.known
+
+    def same(self, a: Tensor, b: Tensor, slack: float = 1.0) -> bool:
+        """Whether two sets of rows agree on the known entries within the tolerance."""
+        gap = (a - b).abs()
+        return bool(((gap <= slack * self.tolerance) | ~self.known).all())
+
+
+def _pull_function(problem: Problem) -> Pull:
+    values = problem.values
+
+    def pull(cotangent: Cotangent) -> list[Tensor]:
+        got = gradients(problem, cotangent)
+        return [dense(g, v) for g, v in zip(got, values, strict=True)]
+
+    return pull
+
+
+Columns = dict[int, Sequence[int]]
+Measured = list[tuple[complex, Tensor, Tensor]]
+
+
+def numeric_jacobian(problem: Problem, columns: Columns) -> dict[int, Measured]:
+    """Measured derivatives of all outputs (flattened together) with respect to chosen entries.
+
+    Returns per input a list of (1 or 1j: the part of the entry that was moved, matrix with a row an
+    output and a column an entry, error bar of each).
+    """
+    base = problem.forward(problem.values)
+    steps = ladder(problem.values, base)[:2]
+    return {
+        index: [
+            (part, *_columns(problem, index, flats, part, steps, base))
+            for part in ((1, 1j) if problem.values[index].is_complex() else (1,))
+        ]
+        for index, flats in columns.items()
+    }
+
+
+def _columns(
+    problem: Problem, index: int, flats: Sequence[int], part: complex, steps: list[float], base: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    scale = scales(problem.values)[index].reshape(-1)
+    pairs = []
+    for flat in flats:
+        direction = [torch.zeros_like(wide(v), memory_format=torch.contiguous_format) for v in problem.values]
+        direction[index].view(-1)[flat] = part * scale[flat].item()
+        pairs.append(_column(problem, direction, steps, base, index, flat))
+    return torch.stack([c for c, _ in pairs], 1), torch.stack([e for _, e in pairs], 1)
+
+
+def _column(
+    problem: Problem, direction: list[Tensor], steps: list[float], base: list[Tensor], index: int, flat: int
+) -> tuple[Tensor, Tensor]:
+    size = sum(y.numel() for y in base)
+    best = torch.zeros(size, dtype=torch.promote_types(torch.float64, wide(base[0]).dtype))
+    bar = torch.full((size,), float("inf"), dtype=torch.float64)
+    for step in steps:
+        measured = slope(problem, problem.values, direction, step, base)
+        if measured is None:
+            continue
+        unit = abs(complex(measured.dx[index].reshape(-1)[flat].item()))
+        column = torch.cat([d.reshape(-1) for d in measured.dy]) / unit
+        noise = torch.cat([s.reshape(-1) for s in measured.sigma]) * (8 / step / unit)
+        error = noise + torch.cat([d.reshape(-1).abs() for d in measured.rough]) * (2 / unit)
+        better = error < bar
+        best = torch.where(better, column.to(best.dtype), best)
+        bar = torch.where(better, error, bar)
+    return best, bar
+
+
+def gather(problem: Problem, body: Problem | None, index: int, draws: Draws, first: Sequence[Cotangent], found: Sequence[int]) -> Evidence:
+    """Collect evidence for input `index`, from `body` where it is trusted, else by finite differences."""
+    outputs = problem.forward(problem.values)
+    total = sum(y.numel() for y in outputs)
+    cotangents = [*first, *(draws.cotangent(outputs) for _ in range(4))]
+    if total <= 64:
+        cotangents += [basis(outputs, k) for k in range(total)]
+    pull = _pull_function(problem)
+    rows = [pull(v) for v in cotangents]
+    all_analytic = [torch.stack([row[i].reshape(-1) for row in rows]) for i in range(len(problem.wrt))]
+    none = gradients(problem, cotangents[0])[index] is None
+    if body is not None:
+        pull_reference: Pull | None = _pull_function(body)
+        references = [_pull_function(body)(v) for v in cotangents]
+        all_reference: list[Tensor] | None = [
+            torch.stack([row[i].reshape(-1) for row in references]) for i in range(len(problem.wrt))
+        ]
+        assert all_reference is not None
+        mine = all_reference[index]
+        known = torch.ones_like(mine[0], dtype=torch.bool)
+        tolerance = _slack(mine, all_analytic[index], problem)
+    else:
+        mine, tolerance, known, all_reference, pull_reference = _measured(problem, index, cotangents, draws, found)
+    return Evidence(
+        problem, index, cotangents, all_analytic[index], mine, tolerance, known, all_analytic, all_reference,
+        pull, pull_reference, none,
+    )  # fmt: skip
+
+
+def _slack(reference: Tensor, analytic: Tensor, problem: Problem) -> Tensor:
+    rms = torch.nan_to_num(reference.abs()).square().mean(1, keepdim=True).sqrt()
+    eps = torch.finfo(coarsest(problem.values)).eps
+    del analytic
+    relative = max(1e-9, 64 * eps)
+    return (relative * (reference.abs() + 0.01 * rms) + 1e-290).expand_as(reference)
+
+
+def _measured(
+    problem: Problem, index: int, cotangents: list[Cotangent], draws: Draws, found: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor, list[Tensor] | None, Pull | None]:
+    values = problem.values
+    sizes = [v.numel() for v in values]
+    small = sum(sizes) <= FULL_JACOBIAN
+    if small:
+        columns: Columns = {i: range(n) for i, n in enumerate(sizes)}
+    else:
+        picked = {*found, *draws.integers(sizes[index], 40)} if sizes[index] > FULL_JACOBIAN else range(sizes[index])
+        columns = {index: sorted(picked)}
+    jacobians = numeric_jacobian(problem, columns)
+
+    def pulled(i: int, cotangent: Cotangent) -> tuple[Tensor, Tensor]:
+        flat = torch.cat([wide(v).reshape(-1) for v in cotangent if v is not None])
+        row = torch.zeros(sizes[i], dtype=wide(values[i]).dtype)
+        error = torch.full((sizes[i],), float("inf"), dtype=torch.float64)
+        where = torch.tensor(list(columns[i]), dtype=torch.long)
+        error[where] = 1e-290
+        for part, matrix, bar in jacobians[i]:
+            kind = torch.promote_types(matrix.dtype, flat.dtype)
+            row[where] += part * (matrix.to(kind).T @ flat.to(kind).conj()).real
+            error[where] += bar.T @ flat.abs()
+        return row, error
+
+    rows = [pulled(index, v) for v in cotangents]
+    reference = torch.stack([r for r, _ in rows])
+    errors = torch.stack([e for _, e in rows])
+    known = torch.isfinite(errors).all(0)
+    rms = torch.nan_to_num(reference.abs()).square().mean(1, keepdim=True).sqrt()
+    tolerance = torch.nan_to_num(errors, posinf=0.0) + 1e-7 * (reference.abs() + 0.01 * rms) + 1e-290
+    if not small:
+        return reference, tolerance, known, None, None
+    everything = [torch.stack([pulled(i, v)[0] for v in cotangents]) for i in range(len(sizes))]
+
+    def pull_reference(cotangent: Cotangent) -> list[Tensor]:
+        return [pulled(i, cotangent)[0].reshape(values[i].shape) for i in range(len(sizes))]
+
+    return reference, tolerance, known, everything, pull_reference
+
+
+def localise(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws, most: int = 8) -> tuple[list[int], bool]:
+    """Flat indices of wrong entries by adaptive group testing, and whether the wrong set is too dense.
+
+    Every test moves one group of entries at random and costs eight forwards; a wrong entry among n is
+    found in about 2 log2(n) tests. Groups are halves of halves, so neighbouring wrong entries share tests.
+    """
+    values = problem.values
+    n = values[index].numel()
+    base = problem.forward(values)
+    step = ladder(values, base)[0]
+    (scale,) = scales([values[index]])
+    grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]
+
+    def fails(low: int, high: int) -> bool:
+        u = torch.zeros_like(wide(values[index])).reshape(-1)
+        full = (scale * draws.magnitudes(values[index]) * draws.signs(values[index])).reshape(-1)
+        u[low:high] = full[low:high]
+        direction = [u.reshape(v.shape) if i == index else torch.zeros_like(wide(v)) for i, v in enumerate(values)]
+        measured = slope(problem, values, direction, step, base)
+        return measured is not None and not measured.gap(cotangent, grads).explained
+
+    found: list[int] = []
+    groups = [(0, n)]
+    while groups:
+        groups.sort(key=lambda g: g[0] - g[1])
+        low, high = groups.pop(0) if len(groups) < 4 * most else groups.pop()
+        if high - low == 1:
+            found.append(low)
+            if len(found) >= most:
+                return found, True
+            continue
+        middle = (low + high) // 2
+        halves = [(low, middle), (middle, high)]
+        groups += [half for half in halves if fails(*half)]
+        if len(groups) > 4 * most:
+            return [*found, *(low for low, _ in groups[:most])], True
+    return found, False

@@ -1,0 +1,73 @@
+"""Points where the function is not differentiable: any value between the one-sided slopes is right."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.probes import Cotangent
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, scales, wide
+
+
+def one_sided(problem: Problem, index: int, flat: int, step: float) -> tuple[list[Tensor], list[Tensor]] | None:
+    """Slopes of every output to the right and to the left of entry `flat` of input `index`.
+
+    Second-order one-sided differences with steps `step` and `2 step`; None if an output is not finite.
+    """
+    values = problem.values
+    base = [wide(y) for y in problem.forward(values)]
+    sides = []
+    for sign in (1, -1):
+        ends = []
+        for factor in (1, 2):
+            moved = wide(values[index]).clone(memory_format=torch.contiguous_format)
+            moved.view(-1)[flat] += sign * factor * step
+            point = [moved.to(v.dtype) if i == index else v for i, v in enumerate(values)]
+            ends.append([wide(y) for y in problem.forward(point)])
+        slopes = [sign * (4 * near - far - 3 * y) / (2 * step) for near, far, y in zip(*ends, base, strict=True)]
+        if not all(bool(torch.isfinite(s).all()) for s in slopes):
+            return None
+        sides.append(slopes)
+    return sides[0], sides[1]
+
+
+def outside_subgradient(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, flat: int) -> Judgement | None:
+    """A proof that entry `flat` lies outside the slopes on its two sides, or None.
+
+    The slopes must have converged: they agree at a step sixteen times smaller. Real inputs only.
+    """
+    values = problem.values
+    if values[index].is_complex() or any(v is not None and v.is_complex() for v in cotangent):
+        return None
+    (scale,) = scales([values[index]])
+    step = float(scale.reshape(-1)[flat]) * (1e-4 if coarsest(values) is torch.float64 else 2e-2)
+    value = float(analytic.reshape(-1)[flat])
+    bounds = []
+    for size in (step, step / 16):
+        sides = one_sided(problem, index, flat, size)
+        if sides is None:
+            return None
+        bounds.append(_interval(cotangent, *sides))
+    (low, high), (low2, high2) = bounds
+    extent = max(abs(low2), abs(high2), 1e-12)
+    if abs(low - low2) + abs(high - high2) > 0.01 * extent:
+        return None
+    if not math.isfinite(value):
+        return Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
+    away = max(low2 - value, value - high2)
+    if away <= 0.05 * extent:
+        return None
+    return Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
+
+
+def _interval(cotangent: Cotangent, right: list[Tensor], left: list[Tensor]) -> tuple[float, float]:
+    low = high = 0.0
+    for v, r, s in zip(cotangent, right, left, strict=True):
+        if v is not None:
+            a, b = wide(v) * r, wide(v) * s
+            low += float(torch.minimum(a, b).sum())
+            high += float(torch.maximum(a, b).sum())
+    return low, high

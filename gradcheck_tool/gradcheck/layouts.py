@@ -1,0 +1,146 @@
+"""The same values in other memory layouts must give the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck.compare import gradients
+from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous
+from gradcheck_tool.gradcheck.problem import Grads, Problem
+from gradcheck_tool.gradcheck.session import Session, quiet
+from gradcheck_tool.gradcheck.stencil import wide
+
+Layout = Callable[[Tensor], Tensor]
+
+
+def transposed(value: Tensor) -> Tensor:
+    """The same values, stored with the axes in reverse order."""
+    order = list(range(value.dim()))[::-1]
+    return value.detach().permute(order).clone(memory_format=torch.contiguous_format).permute(order)
+
+
+def sliced(value: Tensor) -> Tensor:
+    """The same values, every second element of a larger storage, with junk between and a storage offset."""
+    if value.dim() == 0:
+        return torch.stack([torch.full_like(value, 7), value.detach()])[1]
+    room = torch.full((*value.shape[:-1], 2 * value.shape[-1] + 1), 7, dtype=value.dtype, device=value.device)
+    view = room[..., 1::2]
+    view.copy_(value.detach())
+    return view
+
+
+def expanded(value: Tensor, axis: int) -> Tensor:
+    """The first slice along `axis`, repeated with stride zero."""
+    return value.detach().narrow(axis, 0, 1).clone(memory_format=torch.contiguous_format).expand(value.shape)
+
+
+def _layouts(value: Tensor) -> Iterator[tuple[str, Layout]]:
+    """Names of layouts and functions into them; the expanded ones also change the values."""
+    if value.dim() >= 2:
+        yield "transposed", transposed
+    yield "a slice of a larger tensor", sliced
+    for axis in range(value.dim()):
+        if value.shape[axis] > 1:
+            yield f"expanded along axis {axis}", lambda t, axis=axis: expanded(t, axis)  # type: ignore[misc]
+            break
+    if value.dim() >= 1 and value.numel() > 1:
+        yield "a single value expanded", lambda t: t.detach().reshape(-1)[:1].clone().reshape([1] * t.dim()).expand(t.shape)
+
+
+def agree(a: Grads, b: Grads) -> int | None:
+    """The first input whose two gradients differ by more than rounding, None if all agree."""
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is None and y is None:
+            continue
+        if x is None or y is None:
+            some = x if x is not None else y
+            if some is not None and bool((some != 0).any()):
+                return i
+            continue
+        if x.shape != y.shape:
+            return i
+        eps = torch.finfo(x.dtype).eps
+        p, q = wide(x), wide(y)
+        holes = torch.isfinite(p.abs()) & torch.isfinite(q.abs())
+        size = float(torch.nan_to_num(p.abs(), posinf=0.0).max()) if p.numel() else 0.0
+        if bool(((p - q).abs()[holes] > min(1e5 * eps, 0.1) * size + 1e-290).any()):
+            return i
+        if bool((torch.isfinite(p.abs()) != torch.isfinite(q.abs())).any()):
+            return i
+    return None
+
+
+def check_cotangent_layouts(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+    """Transposed, sliced and expanded incoming gradients against contiguous ones of the same values."""
+    for k, v in enumerate(cotangent):
+        if v is None:
+            continue
+        for name, layout in _layouts(v):
+            odd = layout(v)
+            plain = like_contiguous([odd if n == k else w for n, w in enumerate(cotangent)])
+            strange: Cotangent = [layout(v) if n == k else w for n, w in enumerate(like_contiguous(cotangent))]
+            expected = quiet(lambda plain=plain: gradients(problem, plain))  # type: ignore[misc]
+            if isinstance(expected, Exception):
+                continue
+            got = quiet(lambda strange=strange: problem.vjp(problem.values, strange))  # type: ignore[misc]
+            if isinstance(got, Exception):
+                if _is_mutation(session):
+                    continue
+                text = f"backward raises when the incoming gradient of output {k} is {name}: {str(got).strip()[:200]}"
+                session.add("GC206", "crash", text, output=k, layout=name, predicts=str(got))
+                return
+            wrong = agree(expected, got)
+            if wrong is not None:
+                text = f"the gradient of input {wrong} changes when the incoming gradient of output {k} is {name}"
+                session.add("GC106", "layout", text, input=wrong, output=k, layout=name)
+                return
+
+
+def _is_mutation(session: Session) -> bool:
+    """An in-place change of the incoming gradient is reported as such, not as a crash for expanded ones."""
+    return any(f.code == "GC202" for f in session.findings)
+
+
+def check_input_layouts(session: Session, problem: Problem) -> None:
+    """Transposed, sliced and expanded inputs against contiguous ones of the same values."""
+    for i, value in enumerate(problem.values):
+        for name, layout in _layouts(value):
+            outcome = _one_input(problem, i, layout, session)
+            if outcome is None:
+                session.skipped += 1
+                continue
+            session.tried += 1
+            kind, wrong = outcome
+            if kind == "same":
+                continue
+            if kind == "forward":
+                text = f"the output changes when input {i} is {name}: forward assumes a contiguous tensor"
+            else:
+                text = f"the gradient of input {wrong} changes when input {i} is {name}"
+            session.add("GC106", "layout", text, input=wrong if kind == "backward" else i, layout=name, severity=Severity.ERROR)
+            return
+
+
+def _one_input(problem: Problem, i: int, layout: Layout, session: Session) -> tuple[str, int] | None:
+    values = problem.values
+    odd = [layout(v) if n == i else v for n, v in enumerate(values)]
+    plain = [v.clone(memory_format=torch.contiguous_format) for v in odd]
+    expected = quiet(lambda: problem.forward(plain))
+    got = quiet(lambda: problem.forward(odd))
+    if isinstance(expected, Exception) or isinstance(got, Exception):
+        return None
+    if not all(y.shape == v.shape for y, v in zip(got, expected, strict=True)):
+        return None
+    if agree(list(expected), list(got)) is not None:
+        return "forward", i
+    v = session.draws.cotangent(expected)
+    first = quiet(lambda: problem.vjp(plain, like_contiguous(v)))
+    second = quiet(lambda: problem.vjp(odd, like_contiguous(v)))
+    if isinstance(first, Exception) or isinstance(second, Exception):
+        return None
+    wrong = agree(first, second)
+    return ("same", i) if wrong is None else ("backward", wrong)

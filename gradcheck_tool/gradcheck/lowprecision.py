@@ -1,0 +1,185 @@
+"""Low precision against double: errors that neither rounding nor conditioning explain."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck.compare import Mismatch, dense, gradients
+from gradcheck_tool.gradcheck.diagnose import diagnose
+from gradcheck_tool.gradcheck.evidence import Evidence
+from gradcheck_tool.gradcheck.probes import Cotangent
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.session import Session, code_of, finite, quiet
+from gradcheck_tool.gradcheck.stencil import coarsest, wide
+
+_EXCESS = 32.0
+
+
+def check(session: Session) -> None:
+    """Check the dtype that was given if it is not double, else float32, natural and with a large mean."""
+    dtype = coarsest(session.native.values)
+    if session.problem is not session.native:
+        _entries(session, dtype)
+    if dtype is torch.float64 and not session.wrong_inputs():
+        for label, problem in _float32_points(session):
+            if _loses_digits(session, problem, label):
+                return
+
+
+def _float32_points(session: Session) -> list[tuple[str, Problem]]:
+    plain = session.problem.cast(torch.float32)
+    points = [("float32", plain)]
+    for i, value in enumerate(session.problem.values):
+        if value.is_complex() or value.numel() < 2 or i in session.manifolds:
+            continue
+        spread = float(value.std()) or 1.0
+        shifted = [(v + 3000.0 * spread if n == i else v).float() for n, v in enumerate(session.problem.values)]
+        points.append((f"float32 with a large mean in input {i}", plain.with_values(shifted)))
+    return points
+
+
+def _relative(a: Tensor, b: Tensor) -> float:
+    return float((a - b).abs().square().sum().sqrt()) / (float(b.abs().square().sum().sqrt()) or 1.0)
+
+
+def _loses_digits(session: Session, narrow: Problem, label: str) -> bool:
+    """Whether float32 gradients are much worse than forward, conditioning and a plain float32 version explain."""
+    values = narrow.values
+    upcast = narrow.cast(torch.float64)
+    outcome = quiet(lambda: (narrow.forward(values), upcast.forward(upcast.values)))
+    if isinstance(outcome, Exception) or not finite(outcome[0]) or not finite(outcome[1]):
+        return False
+    low, high = outcome
+    cotangent = session.draws.cotangent(low)
+    got = quiet(lambda: (gradients(narrow, cotangent), gradients(upcast, _widened(cotangent))))
+    if isinstance(got, Exception):
+        return False
+    eps = torch.finfo(torch.float32).eps
+    forward = max((_relative(wide(a), wide(b)) for a, b in zip(low, high, strict=True)), default=0.0)
+    for i, (a, b) in enumerate(zip(*got, strict=True)):
+        if a is None or b is None or not finite([b]):
+            continue
+        error = _relative(dense(a, values[i]), dense(b, values[i]))
+        bound = max(forward, 4 * eps, _conditioning(session, upcast, cotangent, i, eps), _plain_error(session, narrow, cotangent, i))
+        if error > _EXCESS * bound and error > 1e-2:
+            text = f"in {label} the gradient of input {i} has a relative error of {error:.1e}; rounding explains {bound:.1e}"
+            session.add("GC107", "precision", text, input=i, relative_error=error, explained=bound, variation=label, problem=narrow)
+            return True
+    return False
+
+
+def _widened(cotangent: Cotangent) -> Cotangent:
+    return [None if v is None else wide(v) for v in cotangent]
+
+
+def _conditioning(session: Session, upcast: Problem, cotangent: Cotangent, i: int, eps: float) -> float:
+    """How much the exact gradient moves when the inputs move by one rounding error."""
+    values = upcast.values
+    exact = gradients(upcast, _widened(cotangent))[i]
+    worst = 0.0
+    for _ in range(2):
+        moved = [v * (1 + eps * session.draws.signs(v).real) for v in values]
+        other = quiet(lambda moved=moved: gradients(upcast.with_values(moved), _widened(cotangent))[i])  # type: ignore[misc]
+        if isinstance(other, Exception) or other is None:
+            continue
+        worst = max(worst, _relative(dense(other, values[i]), dense(exact, values[i])))
+    return worst
+
+
+def _plain_error(session: Session, narrow: Problem, cotangent: Cotangent, i: int) -> float:
+    """The error of the body of forward, differentiated by PyTorch in the same precision."""
+    if session.body is None:
+        return 0.0
+    body = session.body.with_leaves(narrow.leaves)
+    got = quiet(lambda: (gradients(body, cotangent)[i], gradients(body.cast(torch.float64), _widened(cotangent))[i]))
+    if isinstance(got, Exception) or got[0] is None or got[1] is None:
+        return 0.0
+    return _relative(dense(got[0], narrow.values[i]), dense(got[1], narrow.values[i]))
+
+
+def _entries(session: Session, dtype: torch.dtype) -> None:
+    """Entries of the gradient in the given dtype against double precision at the same point, twice."""
+    narrow = session.native
+    hits: dict[int, Tensor] = {}
+    for attempt in range(2):
+        values = narrow.values
+        cotangent = session.draws.cotangent(narrow.forward(values))
+        off = _off(session, narrow, cotangent, dtype)
+        if attempt == 0:
+            hits = off
+        else:
+            hits = {i: mask & off[i] for i, mask in hits.items() if i in off}
+    for i, mask in hits.items():
+        if bool(mask.any()) and i not in session.wrong_inputs():
+            _report(session, narrow, i, mask)
+
+
+def _reference(session: Session, narrow: Problem, cotangent: Cotangent) -> list[Tensor]:
+    source = session.body if session.body is not None else session.problem
+    upcast = source.with_leaves(narrow.cast(torch.float64).leaves)
+    got = gradients(upcast, _widened(cotangent))
+    return [dense(g, v) for g, v in zip(got, narrow.values, strict=True)]
+
+
+def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.dtype) -> dict[int, Tensor]:
+    """Entries whose error exceeds what the measured rounding noise explains."""
+    values = narrow.values
+    eps = torch.finfo(dtype).eps
+    analytic = gradients(narrow, cotangent)
+    exact = _reference(session, narrow, cotangent)
+    moved = narrow.with_values([(wide(v) * (1 + eps * session.draws.signs(v).real)).to(v.dtype) for v in values])
+    shifted = _reference(session, moved, cotangent)
+    plain = None
+    if session.body is not None:
+        plain = quiet(lambda: gradients(session.body.with_leaves(narrow.leaves), cotangent))  # type: ignore[union-attr]
+    out = {}
+    for i, g in enumerate(analytic):
+        error = (dense(g, values[i]) - exact[i]).abs()
+        noise = (shifted[i] - exact[i]).abs()
+        if plain is not None and not isinstance(plain, Exception):
+            noise = torch.maximum(noise, (dense(plain[i], values[i]) - exact[i]).abs())
+        pooled = max(float(noise.square().mean().sqrt()), 2 * float(error.median()) if error.numel() > 16 else 0.0)
+        allowed = 12 * pooled + 4 * noise + 2 * eps * exact[i].abs() + torch.finfo(dtype).tiny
+        out[i] = error > allowed
+    return out
+
+
+def _report(session: Session, narrow: Problem, i: int, mask: Tensor) -> None:
+    """Diagnose wrong entries of the native dtype and report them."""
+    values = narrow.values
+    cotangents = [session.draws.cotangent(narrow.forward(values)) for _ in range(4)]
+
+    def analytic(v: Cotangent) -> list[Tensor]:
+        return [dense(g, x) for g, x in zip(gradients(narrow, v), values, strict=True)]
+
+    def exact(v: Cotangent) -> list[Tensor]:
+        return _reference(session, narrow, v)
+
+    rows, wanted = [analytic(v) for v in cotangents], [exact(v) for v in cotangents]
+    stack = [[torch.stack([row[k].reshape(-1) for row in side]) for k in range(len(values))] for side in (rows, wanted)]
+    gap = (stack[0][i] - stack[1][i]).abs()
+    quietest = gap[:, ~mask.reshape(-1)]
+    noise = float(quietest.max()) if quietest.numel() else 0.0
+    known = torch.ones_like(mask.reshape(-1))
+    tolerance = torch.full_like(gap, max(noise, 1e-290))
+    evidence = Evidence(
+        narrow, i, cotangents, stack[0][i], stack[1][i], tolerance, known, stack[0], stack[1], analytic, exact, none_returned=False
+    )
+    answer = diagnose(evidence, session.klass)
+    word = "precision" if answer.word in ("unknown", "missing-term") else answer.word
+    flat = int((gap.mean(0) * mask.reshape(-1)).argmax())
+    a, r = float(stack[0][i][0][flat].real), float(stack[1][i][0][flat].real)
+    session.verdicts[i].word = "wrong"
+    session.verdicts[i].heat = gap.mean(0).reshape(mask.shape)
+    place = [int(k) for k in torch.unravel_index(torch.tensor(flat), mask.shape)]
+    severity = Severity.WARNING if word == "precision" else None
+    text = f"{answer.text} (in {str(narrow.values[i].dtype).removeprefix('torch.')}; {int(mask.sum())} of {mask.numel()} entries)"
+    session.add(
+        code_of(word), word, text, severity=severity, problem=narrow, input=i, index=place,
+        analytic=a, numeric=r, numeric_error=noise, ratio=a / r if r else None, **answer.facts,
+    )  # fmt: skip
+
+
+__all__ = ["Mismatch", "check"]

@@ -1,0 +1,83 @@
+"""Who knows the right gradient: the body of `forward` itself, a reference of the user's, or finite differences.
+
+The body of `forward`, called with a stand-in for `ctx` while the graph is being recorded, is an exact
+reference for one forward and one backward where it is made of differentiable PyTorch operations. It is
+only a witness: it may hide a `detach`, so a finite-difference probe has to agree with it first, and
+every accusation that rests on it is confirmed by finite differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.target import Target, overrides
+
+
+class BodyContext:
+    """Stands in for `ctx` while the body of `forward` is differentiated; keeps nothing."""
+
+    def __init__(self, needs: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Remember the tensors for a body that reads them back."""
+        self.saved_tensors = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Forward mode is not used here."""
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """In-place bodies are differentiated as they are."""
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """The checked call decides which outputs are differentiable."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """No backward of the Function is run."""
+
+
+def body_of(target: Target, problem: Problem) -> Problem | None:
+    """The body of the Function's `forward` as a problem of its own; None where it gives no graph."""
+    if target.cls is None:
+        return None
+    forward = target.cls.forward
+    if overrides(target.cls, "setup_context"):
+        call: Callable[..., Any] = forward
+    else:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+            return forward(BodyContext(needs), *args, **kwargs)
+
+    body = problem.with_call(call)
+    return body if same_values(problem, body) else None
+
+
+def same_values(problem: Problem, other: Problem) -> bool:
+    """Whether `other` computes the outputs of `problem` and every one of them has a graph."""
+    try:
+        expected = problem.forward(problem.values)
+        _, outputs = other.graph(other.values)
+    except Exception:  # noqa: BLE001  (user code may raise anything; then there is no such oracle)
+        return False
+    if not all(isinstance(y, Tensor) and y.requires_grad for y in outputs):
+        return False
+    return all(_close(y.detach(), e) for y, e in zip(outputs, expected, strict=True))
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    if a.shape != b.shape:
+        return False
+    eps = max(torch.finfo(x.dtype).eps for x in (a, b))
+    a, b = wide(a), wide(b)
+    if a.numel() == 0:
+        return True
+    spread = float(torch.nan_to_num(b.abs(), posinf=0.0).max())
+    return bool(torch.allclose(a, b, rtol=eps**0.5, atol=eps**0.75 * spread, equal_nan=True))

@@ -1,0 +1,284 @@
+"""The gradient at one point: screening by the best oracle, proof by finite differences, diagnosis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck.compare import Mismatch, confirm, dense, gradients, non_finite
+from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
+from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, gather, localise
+from gradcheck_tool.gradcheck.intended import looks_intended
+from gradcheck_tool.gradcheck.kinks import outside_subgradient
+from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
+from gradcheck_tool.gradcheck.probes import Cotangent
+from gradcheck_tool.gradcheck.problem import Grads, Problem
+from gradcheck_tool.gradcheck.session import Session, code_of
+from gradcheck_tool.gradcheck.stencil import Gap, Judgement, judge, wide
+
+_STRUCTURAL = {
+    "transposed", "permuted", "swapped", "conjugate", "accumulation", "broadcast", "not-linear-in-cotangent",
+    "ignores-cotangent", "output-ignored", "nan", "batch", "none",
+}  # fmt: skip
+
+
+def cotangents_for(session: Session, problem: Problem) -> list[Cotangent]:
+    """Signed, then positive cotangents of every output."""
+    outputs = problem.forward(problem.values)
+    return [session.draws.cotangent(outputs), session.draws.cotangent(outputs, sign=1)]
+
+
+def check_given(session: Session) -> None:
+    """Check the gradient at the inputs that were given; sets the verdict of every input."""
+    problem = session.problem
+    cotangents = cotangents_for(session, problem)
+    analytic = [gradients(problem, v) for v in cotangents]
+    guard = _guard(session, problem, cotangents, analytic)
+    mismatches = _mismatches(session, problem, cotangents, analytic, direct=guard)
+    for i, verdict in enumerate(session.verdicts):
+        judgement = guard[i] if i < len(guard) else guard[0]
+        verdict.word = "ok" if judgement.verdict == "agree" or session.body is not None else "inconclusive"
+        _state_sensitivity(session, i, judgement)
+    report(session, mismatches, "", natural=True)
+
+
+def check_variation(session: Session, problem: Problem, label: str, body: Problem | None) -> None:
+    """Check the gradient at a derived point; inputs already known to be wrong are left out."""
+    cotangents = cotangents_for(session, problem)[:1]
+    analytic = [gradients(problem, v) for v in cotangents]
+    held, session.body = session.body, body
+    try:
+        guard = [] if body is not None else _guard(session, problem, cotangents, analytic)
+        mismatches = _mismatches(session, problem, cotangents, analytic, direct=guard)
+        skip = session.wrong_inputs()
+        report(session, [m for m in mismatches if m.index not in skip], label, natural=False)
+    finally:
+        session.body = held
+
+
+def _state_sensitivity(session: Session, index: int, judgement: Judgement) -> None:
+    """What a pass would have noticed: the probe's error bar against the whole gradient and one entry."""
+    gap = judgement.gap
+    size = max(abs(gap.numeric), abs(gap.analytic))
+    if not math.isfinite(gap.error) or size == 0.0:
+        return
+    entries = session.problem.values[index].numel()
+    floor = 1e-9 if session.body is not None else 0.0
+    factor = gap.error / size
+    session.verdicts[index].factor = max(floor and min(floor, factor), factor if session.body is None else min(factor, 1e-9))
+    session.verdicts[index].entry = session.verdicts[index].factor * (
+        math.sqrt(entries) if session.body is None else 1.0
+    )  # type: ignore[operator]
+
+
+def _guard(session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads]) -> list[Judgement]:
+    """Probe every input by finite differences at the point itself, or beside it where a kink blurs it.
+
+    Also decides whether the body of `forward` may be trusted as reference.
+    """
+    verdicts = _probe(session, problem, cotangents, analytic)
+    if any(v.verdict == "unclear" for v in verdicts):
+        moved = problem.with_values([session.draws.jitter(_parted(v), 0.02) for v in problem.values])
+        beside = [gradients(moved, v) for v in cotangents]
+        again = _probe(session, moved, cotangents, beside, trust=False)
+        verdicts = [b if a.verdict == "unclear" and b.verdict == "agree" else a for a, b in zip(verdicts, again, strict=True)]
+    return verdicts
+
+
+def _parted(value: Tensor) -> Tensor:
+    return value
+
+
+def _probe(
+    session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], *, trust: bool = True
+) -> list[Judgement]:
+    values = problem.values
+    out = []
+    for i in range(len(values)):
+        direction = session.draws.direction(values, [i])
+        if i in session.manifolds:
+            direction[i] = session.manifolds[i](wide(values[i]), direction[i])
+        pairs = [(v, [g if k == i else None for k, g in enumerate(grads)]) for v, grads in zip(cotangents, analytic, strict=True)]
+        own = len(pairs)
+        if session.body is not None:
+            pairs += [(v, gradients(session.body.with_values(values), v)) for v in cotangents]
+        results = judge(problem, values, direction, [(v, list(g)) for v, g in pairs])
+        if trust and session.body is not None and any(r.wrong for r in results[own:]):
+            session.body, session.oracle = None, "finite differences"
+            session.notes.append("the body of forward hides part of the derivative; finite differences judged")
+        worst = min(results[:own], key=lambda r: ("wrong", "unclear", "agree").index(r.verdict))
+        out.append(worst)
+    return out
+
+
+def _mismatches(
+    session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], direct: list[Judgement]
+) -> list[Mismatch]:
+    found: dict[int, Mismatch] = {}
+    for v, a in zip(cotangents, analytic, strict=True):
+        reference = gradients(session.body.with_leaves(problem.leaves), v) if session.body is not None else None
+        for i in range(len(problem.wrt)):
+            if i in found:
+                continue
+            bad = _not_finite(problem, v, a, reference, i)
+            if bad is not None:
+                found[i] = bad
+            elif reference is not None and i not in session.manifolds:
+                proven = confirm(problem, v, a, reference, i, session.draws)
+                if proven is not None:
+                    found[i] = proven
+    for i, verdict in enumerate(direct):
+        if verdict.wrong and i not in found and not _on_manifold(session, problem, cotangents, analytic, i):
+            found[i] = Mismatch(i, problem, cotangents[0], analytic[0][i], None, verdict)
+    return list(found.values())
+
+
+def _not_finite(problem: Problem, v: Cotangent, a: Grads, reference: Grads | None, i: int) -> Mismatch | None:
+    value = problem.values[i]
+    gradient = dense(a[i], value)
+    broken = ~torch.isfinite(gradient.abs())
+    if not bool(broken.any()):
+        return None
+    if reference is not None:
+        broken = non_finite(a[i], reference[i], value)
+    for flat in [int(k) for k in broken.reshape(-1).nonzero()[:4, 0]]:
+        shown = outside_subgradient(problem, v, gradient, i, flat)
+        if shown is not None:
+            return Mismatch(i, problem, v, a[i], None if reference is None else reference[i], shown, (flat,), at_kink=True)
+    return None
+
+
+def _on_manifold(session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], i: int) -> bool:
+    """Whether the gradient is right along the manifold on which the input lies; remembers it."""
+    values = problem.values
+    name = recognised(values[i])
+    if i in session.manifolds or name is None:
+        return False
+    project = PROJECTIONS[name]
+    for _ in range(2):
+        direction = session.draws.direction(values, [i])
+        direction[i] = project(wide(values[i]), direction[i])
+        pairs = [(v, [g if k == i else None for k, g in enumerate(grads)]) for v, grads in zip(cotangents, analytic, strict=True)]
+        if any(r.verdict != "agree" for r in judge(problem, values, direction, pairs)):
+            return False
+    session.manifolds[i] = project
+    session.notes.append(f"input {i} is {name}: its gradient is right along that manifold, which is what was checked")
+    return True
+
+
+def report(session: Session, mismatches: list[Mismatch], label: str, *, natural: bool) -> None:
+    """Turn proven mismatches into findings, or into one `info` where the deviation looks intended."""
+    if not mismatches:
+        return
+    for m in mismatches:
+        session.verdicts[m.index].word = "wrong"
+    intended = session.surrogate
+    if intended is None and (natural or session.declared):
+        intended = session.declared or looks_intended(mismatches[0].problem, session.draws)
+    if intended is not None:
+        _report_intended(session, mismatches, intended)
+        return
+    for m in mismatches:
+        _report_one(session, m, label, natural=natural)
+
+
+def _report_intended(session: Session, mismatches: list[Mismatch], intended: str) -> None:
+    session.surrogate = intended
+    for m in mismatches:
+        session.verdicts[m.index].word = "surrogate"
+    if session.declared is not None:
+        session.notes.append(f"the gradient is not the derivative, as declared: {session.declared}")
+        return
+    gap = mismatches[0].judgement.gap
+    session.add(
+        "GC190",
+        "surrogate",
+        f"the gradient is not the derivative; it looks like {intended}. If that is meant, declare it with "
+        "@gradcheck_tool.surrogate(reason=...)",
+        input=mismatches[0].index,
+        analytic=gap.analytic,
+        numeric=gap.numeric,
+        numeric_error=gap.error,
+    )
+
+
+def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
+    if m.at_kink and not torch.isfinite(dense(m.analytic, m.problem.values[m.index]).abs()).all():
+        answer = Diagnosis("nan", f"the gradient of input {m.index} is not finite although the derivative is")
+        session.add("GC105", "nan", _told(answer.text, label), **_numbers(m, m.entries[0], m.judgement.gap), problem=m.problem)
+        return
+    found, dense_error = list(m.entries), False
+    n = m.problem.values[m.index].numel()
+    if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
+        found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
+    evidence = gather(m.problem, _body_at(session, m.problem), m.index, session.draws, [m.cotangent], found)
+    if m.at_kink:
+        answer = Diagnosis("region", f"the gradient of input {m.index} lies outside the one-sided slopes at {len(found)} entries")
+    else:
+        answer = diagnose(evidence, session.klass)
+        if answer.word == "precision-like":
+            answer = Diagnosis("precision", answer.text)
+    word = answer.word
+    if not natural and word not in _STRUCTURAL:
+        word = _word_of_variation(label, word)
+    flat, gap = _worst(evidence, m)
+    session.verdicts[m.index].heat = _heat(evidence)
+    facts: dict[str, Any] = {**answer.facts, **({"variation": label} if label else {})}
+    if dense_error:
+        facts["localised"] = "the wrong entries are too many to be listed"
+    session.add(code_of(word), word, _told(answer.text, label), **{**facts, **_numbers(m, flat, gap)}, problem=m.problem)
+
+
+def _body_at(session: Session, problem: Problem) -> Problem | None:
+    return None if session.body is None else session.body.with_leaves(problem.leaves)
+
+
+def _word_of_variation(label: str, word: str) -> str:
+    for prefix, answer in (("batch", "batch"), ("repeated", "accumulation"), ("layout", "layout"), ("argument", word)):
+        if label.startswith(prefix):
+            return answer
+    return "region"
+
+
+def _told(text: str, label: str) -> str:
+    return f"{text} (for the variation: {label})" if label else text
+
+
+def _worst(evidence: Any, m: Mismatch) -> tuple[int, Gap]:
+    """The entry with the largest disagreement, and its numbers."""
+    gap = torch.nan_to_num((evidence.analytic[0] - evidence.reference[0]).abs(), nan=1e300) * evidence.known
+    if gap.numel() == 0 or float(gap.max()) == 0.0:
+        return -1, m.judgement.gap
+    flat = int(gap.argmax())
+    a, r = complex(evidence.analytic[0][flat].item()), complex(evidence.reference[0][flat].item())
+    return flat, Gap(a.real, r.real, float(evidence.tolerance[0][flat]))
+
+
+def _numbers(m: Mismatch, flat: int, gap: Gap) -> dict[str, Any]:
+    shape = m.problem.values[m.index].shape
+    index = None if flat < 0 else [int(k) for k in torch.unravel_index(torch.tensor(flat), shape)]
+    ratio = gap.analytic / gap.numeric if gap.numeric else None
+    return {
+        "input": m.index,
+        "argument": m.problem.wrt[m.index],
+        "index": index,
+        "analytic": gap.analytic,
+        "numeric": gap.numeric,
+        "numeric_error": gap.error,
+        "ratio": ratio,
+    }
+
+
+def _heat(evidence: Any) -> Tensor:
+    """Size of the disagreement per entry of the input, averaged over the cotangents."""
+    gap: Tensor = torch.nan_to_num((evidence.analytic - evidence.reference).abs()) * evidence.known
+    return gap.mean(0).reshape(evidence.shape)
+
+
+def severity_if(declared: bool) -> Severity | None:
+    """Findings about a declared surrogate are remarks."""
+    return Severity.INFO if declared else None

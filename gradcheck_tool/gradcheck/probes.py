@@ -1,0 +1,91 @@
+"""Directions and cotangents: random first, then structured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.problem import Values
+from gradcheck_tool.gradcheck.stencil import scales, wide
+
+Cotangent = list[Tensor | None]
+
+
+class Draws:
+    """Seeded draws that do not touch the global random state."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def magnitudes(self, like: Tensor) -> Tensor:
+        """Uniform in [0.5, 1], real double precision, on the device of `like`.
+
+        Bounded away from zero: no entry can be missed by bad luck. Not all equal: equal magnitudes would
+        evaluate the same rounding points again and let entries cancel.
+        """
+        draw = torch.rand(like.shape, generator=self._generator, dtype=torch.float64)
+        return (0.5 + 0.5 * draw).to(like.device)
+
+    def signs(self, like: Tensor) -> Tensor:
+        """Random signs; random phases for complex tensors."""
+        if like.is_complex():
+            turn = torch.rand(like.shape, generator=self._generator, dtype=torch.float64) * 2 * torch.pi
+            return torch.polar(torch.ones_like(turn), turn).to(like.device)
+        flip = torch.randint(0, 2, like.shape, generator=self._generator)
+        return (flip * 2 - 1).to(torch.float64).to(like.device)
+
+    def direction(self, values: Values, only: Sequence[int] | None = None) -> list[Tensor]:
+        """A random direction per input, scaled to each entry; zero for inputs not in `only`."""
+        out = []
+        for i, (value, scale) in enumerate(zip(values, scales(values), strict=True)):
+            if only is not None and i not in only:
+                out.append(torch.zeros_like(wide(value)))
+            else:
+                out.append(scale * self.magnitudes(value) * self.signs(value))
+        return out
+
+    def cotangent(self, outputs: Values, *, sign: int = 0) -> Cotangent:
+        """A random cotangent for every output: signed, or all of one `sign`."""
+        out: Cotangent = []
+        for y in outputs:
+            draw = self.magnitudes(y) * (float(sign) if sign else self.signs(y))
+            out.append(draw.to(y.dtype))
+        return out
+
+    def jitter(self, value: Tensor, amount: float) -> Tensor:
+        """`value` moved by a random part of its scale, away from kinks and ties; signs are kept."""
+        (scale,) = scales([value])
+        moved = wide(value) + amount * scale * self.magnitudes(value) * self.signs(value)
+        return moved.to(value.dtype)
+
+    def integers(self, high: int, count: int) -> list[int]:
+        """`count` integers below `high`."""
+        return [int(k) for k in torch.randint(0, max(high, 1), (count,), generator=self._generator)]
+
+    def uniform(self, like: Tensor) -> Tensor:
+        """Uniform in [0, 1), real double precision."""
+        return torch.rand(like.shape, generator=self._generator, dtype=torch.float64).to(like.device)
+
+
+def one_output(cotangent: Cotangent, index: int) -> Cotangent:
+    """The cotangent for one output only; zeros elsewhere."""
+    return [v if k == index or v is None else torch.zeros_like(v) for k, v in enumerate(cotangent)]
+
+
+def basis(outputs: Values, flat: int) -> Cotangent:
+    """The unit cotangent number `flat`, counted through all outputs."""
+    out: Cotangent = []
+    for y in outputs:
+        v = torch.zeros(y.shape, dtype=y.dtype, device=y.device)
+        if 0 <= flat < y.numel():
+            v.view(-1)[flat] = 1
+        flat -= y.numel()
+        out.append(v)
+    return out
+
+
+def like_contiguous(cotangent: Cotangent) -> Cotangent:
+    """Fresh contiguous copies, so that no backward can change the caller's tensors."""
+    return [None if v is None else v.detach().clone(memory_format=torch.contiguous_format) for v in cotangent]

@@ -1,0 +1,201 @@
+"""One call under check as a function of its differentiable inputs; every evaluation is counted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.rng import RandomState
+from gradcheck_tool.gradcheck.tree import Rebuild, flatten
+
+Values = Sequence[Tensor]
+Grads = list[Tensor | None]
+
+
+@dataclass
+class Evaluations:
+    """How many forward and backward calls of the checked Function were made."""
+
+    forwards: int = 0
+    backwards: int = 0
+
+    @property
+    def total(self) -> int:
+        """Forward and backward calls together."""
+        return self.forwards + self.backwards
+
+
+@dataclass
+class Shared:
+    """What all variations of one call have in common."""
+
+    count: Evaluations
+    rng: RandomState
+    copies: bool = False
+    """forward changes its arguments: give it fresh ones, and non-leaf ones where they require grad."""
+    by_backward: bool = False
+    """`torch.autograd.grad` is refused (reentrant checkpointing); `.backward()` is used."""
+
+
+def is_real_number(leaf: Any) -> bool:
+    """Whether `leaf` is a tensor of floating-point or complex numbers."""
+    return isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`call(*args, **kwargs)` as a map from the inputs that require grad to the differentiable outputs."""
+
+    call: Callable[..., Any]
+    leaves: tuple[Any, ...]
+    build: Rebuild
+    wrt: tuple[int, ...]
+    outs: tuple[int, ...]
+    shared: Shared
+
+    @property
+    def values(self) -> list[Tensor]:
+        """The inputs that are differentiated, detached."""
+        return [self.leaves[i].detach() for i in self.wrt]
+
+    def with_leaves(self, leaves: Sequence[Any]) -> Problem:
+        """The same call with other arguments of the same structure."""
+        return replace(self, leaves=tuple(leaves))
+
+    def with_values(self, values: Values) -> Problem:
+        """The same call at another point."""
+        leaves = list(self.leaves)
+        for position, value in zip(self.wrt, values, strict=True):
+            leaves[position] = value
+        return self.with_leaves(leaves)
+
+    def with_call(self, call: Callable[..., Any]) -> Problem:
+        """The same arguments given to another callable."""
+        return replace(self, call=call)
+
+    def cast(self, dtype: torch.dtype) -> Problem:
+        """The same call with all floating and complex arguments in the precision of `dtype`."""
+        return self.with_leaves([_cast(leaf, dtype) for leaf in self.leaves])
+
+    def raw(self, leaves: Sequence[Any]) -> list[Any]:
+        """Call with exactly these leaves; the flat outputs."""
+        args, kwargs = self.build(leaves)
+        self.shared.count.forwards += 1
+        self.shared.rng.seed()
+        return flatten(self.call(*args, **kwargs))[0]
+
+    def _arguments(self, values: Values) -> list[Any]:
+        leaves = list(self.leaves)
+        if self.shared.copies:
+            leaves = [x.clone() if isinstance(x, Tensor) else x for x in leaves]
+        for position, value in zip(self.wrt, values, strict=True):
+            leaves[position] = value
+        return leaves
+
+    def forward(self, values: Values) -> list[Tensor]:
+        """The differentiable outputs at `values`, without a graph."""
+        with torch.no_grad():
+            if self.shared.copies:
+                values = [copied(v) for v in values]
+            flat = self.raw(self._arguments(values))
+        return [flat[i].detach() for i in self.outs]
+
+    def graph(self, values: Values, needs: Sequence[bool] | None = None) -> tuple[list[Tensor], list[Tensor]]:
+        """Fresh leaves at `values` and the differentiable outputs computed from them."""
+        wanted = needs if needs is not None else [True] * len(values)
+        leaves = [v.detach().requires_grad_(w) for v, w in zip(values, wanted, strict=True)]
+        with torch.enable_grad():
+            given = [copied(v) if self.shared.copies else v for v in leaves]
+            flat = self.raw(self._arguments(given))
+        return leaves, [flat[i] for i in self.outs]
+
+    def vjp(self, values: Values, cotangents: Sequence[Tensor | None], needs: Sequence[bool] | None = None) -> Grads:
+        """The gradients that the Function returns, on a graph of its own; None for inputs not asked for.
+
+        A cotangent of None leaves that output out of the loss.
+        """
+        leaves, outputs = self.graph(values, needs)
+        return self.pull(leaves, outputs, cotangents)
+
+    def pull(
+        self, leaves: Values, outputs: Values, cotangents: Sequence[Tensor | None], *, retain: bool = False
+    ) -> Grads:
+        """Backward through `outputs`; None where no gradient arrives."""
+        used = [(y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad]
+        asked = [x for x in leaves if x.requires_grad]
+        if not used or not asked:
+            return [None] * len(leaves)
+        self.shared.count.backwards += 1
+        got = self._gradients([y for y, _ in used], asked, [v for _, v in used], retain=retain)
+        found = iter(got)
+        return [next(found) if x.requires_grad else None for x in leaves]
+
+    def _gradients(self, ys: Values, xs: Values, vs: Values, *, retain: bool) -> Sequence[Tensor | None]:
+        if not self.shared.by_backward:
+            try:
+                return torch.autograd.grad(ys, xs, vs, allow_unused=True, retain_graph=retain)
+            except RuntimeError as error:
+                if "not compatible with .grad()" not in str(error) and "use_reentrant" not in str(error):
+                    raise
+                self.shared.by_backward = True
+        for x in xs:
+            x.grad = None
+        torch.autograd.backward(list(ys), list(vs), retain_graph=retain)
+        return [x.grad for x in xs]
+
+
+def copied(value: Tensor) -> Tensor:
+    """A copy with the same strides where they do not overlap."""
+    return value.clone()
+
+
+def _cast(leaf: Any, dtype: torch.dtype) -> Any:
+    if not is_real_number(leaf):
+        return leaf
+    wanted = dtype.to_complex() if leaf.is_complex() and dtype.is_floating_point else dtype
+    return leaf.detach().to(wanted).requires_grad_(leaf.requires_grad)
+
+
+def generators_of(target_cls: Any, call: Any, leaves: Sequence[Any]) -> list[Any]:
+    """Objects reachable by name from the Function's code that may be private random generators."""
+    found = list(leaves)
+    functions = [call]
+    if target_cls is not None:
+        found += list(vars(target_cls).values())
+        functions = [getattr(target_cls, n, None) for n in ("forward", "backward", "vjp", "setup_context")]
+    for function in functions:
+        code = getattr(function, "__code__", None)
+        if code is None:
+            continue
+        space = getattr(function, "__globals__", {})
+        found += [space[name] for name in code.co_names if name in space]
+        found += [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+    return found
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def frames_of(error: BaseException) -> tuple[str, int] | None:
+    """File and line where `error` was raised."""
+    trace = error.__traceback__
+    place = None
+    while trace is not None:
+        place = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+def numpy_loaded() -> bool:
+    """Whether the program under check uses numpy."""
+    return "numpy" in sys.modules

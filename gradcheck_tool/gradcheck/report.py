@@ -1,0 +1,89 @@
+"""The result of checking one Function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.gradcheck.problem import Evaluations
+
+VERDICTS = ("ok", "wrong", "inconclusive", "surrogate", "not checked")
+
+
+@dataclass(frozen=True)
+class InputVerdict:
+    """What was concluded about one input: one of `VERDICTS`, and by which oracle.
+
+    `factor` is the smallest relative error of the whole gradient, `entry` the smallest relative error of
+    one typical entry, that would have been noticed; None where nothing was measured.
+    """
+
+    index: int
+    verdict: str
+    oracle: str
+    factor: float | None = None
+    entry: float | None = None
+
+    @property
+    def sensitivity(self) -> str:
+        """The sensitivity as a sentence; empty where nothing was measured."""
+        if self.factor is None or self.entry is None:
+            return ""
+        return f"would have noticed a factor of {self.factor:.0e} and an error of {self.entry:.0e} in one entry"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Findings and verdicts for one call of one Function.
+
+    Attributes:
+        function: qualified name.
+        findings: sorted; errors and warnings make the report not ok, `info` does not.
+        evaluations: forward and backward calls made.
+        inputs: one verdict for every input that requires grad, in order.
+        oracle: who judged: `forward body`, `reference` or `finite differences`.
+        skipped: number of variations that the forward refused.
+        tried: number of variations that were compared.
+        notes: remarks that are no findings.
+    """
+
+    function: str
+    findings: tuple[Finding, ...]
+    evaluations: Evaluations
+    inputs: tuple[InputVerdict, ...]
+    oracle: str
+    skipped: int = 0
+    tried: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing worse than `info` was found."""
+        return not any(f.severity in (Severity.ERROR, Severity.WARNING) for f in self.findings)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether every input was judged."""
+        return all(v.verdict not in ("inconclusive", "not checked") for v in self.inputs)
+
+    @property
+    def sensitivity(self) -> str:
+        """The weakest sensitivity over the inputs, as a sentence."""
+        stated = [v for v in self.inputs if v.factor is not None]
+        return max(stated, key=lambda v: v.factor or 0.0).sensitivity if stated else ""
+
+    def text(self) -> str:
+        """The report for a terminal: a line per input, then every finding with its evidence."""
+        lines = [f"{self.function}: {'ok' if self.ok else 'wrong'} (oracle: {self.oracle})"]
+        for verdict in self.inputs:
+            tail = f", {verdict.sensitivity}" if verdict.sensitivity and verdict.verdict == "ok" else ""
+            lines.append(f"  input {verdict.index}: {verdict.verdict}{tail}")
+        for finding in self.findings:
+            place = f"{finding.location.filename}:{finding.location.start.row}"
+            lines += [f"  {place} {finding.code} {finding.severity.value}: {finding.message}"]
+        count = self.evaluations
+        lines.append(
+            f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations compared, "
+            f"{self.skipped} refused by the forward"
+        )
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

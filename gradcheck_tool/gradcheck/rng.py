@@ -1,0 +1,101 @@
+"""Random state as an argument: every evaluation of a Function starts from the same one."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+def _numpy() -> Any:
+    """Numpy if the program under check has loaded it; a Function that never did cannot draw from it."""
+    return sys.modules.get("numpy")
+
+
+class RandomState:
+    """All random generators a Function can reach, set to a known state before each evaluation.
+
+    `owners` are objects (the Function's class, its globals, its arguments) whose private generators are
+    captured too: a Function that draws from its own `torch.Generator` is then a function of its inputs.
+    """
+
+    def __init__(self, generators: list[Any]) -> None:
+        self._restore = [restore for item in generators if (restore := _restorer(item)) is not None]
+        self._uses: bool | None = None
+
+    def seed(self, number: int = 0, *, force: bool = False) -> None:
+        """Put every generator into the state that belongs to `number`; skipped when nothing draws."""
+        for restore in self._restore:
+            restore(number)
+        if self._uses is False and not force:
+            return
+        torch.manual_seed(number)
+        random.seed(number)
+        numpy = _numpy()
+        if numpy is not None:
+            numpy.random.seed(number)
+
+    def observe(self, call: Callable[[], Any]) -> Any:
+        """Run `call` and learn whether it draws from the global generators."""
+        self.seed(0, force=True)
+        before = _snapshot()
+        result = call()
+        self._uses = self._uses or not _same(before, _snapshot())
+        return result
+
+
+def _snapshot() -> tuple[Any, ...]:
+    numpy = _numpy()
+    state = numpy.random.get_state()[1].tobytes() + bytes([numpy.random.get_state()[2] % 251]) if numpy else b""
+    return torch.get_rng_state(), random.getstate(), state
+
+
+def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return torch.equal(a[0], b[0]) and a[1:] == b[1:]
+
+
+def _restorer(item: Any) -> Callable[[int], None] | None:
+    """A function that puts a private generator back to its first state (moved on by `number`)."""
+    if isinstance(item, torch.Generator):
+        state = item.get_state()
+        return lambda number: _reset_torch(item, state, number)
+    if isinstance(item, random.Random):
+        kept = item.getstate()
+        return lambda number: item.setstate(kept) if number == 0 else item.seed(number)
+    numpy = _numpy()
+    if numpy is not None and isinstance(item, numpy.random.Generator):
+        bits = item.bit_generator.state
+        return lambda number: _reset_numpy(item, bits, number)
+    return None
+
+
+def _reset_torch(generator: torch.Generator, state: torch.Tensor, number: int) -> None:
+    if number == 0:
+        generator.set_state(state)
+    else:
+        generator.manual_seed(number)
+
+
+def _reset_numpy(generator: Any, state: Any, number: int) -> None:
+    generator.bit_generator.state = state
+    if number:
+        generator.random(number % 97 + 1)
+
+
+@contextmanager
+def preserved() -> Iterator[None]:
+    """Leave the caller's global random state as it was."""
+    numpy = _numpy()
+    kept = numpy.random.get_state() if numpy is not None else None
+    plain = random.getstate()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(plain)
+            if numpy is not None and kept is not None:
+                numpy.random.set_state(kept)

@@ -1,0 +1,111 @@
+"""The derivative of `backward`: right, refused loudly, or silently wrong."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.probes import Cotangent
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.session import Session, finite, quiet
+from gradcheck_tool.gradcheck.stencil import Judgement, judge
+
+
+def check(session: Session) -> None:
+    """Compare the graph of the gradient with finite differences of the gradient itself."""
+    if session.wrong_inputs() or session.declared or session.manifolds:
+        return
+    problem = session.problem
+    outputs = problem.forward(problem.values)
+    cotangent = session.draws.cotangent(outputs)
+    for attempt in range(2):
+        point = problem if attempt == 0 else problem.with_values([session.draws.jitter(v, 0.05) for v in problem.values])
+        verdicts = quiet(lambda point=point: _judged(session, point, cotangent))  # type: ignore[misc]
+        if isinstance(verdicts, Exception):
+            session.notes.append("the second derivative is refused: backward cannot be differentiated")
+            return
+        if verdicts is None:
+            return
+        wrong = [i for i, v in enumerate(verdicts) if v.wrong]
+        if not wrong:
+            return
+    _report(session, wrong, verdicts)
+
+
+def _judged(session: Session, problem: Problem, cotangent: Cotangent) -> list[Judgement] | None:
+    """One verdict per input about d<w, gradients>/d input; None where the gradient has no graph."""
+    values = problem.values
+    leaves, outputs = problem.graph(values)
+    sent = [None if v is None else v.clone().requires_grad_() for v in cotangent]
+    pairs = [(y, v) for y, v in zip(outputs, sent, strict=True) if v is not None]
+    problem.shared.count.backwards += 1
+    first = torch.autograd.grad(
+        [y for y, _ in pairs], leaves, [v for _, v in pairs], create_graph=True, allow_unused=True
+    )  # type: ignore[arg-type]
+    made = [i for i, g in enumerate(first) if g is not None and g.requires_grad]
+    if not made:
+        return None
+    weights = [session.draws.cotangent([g])[0] if g is not None else None for g in first]
+    problem.shared.count.backwards += 1
+    second = torch.autograd.grad(
+        [first[i] for i in made], leaves, [weights[i] for i in made], allow_unused=True
+    )  # type: ignore[arg-type]
+    if not finite([g for g in second if g is not None]):
+        return None
+    gradient_map = _GradientMap(problem, cotangent, made)
+    chosen = [weights[i] for i in made]
+    out = []
+    for i in range(len(values)):
+        direction = session.draws.direction(values, [i])
+        grads = [dense(g, values[k]).to(values[k].dtype) if k == i else None for k, g in enumerate(second)]
+        out.append(judge(gradient_map.problem, values, direction, [(chosen, grads)])[0])  # type: ignore[list-item]
+    return out
+
+
+class _GradientMap:
+    """inputs -> gradients of <cotangent, outputs>, as a problem that can be differenced."""
+
+    def __init__(self, problem: Problem, cotangent: Cotangent, made: list[int]) -> None:
+        self.problem = _Differenced(
+            problem.call, problem.leaves, problem.build, problem.wrt, problem.outs, problem.shared
+        ).of(cotangent, made)
+
+
+class _Differenced(Problem):
+    """A problem whose forward is the gradient of another one."""
+
+    cotangent: Cotangent
+    made: list[int]
+
+    def of(self, cotangent: Cotangent, made: list[int]) -> _Differenced:
+        """Set which gradients, for which cotangent, are the outputs."""
+        object.__setattr__(self, "cotangent", cotangent)
+        object.__setattr__(self, "made", made)
+        return self
+
+    def forward(self, values: list[Tensor]) -> list[Tensor]:  # type: ignore[override]
+        """The gradients at `values`."""
+        plain = Problem(self.call, self.leaves, self.build, self.wrt, self.outs, self.shared)
+        got = gradients(plain.with_values(values), self.cotangent)
+        return [dense(got[i], values[i]).to(values[i].dtype) for i in self.made]
+
+
+def _report(session: Session, wrong: list[int], verdicts: list[Judgement]) -> None:
+    i = wrong[0]
+    gap = verdicts[i].gap
+    lost = abs(gap.analytic) <= 1e-9 * abs(gap.numeric)
+    how = "zero: backward treats something that depends on the input as a constant" if lost else "wrong"
+    session.add(
+        "GC108",
+        "second-order",
+        f"the first derivative is right, the second derivative with respect to input {i} is silently {how}; "
+        "compute it from inputs or outputs in backward, or refuse with once_differentiable",
+        severity=Severity.ERROR,
+        input=i,
+        analytic=gap.analytic,
+        numeric=gap.numeric,
+        numeric_error=gap.error,
+        ratio=gap.analytic / gap.numeric if gap.numeric else None,
+    )

@@ -1,0 +1,137 @@
+"""The state of one check: what is checked, what is known about it, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.gradcheck.codes import CODES
+from gradcheck_tool.gradcheck.manifolds import Projection
+from gradcheck_tool.gradcheck.probes import Draws
+from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.target import Target
+
+_CODE_OF_WORD = {
+    "none": "GC102",
+    "zero": "GC102",
+    "spurious": "GC103",
+    "ignores-cotangent": "GC104",
+    "not-linear-in-cotangent": "GC104",
+    "nan": "GC105",
+    "layout": "GC106",
+    "precision": "GC107",
+    "second-order": "GC108",
+    "jvp": "GC109",
+    "vmap": "GC110",
+    "surrogate": "GC190",
+}
+
+
+def code_of(word: str) -> str:
+    """The code under which a diagnosis of the gradient is reported."""
+    return _CODE_OF_WORD.get(word, "GC101")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller may choose; every default is the thorough choice."""
+
+    reference: Callable[..., Any] | None = None
+    seed: int = 0
+    variations: bool = True
+    contracts: bool = True
+    second_order: bool = True
+    forward_mode: bool = True
+    vmap: bool = True
+    modes: tuple[str, ...] = ()
+    surrogates: Mapping[str, str] = field(default_factory=dict)
+    manifold: Mapping[int, str | Projection] = field(default_factory=dict)
+    plots: str | None = None
+
+
+@dataclass
+class Verdict:
+    """The growing verdict about one input."""
+
+    word: str = "not checked"
+    factor: float | None = None
+    entry: float | None = None
+    heat: Tensor | None = None
+
+
+@dataclass
+class Session:
+    """Everything that the parts of one check share."""
+
+    target: Target
+    options: Options
+    problem: Problem
+    native: Problem
+    draws: Draws
+    klass: Any
+    body: Problem | None = None
+    oracle: str = "finite differences"
+    declared: str | None = None
+    surrogate: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    manifolds: dict[int, Projection] = field(default_factory=dict)
+    tried: int = 0
+    skipped: int = 0
+
+    def add(
+        self,
+        code: str,
+        word: str,
+        message: str,
+        *,
+        severity: Severity | None = None,
+        predicts: str | None = None,
+        problem: Problem | None = None,
+        **evidence: Any,
+    ) -> None:
+        """Report a finding once: the same code, diagnosis and input are not repeated."""
+        entry = CODES[code]
+        evidence = {"diagnosis": word, **evidence}
+        for known in self.findings:
+            old = known.evidence or {}
+            if known.code == code and old.get("diagnosis") == word and old.get("input") == evidence.get("input"):
+                return
+        tensors = (problem or self.problem).values
+        self.findings.append(
+            Finding(
+                code=code,
+                name=entry.name,
+                severity=severity or entry.severity,
+                message=message,
+                location=self.target.location,
+                predicts=predicts,
+                function=self.target.name,
+                device=str(tensors[0].device) if tensors else None,
+                dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
+                evidence=evidence,
+            )
+        )
+
+    def wrong_inputs(self) -> set[int]:
+        """Inputs whose gradient is already known to be wrong or intended to deviate."""
+        return {i for i, v in enumerate(self.verdicts) if v.word in ("wrong", "surrogate")}
+
+
+def quiet(call: Callable[[], Any]) -> Any:
+    """The result of `call`, or the exception it raised, as a value."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001  (user code may raise anything)
+        return error
+
+
+def finite(tensors: list[Tensor]) -> bool:
+    """Whether every element of every tensor is finite."""
+    return all(bool(torch.isfinite(t.abs() if t.is_complex() else t).all()) for t in tensors)

@@ -1,0 +1,265 @@
+"""Directional derivatives by central differences, with an error bar that is measured, not assumed.
+
+Nine equally spaced points x + j d u, j = -4..4, serve three purposes. The eighth-order stencil gives the
+derivative; its difference from the sixth-order one bounds truncation; the eighth difference, which
+smooth functions make vanish, measures the noise of the function itself (Hamming's difference table, as
+in More and Wild, "Estimating computational noise", 2011). The direction is taken as realised, after
+rounding x + j d u to the dtype, so that the rounding of the inputs is no error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.problem import Grads, Problem, Values
+
+_EIGHTH = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+_SIXTH = (3 / 4, -3 / 20, 1 / 60, 0.0)
+_BINOMIAL = (70.0, -56.0, 28.0, -8.0, 1.0)
+_HAMMING = math.sqrt(math.comb(16, 8))
+_AMPLIFY = math.sqrt(2 * sum(c * c for c in _EIGHTH))
+_CAUTION = 6.0
+
+_STEP = {torch.float64: 2.0**-10, torch.float32: 2.0**-6, torch.float16: 2.0**-4, torch.bfloat16: 2.0**-3}
+_SHRINK = {torch.float64: 16.0, torch.float32: 4.0, torch.float16: 2.0, torch.bfloat16: 2.0}
+
+
+def real_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The floating-point dtype of the parts of `dtype`."""
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def wide(value: Tensor) -> Tensor:
+    """`value` in double precision (complex128 for complex numbers)."""
+    return value.detach().to(torch.complex128 if value.is_complex() else torch.float64)
+
+
+def inner(a: Tensor, b: Tensor) -> float:
+    """The real part of the sum of conj(a) b, in double precision."""
+    a, b = wide(a), wide(b)
+    if a.is_complex() or b.is_complex():
+        return float((a.conj() * b).real.sum())
+    return float(torch.dot(a.reshape(-1), b.reshape(-1)))
+
+
+def pairing(vs: Sequence[Tensor | None], ys: Sequence[Tensor | None]) -> float:
+    """The sum of `inner` over pairs; None counts as zero."""
+    return sum(inner(v, y) for v, y in zip(vs, ys, strict=True) if v is not None and y is not None)
+
+
+def coarsest(tensors: Values) -> torch.dtype:
+    """The dtype with the largest rounding error among `tensors`."""
+    return max((real_dtype(t.dtype) for t in tensors), key=lambda d: torch.finfo(d).eps, default=torch.float64)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Analytic minus numeric directional derivative and what can be explained.
+
+    All in units of (cotangent x output).
+    """
+
+    analytic: float
+    numeric: float
+    error: float
+
+    @property
+    def size(self) -> float:
+        """The signed disagreement."""
+        return self.analytic - self.numeric
+
+    @property
+    def explained(self) -> bool:
+        """Whether noise and truncation explain the disagreement."""
+        return abs(self.size) <= self.error
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivative of every output along one realised direction `dx`."""
+
+    dx: list[Tensor]
+    dy: list[Tensor]
+    rough: list[Tensor]
+    sigma: list[Tensor]
+    hamming: list[Tensor]
+    step: float
+
+    def gap(self, cotangents: Sequence[Tensor | None], gradients: Grads) -> Gap:
+        """Compare gradients of <cotangents, outputs> with the measured derivative."""
+        analytic, numeric = pairing(gradients, self.dx), pairing(cotangents, self.dy)
+        variance, rough, hamming, size = 0.0, 0.0, 0.0, 0.0
+        for k, v in enumerate(cotangents):
+            if v is None:
+                continue
+            w = wide(v).abs()
+            variance += float((w * self.sigma[k]).square().sum())
+            rough += inner(v, self.rough[k])
+            hamming += inner(v, self.hamming[k])
+        for g, d in zip(gradients, self.dx, strict=True):
+            if g is not None:
+                eps = torch.finfo(real_dtype(g.dtype)).eps
+                size += float((wide(g).abs() * d.abs()).square().sum()) * (8 * eps) ** 2
+        noise = max(math.sqrt(variance), abs(hamming) / _HAMMING)
+        error = _CAUTION * _AMPLIFY * noise / self.step + 2 * abs(rough) + math.sqrt(size)
+        return Gap(analytic, numeric, error)
+
+
+def scales(values: Values) -> list[Tensor]:
+    """How far each entry may be moved (same shapes, real): half its size where a tensor is one-signed.
+
+    Probabilities, variances and other positive inputs then stay in their domain; elsewhere the step is
+    the root mean square of the tensor.
+    """
+    out = []
+    for value in values:
+        size = wide(value).abs()
+        rms = float(size.square().mean().sqrt()) if size.numel() else 1.0
+        if not math.isfinite(rms) or rms == 0.0:
+            out.append(torch.ones_like(size))
+        elif not value.is_complex() and bool(((value > 0).all() | (value < 0).all()).item()) and value.numel() > 1:
+            out.append((size / 2).clamp(min=rms * 1e-3))
+        else:
+            out.append(torch.full_like(size, rms))
+    return out
+
+
+def slope(problem: Problem, values: Values, direction: Values, step: float, base: Values | None = None) -> Slope | None:
+    """Measure along `direction` (per input, double precision) with relative step `step`.
+
+    `base` are the outputs at `values` where the caller has them. None if an output is not finite.
+    """
+    middle = list(base) if base is not None else problem.forward(values)
+    wides = [wide(v) for v in values]
+    zero = [wide(y) for y in middle]
+    dx = [torch.zeros_like(w) for w in wides]
+    dy, six = [torch.zeros_like(y) for y in zero], [torch.zeros_like(y) for y in zero]
+    eight = [_BINOMIAL[0] * y for y in zero]
+    peak = [y.abs() for y in zero]
+    for j in range(1, 5):
+        ends = []
+        for sign in (1, -1):
+            moved = [(w + (sign * j * step) * u).to(v.dtype) for w, u, v in zip(wides, direction, values, strict=True)]
+            ends.append((moved, [wide(y) for y in problem.forward(moved)]))
+        (xp, yp), (xm, ym) = ends
+        for i in range(len(dx)):
+            dx[i] += (_EIGHTH[j - 1] / step) * (wide(xp[i]) - wide(xm[i]))
+        for k in range(len(dy)):
+            if yp[k].shape != zero[k].shape or ym[k].shape != zero[k].shape:
+                return None
+            odd = (yp[k] - ym[k]) / step
+            dy[k] += _EIGHTH[j - 1] * odd
+            six[k] += _SIXTH[j - 1] * odd
+            eight[k] += _BINOMIAL[j] * (yp[k] + ym[k])
+            peak[k] = torch.maximum(peak[k], torch.maximum(yp[k].abs(), ym[k].abs()))
+    if not all(bool(torch.isfinite(d).all()) for d in dy):
+        return None
+    floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]
+    sigma = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
+    return Slope(dx, dy, [a - b for a, b in zip(dy, six, strict=True)], sigma, eight, step)
+
+
+def _noise(eighth: Tensor, floor: Tensor) -> Tensor:
+    """Noise of every output entry: its own eighth difference, pooled with that of its neighbours."""
+    own = eighth.abs() / _HAMMING
+    if own.numel() == 0:
+        return own
+    tiny = float(floor.max()) * 1e-3 + 1e-300
+    ratio = own / (floor + tiny)
+    pooled = max(1.0, 2.0 * float(ratio.median()))
+    return torch.maximum(own, pooled * (floor + tiny))
+
+
+def ladder(values: Values, outputs: Values) -> list[float]:
+    """Relative steps to try, largest first, for the coarsest dtype in play."""
+    coarse = coarsest([*values, *outputs])
+    inputs = coarsest(values)
+    first, shrink = _STEP[inputs], _SHRINK[inputs]
+    if coarse is not inputs:
+        first, shrink = _STEP[coarse], _SHRINK[coarse]
+    return [first, first / shrink, first / shrink**2]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict of one probe: `agree`, `wrong` or `unclear`, with the sharpest measurement behind it."""
+
+    verdict: str
+    gap: Gap
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the disagreement is proven."""
+        return self.verdict == "wrong"
+
+
+def judge(
+    problem: Problem,
+    values: Values,
+    direction: Values,
+    pairs: Sequence[tuple[Sequence[Tensor | None], Grads]],
+    base: Values | None = None,
+) -> list[Judgement]:
+    """Judge gradients for several cotangents along one direction; forwards are shared by all.
+
+    A pair is (cotangents, gradients). Wrong only if the disagreement exceeds the error bar at two steps
+    or more, keeps its size as the step shrinks and no smaller step contradicts it.
+    """
+    base = list(base) if base is not None else problem.forward(values)
+    history: list[list[Gap]] = [[] for _ in pairs]
+    first = None
+    for step in _adaptive(problem, values, base, direction):
+        measured = slope(problem, values, direction, step, base)
+        if measured is None:
+            continue
+        if first is None:
+            first = measured
+        for k, (v, g) in enumerate(pairs):
+            history[k].append(measured.gap(v, g))
+        if all(_settled(gaps) for gaps in history):
+            break
+    return [_verdict(gaps) for gaps in history]
+
+
+def _adaptive(problem: Problem, values: Values, base: Values, direction: Values) -> list[float]:
+    del problem, direction
+    steps = ladder(values, base)
+    return [*steps, steps[-1] / (steps[0] / steps[1]) ** 2]
+
+
+def _precise(gap: Gap) -> bool:
+    return gap.error <= 1e-4 * max(abs(gap.analytic), abs(gap.numeric), 1e-300)
+
+
+def _settled(gaps: list[Gap]) -> bool:
+    """Whether more steps would add nothing."""
+    last = gaps[-1]
+    if last.explained:
+        return _precise(last) or (abs(last.analytic) + abs(last.numeric) + last.error) == 0.0
+    return len([g for g in gaps if not g.explained]) >= 3  # noqa: PLR2004
+
+
+def _verdict(gaps: list[Gap]) -> Judgement:
+    if not gaps:
+        return Judgement("unclear", Gap(math.nan, math.nan, math.inf))
+    if not all(math.isfinite(g.analytic) for g in gaps):
+        return Judgement("unclear", gaps[0])
+    best = min(gaps, key=lambda g: g.error)
+    outside = [g for g in gaps if not g.explained]
+    inside = [g for g in gaps if g.explained]
+    if len(outside) >= 2:  # noqa: PLR2004
+        sharp = min(outside, key=lambda g: g.error)
+        steady = all(abs(a.size - b.size) <= 0.2 * abs(b.size) + a.error + b.error for a, b in pairwise(outside))
+        denied = any(g.error < abs(sharp.size) / 2 for g in inside)
+        if steady and not denied:
+            return Judgement("wrong", sharp)
+    if inside and best.explained:
+        size = max(abs(best.analytic), abs(best.numeric))
+        return Judgement("agree" if best.error <= 0.1 * size or size == 0.0 else "unclear", best)
+    return Judgement("unclear", best)

@@ -1,0 +1,199 @@
+"""Derived inputs: natural ones hide defects.
+
+Every variation is a new list of arguments. Those that the forward refuses, or for which it gives a value
+that is not finite, are skipped and counted; what is compared is judged by the same oracle as the
+given inputs, so a right Function stays right.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.oracle import body_of, same_values
+from gradcheck_tool.gradcheck.pointcheck import check_variation
+from gradcheck_tool.gradcheck.problem import Problem, is_real_number
+from gradcheck_tool.gradcheck.session import Session, finite, quiet
+from gradcheck_tool.gradcheck.stencil import wide
+
+Variation = tuple[str, list[Any]]
+
+_LARGEST = 20_000
+"""Value variations of larger inputs would cost more than they show."""
+
+
+def check(session: Session) -> None:
+    """Try every variation at which something can still be learnt."""
+    if session.surrogate is not None:
+        return
+    problem = session.problem
+    for label, leaves in _all(session, problem):
+        if len(session.wrong_inputs()) == len(problem.wrt) or session.surrogate is not None:
+            return
+        varied = problem.with_leaves(leaves)
+        if not _accepted(varied):
+            session.skipped += 1
+            continue
+        body = None
+        if session.body is not None:
+            body = session.body.with_leaves(leaves)
+            body = body if session.options.reference is None or same_values(varied, body) else None
+        outcome = quiet(lambda v=varied, t=label, b=body: check_variation(session, v, t, b))  # type: ignore[misc]
+        if isinstance(outcome, Exception):
+            session.skipped += 1
+        else:
+            session.tried += 1
+
+
+def _accepted(problem: Problem) -> bool:
+    outcome = quiet(lambda: problem.graph(problem.values)[1])
+    if isinstance(outcome, Exception):
+        return False
+    return all(y.requires_grad for y in outcome) and finite([y.detach() for y in outcome])
+
+
+def _all(session: Session, problem: Problem) -> Iterator[Variation]:
+    total = sum(v.numel() for v in problem.values)
+    if total <= _LARGEST:
+        yield from _values(session, problem)
+        yield from _indices(session, problem)
+    yield from _arguments(session, problem)
+    if total <= _LARGEST:
+        yield from _batches(session, problem)
+
+
+def _replaced(problem: Problem, changes: dict[int, Any]) -> list[Any]:
+    return [changes.get(i, leaf) for i, leaf in enumerate(problem.leaves)]
+
+
+def _free(session: Session, problem: Problem) -> list[tuple[int, int, Tensor]]:
+    """(input number, position, value) of real inputs that are not bound to a manifold."""
+    return [
+        (i, position, value)
+        for i, (position, value) in enumerate(zip(problem.wrt, problem.values, strict=True))
+        if i not in session.manifolds and value.numel()
+    ]
+
+
+def _values(session: Session, problem: Problem) -> Iterator[Variation]:
+    """Signs, sizes, zeros and ties, input by input and all together."""
+    free = _free(session, problem)
+    draws = session.draws
+    signed = {p: (wide(v).abs() * draws.signs(v)).to(v.dtype) for _, p, v in free if not v.is_complex()}
+    if signed:
+        yield "signs: both signs in every input", _replaced(problem, signed)
+    for i, position, value in free:
+        if len(free) > 1 and not value.is_complex():
+            yield f"signs: both signs in input {i}", _replaced(problem, {position: signed[position]})
+        for most in (2.0, 1.0):
+            spread = torch.pow(10.0, most * draws.uniform(value))
+            grown = (wide(value) * spread * 1.5).to(value.dtype)
+            yield f"large values in input {i}", _replaced(problem, {position: grown})
+            if not value.is_complex():
+                both = (grown.abs() * draws.signs(value)).to(value.dtype)
+                yield f"large values of both signs in input {i}", _replaced(problem, {position: both})
+        yield f"small values in input {i}", _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)})
+        yield from _zeros(session, problem, i, position, value)
+
+
+def _zeros(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
+    some = value.clone(memory_format=torch.contiguous_format)
+    some.view(-1)[::2] = 0
+    yield f"zeros in input {i}", _replaced(problem, {position: some})
+    if value.dim() >= 1 and value.numel() > 1:
+        row = value.clone(memory_format=torch.contiguous_format)
+        row.view(-1, row.shape[-1])[-1] = 0
+        yield f"a zero row in input {i}", _replaced(problem, {position: row})
+        tied = value.clone(memory_format=torch.contiguous_format)
+        tied.view(-1)[1::2] = tied.view(-1)[: tied.numel() - 1 : 2][: tied.view(-1)[1::2].numel()]
+        yield f"ties in input {i}", _replaced(problem, {position: tied})
+    del session
+
+
+def _indices(session: Session, problem: Problem) -> Iterator[Variation]:
+    """Repeated indices (a permutation stays one) and other masks."""
+    for position, leaf in enumerate(problem.leaves):
+        if not isinstance(leaf, Tensor) or is_real_number(leaf) or leaf.numel() < 2:
+            continue
+        if leaf.dtype == torch.bool:
+            mask = (session.draws.uniform(leaf) > 0.4).reshape(leaf.shape)
+            yield f"another mask in argument {position}", _replaced(problem, {position: mask})
+            continue
+        flat = leaf.detach().reshape(-1)
+        if torch.equal(flat.sort().values.cpu(), torch.arange(flat.numel(), dtype=flat.dtype)):
+            continue
+        repeated = flat.clone()
+        repeated[1::2] = repeated[: repeated.numel() - 1 : 2][: repeated[1::2].numel()]
+        yield f"repeated indices in argument {position}", _replaced(problem, {position: repeated.reshape(leaf.shape)})
+
+
+def _arguments(session: Session, problem: Problem) -> Iterator[Variation]:
+    """Other numbers and flags, and other values for parameters left at their defaults."""
+    for position, leaf in enumerate(problem.leaves):
+        for other in _others(leaf):
+            yield f"argument {position} = {other!r}", _replaced(problem, {position: other})
+    yield from _defaults(session, problem)
+
+
+def _others(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, float):
+        return [value * 1.75 if value else 0.375]
+    if isinstance(value, int) and abs(value) <= 64:
+        return [value + 1, 1] if value > 1 else [value + 1]
+    return []
+
+
+def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
+    klass = session.target.cls
+    if klass is None:
+        return
+    parameters = list(inspect.signature(klass.forward).parameters.values())
+    names_ctx = bool(parameters) and "setup_context" not in vars(klass)
+    parameters = parameters[1:] if names_ctx else parameters
+    args, kwargs = problem.build(problem.leaves)
+    if kwargs or any(isinstance(a, (tuple, list, dict)) for a in args):
+        return
+    extra = parameters[len(args) :]
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is p.empty for p in extra):
+        return
+    for k, parameter in enumerate(extra):
+        for other in _others(parameter.default):
+            tail = [p.default for p in extra[:k]] + [other]
+            yield f"argument {parameter.name} = {other!r}", [*problem.leaves, *tail]
+
+
+def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
+    """One sample and several samples along the first axis: of the first input, then of all that share it."""
+    leading = next((i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 1), None)
+    if leading is None:
+        return
+    size = problem.leaves[leading].shape[0]
+    sharing = [i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 1 and x.shape[0] == size]
+    groups = [[leading]] if len(sharing) == 1 else [[leading], sharing]
+    for group in groups:
+        if size > 1:
+            yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
+        more = {i: _kept(_enlarged(session, problem.leaves[i])) for i in group}
+        yield "batch of several", _replaced(problem, more)
+
+
+def _kept(value: Tensor) -> Tensor:
+    return value.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _enlarged(session: Session, value: Tensor) -> Tensor:
+    value = value.detach()
+    if not is_real_number(value):
+        return torch.cat([value, value[:1], value[:1]])
+    return torch.cat([value, session.draws.jitter(value[:1], 0.3), session.draws.jitter(value[:1], 0.3)])
+
+
+def body_at(session: Session, problem: Problem) -> Problem | None:
+    """The body oracle at another call of the same Function."""
+    return body_of(session.target, problem)
