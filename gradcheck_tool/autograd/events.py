@@ -254,7 +254,10 @@ class ClipGradients(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradRead(Event):
-    """`.grad` of a tensor is read. `none_because` is `non-leaf`, `no-backward` or '' (not None)."""
+    """`.grad` of a tensor is read. `none_because` is `non-leaf`, `no-backward` or '' (not None).
+
+    After retain_grad(), even one that came too late, PyTorch no longer warns: `late-retain` then.
+    """
 
     tensor: str
     is_leaf: bool | None

@@ -1,0 +1,495 @@
+"""Tensors and operations: what PyTorch's engine does when an op is called, on abstract states.
+
+Sources: the saved-tensor and view semantics are those of torch/csrc/autograd (VariableTypeUtils.h
+`check_inplace`, `rebase_history`; variable.cpp `grad_fn`), restated over abstract tensors.
+
+Known unsoundness: what an op that the tables do not know does to its arguments is nothing at all, so
+errors that it would cause are missed; it is never a reason to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcheck_tool.autograd.events import (
+    EngineError,
+    InvalidTensorUse,
+    LeafWrite,
+    StoryStep,
+    ViewWrite,
+)
+from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
+from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value, fresh, unknown
+
+LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW_WRITE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+MULTI_VIEW = (
+    "is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+    "Such functions do not allow the output views to be modified inplace."
+)
+MULTI_VIEW_BASE = "is a view and its base or another view of its base has been modified inplace."
+NO_GRAD_VIEW = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
+NO_GRAD_VIEW_BASE = (
+    "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
+    "with grad mode enabled."
+)
+FUNCTION_VIEW = "is a view and is being modified inplace. This view was created inside a custom Function"
+INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed."
+INFERENCE_SAVE = "Inference tensors cannot be saved for backward."
+
+
+DENSE_VIEWS = frozenset({"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"})
+
+
+class Raised(Exception):
+    """The analysed program raises here. `event` says what the engine raises, None for other causes."""
+
+    def __init__(self, event: EngineError | None, kind: str = "RuntimeError") -> None:
+        super().__init__(kind)
+        self.event = event
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one call does to autograd, by parameter name; a resolved `optable.Profile`.
+
+    `saves` maps a slot (`self`, `weight`, `out`) to None (always) or to the parameters of which one
+    must require grad. `frees_if` as in the tables; `second` may be None where it is not known.
+    `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
+    derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same` or `maybe`.
+    """
+
+    node: str = "Backward0"
+    saves: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    frees: bool | None = None
+    frees_if: tuple[str, ...] | None = None
+    second: Mapping[str, tuple[str, ...]] | None = None
+    differentiable: tuple[bool, ...] = (True,)
+    dtypes: tuple[str, ...] = ("same",)
+    view_of: str | None = None
+    view: str | None = None
+    tracked: tuple[str, ...] | None = None
+    unimplemented: tuple[str, ...] = ()
+
+
+def story(site: Any, message: str) -> StoryStep:
+    return StoryStep(site, message)
+
+
+def new_tensor(
+    s: State,
+    site: Any,
+    *,
+    rg: bool | None = False,
+    leaf: bool | None = True,
+    dtype: str | None = "float",
+    shape: tuple[int | None, ...] | None = None,
+    storage: Ref | None = None,
+    name: str = "",
+) -> Ref:
+    """A tensor with memory of its own unless `storage` is given."""
+    tensor = Tensor(storage if storage is not None else s.new(Storage()))
+    tensor.rg = rg
+    tensor.leaf = leaf
+    tensor.dtype = dtype
+    tensor.shape = shape
+    tensor.site = site
+    tensor.name = name
+    tensor.inference = s.inference
+    tensor.unsure_graph = rg is None
+    tensor.dense = True
+    return s.new(tensor)
+
+
+def unknown_tensor(s: State, site: Any, name: str = "") -> Ref:
+    """A tensor of which nothing is known."""
+    return new_tensor(s, site, rg=None, leaf=None, dtype=None, name=name)
+
+
+def numel_is_one(shape: tuple[int | None, ...] | None) -> bool | None:
+    """Is it a single number? None where the shape does not tell."""
+    if shape is None:
+        return None
+    if any(size is not None and size != 1 for size in shape):
+        return False
+    return None if None in shape else True
+
+
+def edge(s: State, ref: Ref) -> Value:
+    """Where the gradient of this tensor goes: its node, the leaf itself, NONE, or unknown."""
+    refresh_view(s, ref)
+    tensor: Tensor = s[ref]
+    if tensor.rg is False:
+        return NONE
+    if tensor.node is not None:
+        return tensor.node
+    if tensor.rg and tensor.leaf:
+        return ref
+    return unknown()
+
+
+def refresh_view(s: State, ref: Ref) -> None:
+    """Regenerate the history of a view whose base was written to, as `Variable::grad_fn` does.
+
+    Raises:
+        Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
+    """
+    tensor: Tensor = s[ref]
+    if tensor.base is None or tensor.view in (None, "detached"):
+        return
+    base: Tensor = s[tensor.base]
+    if not base.rg or tensor.base_version == s[base.storage].version:
+        return
+    storage: Storage = s[base.storage]
+    if storage.unsure:
+        return
+    if tensor.view in ("multi-output", "no-grad") and s.grad:
+        steps = (story(tensor.site, "the view is made here"), story(storage.site, f"`{storage.how}` changes its base here"))
+        text = MULTI_VIEW_BASE if tensor.view == "multi-output" else NO_GRAD_VIEW_BASE
+        raise Raised(
+            ViewWrite(site=storage.site, story=steps, text=text, tensor=str(tensor.name), write=str(storage.how), kind=tensor.view)
+        )
+    node = Node("AsStridedBackward0", tensor.name, tensor.site)
+    node.inputs = (base.node if base.node is not None else tensor.base,)
+    node.needs = ((),)
+    mine = s.edit(ref)
+    mine.node = s.new(node)
+    mine.rg = True
+    mine.leaf = False
+    mine.base_version = storage.version
+
+
+def requires(s: State, refs: Sequence[Ref]) -> bool | None:
+    """Does any of the tensors require grad?"""
+    answer: bool | None = False
+    for ref in refs:
+        if s[ref].rg is False and s[ref].base is not None:
+            refresh_view(s, ref)
+        rg = s[ref].rg
+        if rg:
+            return True
+        if rg is None:
+            answer = None
+    return answer
+
+
+def tracked(s: State, refs: Sequence[Ref]) -> bool | None:
+    """Will an op on these tensors be recorded?"""
+    needs = requires(s, refs)
+    if s.grad is False or s.inference or needs is False:
+        return False
+    return None if s.grad is None else needs
+
+
+def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: str) -> None:
+    """What PyTorch checks before an in-place op, in its order.
+
+    Raises:
+        Raised: for leaves that require grad, views of such leaves, and views that forbid writes.
+    """
+    tensor: Tensor = s[ref]
+    if tensor.inference and not s.inference:
+        raise Raised(
+            InvalidTensorUse(
+                site=site, story=(story(tensor.site, "made in inference mode here"),), text=INFERENCE_WRITE,
+                kind="inference-write", tensor=str(tensor.name), call=str(how),
+            )
+        )  # fmt: skip
+    if s.grad is not True or s.inference:
+        return
+    involved = [ref, *others]
+    if tensor.base is not None and tensor.view != "detached":
+        base: Tensor = s[tensor.base]
+        if requires(s, involved) is not True and base.rg is not True:
+            return
+        _check_view(s, tensor, site, how)
+        if base.rg and base.leaf:
+            made = story(base.site, f"`{base.name}` is a leaf that requires grad")
+            raise Raised(
+                LeafWrite(site=site, story=(made,), text=LEAF_VIEW_WRITE, tensor=str(base.name), write=str(how), through_view=True)
+            )
+    if tensor.leaf and tensor.rg:
+        made = story(tensor.site, f"`{tensor.name}` is a leaf that requires grad")
+        raise Raised(LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how)))
+
+
+def _check_view(s: State, tensor: Tensor, site: Any, how: str) -> None:
+    texts = {"multi-output": MULTI_VIEW, "no-grad": NO_GRAD_VIEW, "function": FUNCTION_VIEW}
+    text = texts.get(tensor.view or "")
+    if text is not None:
+        made = {
+            "multi-output": "this view comes out of an op that returns several views",
+            "no-grad": "this view is made under no_grad",
+            "function": "this view is made inside a custom Function",
+        }[tensor.view or ""]
+        raise Raised(
+            ViewWrite(
+                site=site, story=(story(tensor.site, made),), text=text, tensor=str(tensor.name), write=str(how), kind=tensor.view or "",
+            )
+        )  # fmt: skip
+
+
+def bump(s: State, ref: Ref, site: Any, how: str, writer: str, versioned: bool = True) -> None:
+    """Record a write to the memory of a tensor."""
+    storage = s.edit(s[ref].storage)
+    storage.data = Sym(fresh())
+    if versioned:
+        storage.version = storage.data
+    storage.site = site
+    storage.how = how
+    storage.writer = writer
+
+
+def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
+    """Give a tensor that was written in place its new history; through a view, its base too."""
+    tensor = s.edit(ref)
+    tensor.lost = ""
+    if rg is False or node is None:
+        if rg is None:
+            tensor.rg = None if not tensor.rg else True
+            tensor.unsure_graph = True
+            tensor.leaf = None if tensor.leaf else tensor.leaf
+        tensor.base_version = s[tensor.storage].version
+        return
+    if tensor.base is not None and tensor.view != "detached":
+        base = s.edit(tensor.base)
+        written: Node = s[node]
+        copy = Node("CopySlices", written.text, written.site)
+        copy.inputs = (base.node if base.node is not None else NONE, *written.inputs[1:])
+        copy.slots = written.slots
+        copy.frees = True
+        copy.needs = ((), *(written.needs or ())[1:]) if written.needs is not None else None
+        base.node = s.new(copy)
+        base.rg = rg
+        base.leaf = False
+        view_node = Node("AsStridedBackward0", written.text, written.site)
+        view_node.inputs = (base.node,)
+        view_node.needs = ((),)
+        tensor.node = s.new(view_node)
+    else:
+        tensor.node = node
+    tensor.rg = rg
+    tensor.leaf = False
+    tensor.base_version = s[tensor.storage].version
+
+
+class OpCall:
+    """One call of a differentiable op while it is being applied."""
+
+    def __init__(
+        self, s: State, effect: Effect, args: Mapping[str, Ref | Sequence[Ref]], site: Any, text: str
+    ) -> None:
+        self.s = s
+        self.effect = effect
+        self.site = site
+        self.text = text
+        self.by_param: dict[str, list[Ref]] = {
+            name: [value] if isinstance(value, Ref) else list(value) for name, value in args.items()
+        }
+        tracked = effect.tracked
+        self.differentiable = [
+            (name, ref)
+            for name, refs in self.by_param.items()
+            if tracked is None or name in tracked
+            for ref in refs
+            if s[ref].dtype not in ("int", "bool")
+        ]
+        self.refs = [ref for _, ref in self.differentiable]
+
+    def param_requires(self, name: str) -> bool | None:
+        return requires(self.s, [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")])
+
+    def any_requires(self, names: Sequence[str]) -> bool | None:
+        answers = [self.param_requires(name) for name in names]
+        return True if True in answers else None if None in answers else False
+
+    def node(self, rg: bool | None) -> Node:
+        """The graph node of this call, without the slots of its outputs."""
+        s, effect = self.s, self.effect
+        node = Node(effect.node, self.text, self.site)
+        unsure = [ref for ref in self.refs if s[ref].rg is None]
+        sole = rg is not None or len(unsure) == 1
+        edges = [edge(s, ref) for ref in self.refs]
+        node.inputs = tuple(e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True))
+        node.slots = tuple(self._input_slots())
+        node.frees = effect.frees
+        if effect.frees is not False and effect.frees_if is not None:
+            node.frees = self.any_requires(effect.frees_if)
+        node.needs = self._needs()
+        if effect.unimplemented and self.any_requires(effect.unimplemented):
+            node.broken = f"derivative for {effect.node or self.text} is not implemented"
+        return node
+
+    def _input_slots(self) -> list[Slot]:
+        slots = []
+        for role, condition in self.effect.saves.items():
+            if role not in self.by_param:
+                continue
+            if condition is not None and self.any_requires(condition) is not True:
+                continue
+            slots += [self.slot(role, ref) for ref in self.by_param[role]]
+        return slots
+
+    def slot(self, role: str, ref: Ref, own: Value | None = None) -> Slot:
+        """Save a tensor now; `own` is the edge where it is an output of this call."""
+        s = self.s
+        tensor: Tensor = s[ref]
+        if tensor.inference and not s.inference:
+            raise Raised(
+                InvalidTensorUse(
+                    site=self.site, story=(story(tensor.site, f"`{tensor.name}` is made in inference mode here"),),
+                    text=INFERENCE_SAVE, kind="inference-save", tensor=str(tensor.name), call=str(self.text),
+                )
+            )  # fmt: skip
+        storage: Storage = s[tensor.storage]
+        history = own if own is not None else edge(s, ref)
+        return Slot(tensor.storage, storage.version, storage.data, history, role, tensor.name, self.site)
+
+    def _needs(self) -> tuple[tuple[str, ...], ...] | None:
+        effect = self.effect
+        if effect.second is None:
+            return None
+        needs = []
+        for name, _ in self.differentiable:
+            if not effect.second.get(name, ("?",)):
+                needs.append(())
+                continue
+            needs.append(tuple(r for r, cond in effect.saves.items() if cond is None or name in cond))
+        return tuple(needs)
+
+    def result(self, index: int, rg: bool | None, node: Ref | None, shape: tuple[int | None, ...] | None) -> Ref:
+        """One output: a new tensor, or a view of an argument."""
+        s, effect = self.s, self.effect
+        dtype = effect.dtypes[index] if index < len(effect.dtypes) else "same"
+        if dtype == "same":
+            dtype = promoted(s, [r for refs in self.by_param.values() for r in refs]) or ""
+        flows = index >= len(effect.differentiable) or effect.differentiable[index]
+        base = next(iter(self.by_param.get(effect.view_of or "", ())), None)
+        unsure = effect.view == "maybe"
+        if unsure:
+            base = None
+        out_rg = rg if flows and dtype not in ("int", "bool") else False
+        ref = new_tensor(
+            s, self.site, rg=out_rg, leaf=(out_rg is False) if out_rg is not None else None,
+            dtype=dtype or None, shape=shape, storage=s[base].storage if base is not None else None, name=self.text,
+        )  # fmt: skip
+        out = s[ref]
+        if unsure:
+            s[out.storage].unsure = True
+        out.dense = self._dense(base)
+        out.inference = s.inference or (base is not None and s[base].inference)
+        if out_rg is not False and node is not None:
+            out.node = node
+        if base is not None:
+            source: Tensor = s[base]
+            out.base = source.base if source.base is not None and source.view != "detached" else base
+            out.view = effect.view or "plain"
+            if source.view in ("multi-output", "function", "no-grad") and out.view == "plain":
+                out.view = source.view if source.view != "no-grad" or s.grad is not True else "plain"
+            if s.grad is False and not s.inference:
+                out.view = "no-grad"
+            out.base_version = s[source.storage].version
+        if out_rg is False:
+            self._lost(out, flows)
+        return ref
+
+    def _dense(self, base: Ref | None) -> bool | None:
+        """Is the result laid out contiguously? Only results of contiguous arguments are known to be."""
+        if base is not None:
+            return True if self.effect.node in DENSE_VIEWS and self.s[base].dense else None
+        return True if all(self.s[r].dense for refs in self.by_param.values() for r in refs) else None
+
+    def _lost(self, out: Tensor, flows: bool) -> None:
+        s = self.s
+        if requires(s, self.refs) and not flows:
+            out.lost = "non-differentiable"
+            out.lost_story = (story(self.site, f"`{self.text}` has no derivative"),)
+        elif requires(s, self.refs) and (s.grad is False or s.inference):
+            out.lost = "no-grad"
+            out.lost_story = (story(self.site, f"`{self.text}` is computed with gradients switched off"),)
+        else:
+            for ref in self.refs:
+                if s[ref].lost:
+                    out.lost, out.lost_story = s[ref].lost, s[ref].lost_story
+                    return
+
+
+def promoted(s: State, refs: Sequence[Ref]) -> str | None:
+    """The class of dtype of a result: complex, float, int or bool; None where one is unknown."""
+    kinds = [s[ref].dtype for ref in refs]
+    for kind in ("complex", "float"):
+        if kind in kinds:
+            return kind
+    if not kinds or None in kinds:
+        return None
+    return "int" if "int" in kinds else "bool"
+
+
+def apply(
+    s: State,
+    effect: Effect,
+    args: Mapping[str, Ref | Sequence[Ref]],
+    site: Any,
+    text: str,
+    shapes: Sequence[tuple[int | None, ...] | None] = (None,),
+) -> list[Ref]:
+    """Call an op that makes new tensors (or views) and return its outputs.
+
+    Args:
+        args: the tensor arguments by parameter name; a list for parameters such as `tensors`.
+        shapes: the shape of each output, None where unknown; its length is the number of outputs.
+
+    Raises:
+        Raised: where PyTorch would.
+    """
+    call = OpCall(s, effect, args, site, text)
+    rg = tracked(s, call.refs)
+    node_ref: Ref | None = None
+    if rg is not False and s.grad is not None:
+        node = call.node(rg)
+        node_ref = s.new(node)
+    outputs = [call.result(i, rg, node_ref, shape) for i, shape in enumerate(shapes)]
+    if node_ref is not None:
+        node = s.edit(node_ref)
+        for index, ref in enumerate(outputs):
+            role = "out" if index == 0 else f"out{index}"
+            if role in effect.saves and s[ref].rg is not False:
+                condition = effect.saves[role]
+                if condition is None or call.any_requires(condition) is True:
+                    node.slots = (*node.slots, call.slot(role, ref, node_ref))
+    grads = tuple(dict.fromkeys(leaf for ref in call.refs for leaf in s[ref].grads_of))
+    if grads:
+        for ref in outputs:
+            s.edit(ref).grads_of = grads
+    return outputs
+
+
+def apply_inplace(
+    s: State,
+    effect: Effect,
+    target: Ref,
+    args: Mapping[str, Ref | Sequence[Ref]],
+    site: Any,
+    text: str,
+    writer: str = "inplace",
+) -> Ref:
+    """Call an op that writes its result into `target` and return `target`.
+
+    Raises:
+        Raised: where PyTorch would, before anything is written.
+    """
+    others = [r for value in args.values() for r in ([value] if isinstance(value, Ref) else value) if r != target]
+    floats = [r for r in others if s[r].dtype not in ("int", "bool")]
+    check_write(s, target, floats, site, text)
+    call = OpCall(s, effect, args, site, text)
+    rg = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
+    node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None
+    bump(s, target, site, text, writer)
+    rebase(s, target, node_ref, rg)
+    if node_ref is not None and "out" in effect.saves:
+        node = s.edit(node_ref)
+        node.slots = (*node.slots, call.slot("out", target, node_ref))
+    return target

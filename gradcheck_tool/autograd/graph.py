@@ -1,0 +1,290 @@
+"""Backward passes: which nodes run, what raises, which leaves receive a gradient.
+
+Order of work is the engine's: nodes run from the youngest to the oldest, each first unpacks what it
+saved (freed? changed since?), then passes gradients on. autograd.grad runs only nodes that lie on
+the way to its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcheck_tool.autograd.engine import Raised, edge, new_tensor, numel_is_one, story
+from gradcheck_tool.autograd.events import (
+    Accumulation,
+    FreedGraph,
+    InvalidTensorUse,
+    NoGraph,
+    NonScalarRoot,
+    SavedTensorModified,
+    StoryStep,
+    UnusedInput,
+    UnversionedWrite,
+)
+from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
+from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value
+
+TWICE = "Trying to backward through the graph a second time"
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
+NO_GRAPH = "element 0 of tensors does not require grad and does not have a grad_fn"
+NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a grad_fn"
+NON_SCALAR = "grad can be implicitly created only for scalar outputs"
+UNUSED = "One of the differentiated Tensors appears to not have been used in the graph"
+NOT_REQUIRED = "One of the differentiated Tensors does not require grad"
+
+
+@dataclass(slots=True)
+class Pass:
+    """One backward pass: what was asked, and what came of it.
+
+    `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
+    `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient,
+    `ran` the nodes, `opaque` tells whether the graph goes on where the model cannot see.
+    `flows` maps an edge to the edges of its gradient's own history (create_graph).
+    """
+
+    roots: Sequence[Ref]
+    given: Sequence[bool]
+    retain: bool | None
+    create: bool | None
+    site: Any
+    text: str
+    call: str = "backward"
+    inputs: Sequence[Ref] | None = None
+    cotangents: Sequence[Value] = ()
+    leaves: list[Ref] = field(default_factory=list)
+    ran: list[Ref] = field(default_factory=list)
+    opaque: bool = False
+    silent: list[UnversionedWrite] = field(default_factory=list)
+    flows: dict[Ref, tuple[Value, ...]] = field(default_factory=dict)
+
+
+def run(s: State, p: Pass) -> None:
+    """Execute a backward pass on the state, without touching `.grad`.
+
+    Raises:
+        Raised: where the engine would.
+    """
+    for index, root in enumerate(p.roots):
+        _check_root(s, p, root, index)
+    needed = _reachable(s, p)
+    if p.inputs is not None:
+        needed = _towards(s, p, needed)
+    for index, root in enumerate(p.roots):
+        start = edge(s, root)
+        if isinstance(start, Ref):
+            cotangent = p.cotangents[index] if index < len(p.cotangents) else NONE
+            history = edge(s, cotangent) if isinstance(cotangent, Ref) and s.get(cotangent, Tensor) else NONE
+            _flow(p, start, () if history == NONE else (history,))
+    for ref in sorted((Ref(n) for n in needed), key=lambda r: -r.id):
+        record = s[ref]
+        if isinstance(record, Tensor):
+            p.leaves.append(ref)
+        elif p.inputs is None or any(isinstance(e, Ref) and e.id in needed for e in record.inputs):
+            _run_node(s, p, ref, record)
+    if p.retain is not True:
+        for ref in p.ran:
+            node = s.edit(ref)
+            if p.retain is None:
+                node.unsure_freed = True
+            elif not node.freed:
+                node.freed, node.freed_site, node.freed_text = True, p.site, p.text
+
+
+def _check_root(s: State, p: Pass, root: Ref, index: int) -> None:
+    history = edge(s, root)
+    tensor: Tensor = s[root]
+    if history == NONE:
+        if s[root].unsure_graph:
+            return
+        raise Raised(
+            NoGraph(
+                site=p.site, story=tensor.lost_story or _made(tensor), text=NO_GRAPH_AT.format(index), root=str(tensor.name),
+                reason=tensor.lost or ("constant" if tensor.leaf else "unknown"), call=str(p.call),
+            )
+        )  # fmt: skip
+    if not p.given[index] and numel_is_one(tensor.shape) is False and tensor.rg:
+        raise Raised(
+            NonScalarRoot(site=p.site, story=_made(tensor), text=NON_SCALAR, root=str(tensor.name), call=str(p.call))
+        )
+
+
+def _made(tensor: Tensor) -> tuple[StoryStep, ...]:
+    return (story(tensor.site, f"`{tensor.name}` is made here"),) if tensor.site is not None else ()
+
+
+def _reachable(s: State, p: Pass) -> set[int]:
+    """Ids of nodes and leaves that the roots' gradients can reach."""
+    seen: set[int] = set()
+    todo: list[Value] = [edge(s, root) for root in p.roots]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, Sym):
+            p.opaque = True
+        if not isinstance(at, Ref) or at.id in seen:
+            continue
+        seen.add(at.id)
+        record = s[at]
+        if isinstance(record, Node):
+            todo.extend(record.inputs)
+    return seen
+
+
+def _towards(s: State, p: Pass, seen: set[int]) -> set[int]:
+    """The part of the graph that lies on the way to the inputs.
+
+    Raises:
+        Raised: where an input requires no grad. (Unused ones are found by `input_history`.)
+    """
+    goals = set()
+    for ref in p.inputs or ():
+        tensor: Tensor = s[ref]
+        if tensor.rg is False:
+            raise Raised(
+                UnusedInput(
+                    site=p.site, story=_made(tensor), text=NOT_REQUIRED, input=str(tensor.name),
+                    root=str(s[p.roots[0]].name) if p.roots else "", reason="no-grad",
+                )
+            )  # fmt: skip
+        at = edge(s, ref)
+        if isinstance(at, Ref):
+            goals.add(at.id)
+    needed = set(goals & seen)
+    for number in sorted(seen):
+        record = s.heap[number]
+        if isinstance(record, Node) and any(isinstance(e, Ref) and e.id in needed for e in record.inputs):
+            needed.add(number)
+    return needed
+
+
+def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
+    p.ran.append(ref)
+    if node.freed and node.frees and not node.unsure_freed:
+        raise Raised(_freed(s, p, node))
+    if node.broken:
+        raise Raised(_broken(p, node))
+    for slot in node.slots:
+        storage: Storage = s[slot.storage]
+        if storage.unsure:
+            continue
+        if storage.version != slot.version:
+            raise Raised(_modified(s, p, node, slot, storage))
+        if storage.data != slot.data:
+            p.silent.append(_unversioned(p, node, slot, storage))
+    if p.create is not False:
+        _double(s, p, ref, node)
+
+
+def _broken(p: Pass, node: Node) -> InvalidTensorUse:
+    made = story(node.site, f"`{node.text}` has no derivative")
+    return InvalidTensorUse(
+        site=p.site, story=(made,), text=node.broken, kind="not-implemented", tensor=str(node.text), call=str(p.text)
+    )
+
+
+def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
+    """Record how the gradients that this node passes on depend on what has a graph itself."""
+    incoming = p.flows.get(ref, ())
+    for index, target in enumerate(node.inputs):
+        if not isinstance(target, Ref):
+            continue
+        if node.needs is None:
+            _flow(p, target, (Sym(("double", ref.id)),))
+            continue
+        roles = node.needs[index] if index < len(node.needs) else ()
+        slots = [slot for slot in node.slots if slot.role in roles]
+        history = [*incoming, *(slot.edge for slot in slots if slot.edge != NONE)]
+        if not history:
+            continue
+        grad = Node(f"{node.op}Backward", node.text, node.site)
+        grad.inputs = tuple(history)
+        grad.slots = tuple(slots)
+        grad.frees = bool(slots) or node.frees
+        grad.needs = tuple(roles for _ in history)
+        _flow(p, target, (s.new(grad),))
+
+
+def _flow(p: Pass, target: Ref, history: tuple[Value, ...]) -> None:
+    p.flows[target] = (*p.flows.get(target, ()), *history)
+
+
+def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
+    root: Tensor = s[p.roots[0]]
+    steps = [
+        story(node.site, f"`{node.text}` saves what its backward needs here"),
+        story(node.freed_site, f"`{node.freed_text}` frees it here"),
+    ]
+    return FreedGraph(
+        site=p.site, story=tuple(steps), text=TWICE, root=str(root.name), op=str(node.text), freed_by=str(node.freed_text), cause="",
+    )  # fmt: skip
+
+
+def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> SavedTensorModified:
+    result = slot.role.startswith("out")
+    saved = f"`{node.text}` saves its result here" if result else f"`{node.text}` saves `{slot.text}` here"
+    steps = (story(slot.site, saved), story(storage.site, f"`{storage.how}` changes it here"))
+    return SavedTensorModified(
+        site=p.site, story=steps, text=MODIFIED, root=str(s[p.roots[0]].name), tensor=str(slot.text), op=str(node.text),
+        writer=storage.writer, write=str(storage.how),
+    )  # fmt: skip
+
+
+def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> UnversionedWrite:
+    steps = (
+        story(slot.site, f"`{node.text}` saves `{slot.text}` here"),
+        story(storage.site, f"`{storage.how}` changes it here, unseen by autograd"),
+        story(p.site, f"`{p.text}` uses the changed value here"),
+    )
+    return UnversionedWrite(site=storage.site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(storage.how))
+
+
+def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
+    """Add a gradient to the `.grad` of a leaf; what it was added to, if that was not nothing."""
+    tensor = s.edit(leaf)
+    before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
+    history = p.flows.get(leaf, ()) if p.create else ()
+    if not isinstance(tensor.grad, Ref) or history:
+        tensor.grad = gradient(s, p, leaf, history)
+    tensor.grad_state = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}.get(before, "unknown")
+    tensor.backward_site = p.site
+    if before in ("fresh", "used", "mixed") and earlier is not None:
+        return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)
+    return None
+
+
+def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
+    """The tensor that holds the gradient of `target`; with its own graph where it has `history`."""
+    like: Tensor = s[target]
+    ref = new_tensor(s, p.site, shape=like.shape, name=f"{like.name}.grad" if p.inputs is None else p.text)
+    grad = s[ref]
+    grad.grads_of = (target,)
+    if p.create is True and history:
+        node = Node("AddBackward0", p.text, p.site)
+        node.inputs = history
+        node.needs = tuple(() for _ in history)
+        grad.node, grad.rg, grad.leaf = s.new(node), True, False
+        if all(isinstance(h, Sym) for h in history):
+            grad.rg, grad.leaf, grad.unsure_graph = None, None, True
+    elif p.create is not True:
+        grad.lost = "create-graph"
+        grad.lost_story = (story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),)
+        if p.create is None:
+            grad.rg, grad.leaf, grad.unsure_graph = None, None, True
+    return ref
+
+
+def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
+    """The error for an input of autograd.grad that the outputs do not depend on, if that is certain."""
+    at = edge(s, target)
+    if p.opaque or not isinstance(at, Ref):
+        return None
+    if at.id in {r.id for r in p.leaves} or at.id in {r.id for r in p.ran} or at in p.flows:
+        return None
+    if at.id in _reachable(s, p):
+        return None
+    tensor: Tensor = s[target]
+    return UnusedInput(
+        site=p.site, story=_made(tensor), text=UNUSED, input=str(tensor.name), root=str(s[p.roots[0]].name), reason="unused"
+    )

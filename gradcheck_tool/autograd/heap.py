@@ -1,0 +1,544 @@
+"""The abstract heap: records, states that fork cheaply, and when two states are the same.
+
+A `State` is one feasible way the program may have come to a point. Forking copies a dictionary of
+records, not the records: a record is copied when a state that does not own it writes to it.
+
+Two states are *the same* when some renaming of the records and symbols that were made since they
+parted turns one into the other, as far as anything still to be read can tell. Where the story of a
+value differs (which line made it) one of the two is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from gradcheck_tool.autograd.values import (
+    NONE,
+    Bound,
+    Const,
+    Method,
+    Partial,
+    Ref,
+    Slice,
+    Super,
+    Sym,
+    Tup,
+    Value,
+    fresh,
+)
+
+
+class Record:
+    """Base of heap records.
+
+    `STATE` names the fields that matter to the future, `STORY` those that only messages use,
+    `MUTABLE` the fields whose dictionaries or lists are copied with the record.
+    """
+
+    __slots__ = ("owner",)
+    STATE: ClassVar[tuple[str, ...]] = ()
+    STORY: ClassVar[tuple[str, ...]] = ()
+    MUTABLE: ClassVar[frozenset[str]] = frozenset()
+
+    owner: object
+
+    def clone(self, owner: object) -> Record:
+        """A copy that `owner` may write to."""
+        new = self.__class__.__new__(self.__class__)
+        for name in self.STATE:
+            setattr(new, name, getattr(self, name))
+        for name in self.STORY:
+            setattr(new, name, getattr(self, name))
+        for name in self.MUTABLE:
+            setattr(new, name, getattr(self, name).copy())
+        new.owner = owner
+        return new
+
+
+class Frame(Record):
+    """The variables and registers of one function activation.
+
+    `parent` is the frame of the enclosing function's activation (None for a module body), `env` the
+    module's environment. `cls` is the class whose body defined the function and `receiver` its first
+    argument, for `super()`. `rounds` counts the iterations of each loop, `entry` remembers the heap
+    as it was when the loop was entered.
+    """
+
+    __slots__ = ("cls", "entry", "env", "function", "locals", "parent", "receiver", "rounds", "site")
+    STATE = ("function", "env", "locals", "parent", "cls", "receiver")
+    STORY = ("rounds", "entry", "site")
+    MUTABLE = frozenset({"locals", "rounds", "entry"})
+
+    def __init__(self, function: Any, env: Any, parent: Ref | None) -> None:
+        self.function = function
+        self.env = env
+        self.parent = parent
+        self.locals: dict[str | int, Value] = {}
+        self.cls: Value = NONE
+        self.receiver: Value = NONE
+        self.rounds: dict[int, int] = {}
+        self.entry: dict[int, dict[int, Record]] = {}
+        self.site: Any = None
+
+
+class Storage(Record):
+    """A tensor's memory. `version` changes with every write that autograd counts.
+
+    `data` changes with those and with the writes that autograd cannot see (`.data`, numpy). `unsure`
+    is true when something unknown may have written to it. `site`, `how` and `writer` tell the last write.
+    """
+
+    __slots__ = ("data", "how", "site", "unsure", "version", "writer")
+    STATE = ("version", "data", "unsure")
+    STORY = ("site", "writer", "how")
+
+    def __init__(self) -> None:
+        self.version = Sym(fresh())
+        self.data = self.version
+        self.unsure = False
+        self.site: Any = None
+        self.writer = ""
+        self.how = ""
+
+
+class Tensor(Record):
+    """A tensor; three-valued facts are True, False or None (unknown).
+
+    `node` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
+    of and how (`plain`, `multi-output`, `no-grad`, `function`). `grad` is the value of `.grad` and
+    `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
+    `zeroed`, `unknown`. `group` marks a stand-in for a set of parameters that are not known one by one.
+    `lost` says why it has no graph although something it was made from had one.
+    `grads_of` are the leaves whose `.grad` it was computed from.
+    """
+
+    __slots__ = (
+        "backward_site", "base", "base_version", "dense", "dtype", "grad", "grad_state", "grads_of", "group", "hooks",
+        "inference", "is_param", "leaf", "lost", "lost_story", "name", "node", "retains", "rg", "shape", "site",
+        "step_site", "storage", "unsure_graph", "view",
+    )  # fmt: skip
+    STATE = (
+        "storage", "leaf", "rg", "node", "dtype", "shape", "base", "view", "base_version", "is_param", "inference",
+        "grad", "grad_state", "group", "retains", "hooks", "grads_of", "lost", "unsure_graph", "dense",
+    )  # fmt: skip
+    STORY = ("name", "site", "backward_site", "step_site", "lost_story")
+
+    def __init__(self, storage: Ref) -> None:
+        self.storage = storage
+        self.leaf: bool | None = None
+        self.rg: bool | None = None
+        self.node: Ref | None = None
+        self.unsure_graph = False
+        self.dense: bool | None = None
+        self.dtype: str | None = None
+        self.shape: tuple[int | None, ...] | None = None
+        self.base: Ref | None = None
+        self.view: str | None = None
+        self.base_version: Value = NONE
+        self.is_param = False
+        self.inference = False
+        self.grad: Value = NONE
+        self.grad_state = "none"
+        self.group = False
+        self.retains = False
+        self.hooks: tuple[Value, ...] = ()
+        self.grads_of: tuple[Value, ...] = ()
+        self.lost: str = ""
+        self.lost_story: tuple[Any, ...] = ()
+        self.name = ""
+        self.site: Any = None
+        self.backward_site: Any = None
+        self.step_site: Any = None
+
+
+class Slot:
+    """One tensor that a graph node saved: its storage and the version it had then.
+
+    `edge` is where the tensor's own history goes on, for gradients of gradients.
+    """
+
+    __slots__ = ("data", "edge", "role", "site", "storage", "text", "version")
+
+    def __init__(
+        self, storage: Ref, version: Value, data: Value, edge: Value, role: str, text: str, site: Any
+    ) -> None:
+        self.storage = storage
+        self.version = version
+        self.data = data
+        self.edge = edge
+        self.role = role
+        self.text = text
+        self.site = site
+
+
+class Node(Record):
+    """A node of the autograd graph.
+
+    `inputs` has for every input its edge: a `Ref` to the node or leaf tensor that the gradient goes to,
+    NONE where there is none, a symbol where it is unknown. `frees` tells whether a second pass raises
+    once its saved values are freed (None: unknown); `freed` whether they are, `unsure_freed` whether
+    something unknown may have freed them. `needs` lists for each input the roles of the slots that its
+    gradient reads; None where that is unknown. `function` is the custom autograd.Function it applies,
+    `broken` what its backward raises whatever happens (a derivative that does not exist).
+    """
+
+    __slots__ = (
+        "broken", "freed", "freed_site", "freed_text", "frees", "function", "inputs", "needs", "op", "rounds", "site", "slots",
+        "text", "unsure_freed",
+    )  # fmt: skip
+    STATE = ("inputs", "slots", "frees", "freed", "unsure_freed", "needs", "function", "broken")
+    STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text")
+
+    def __init__(self, op: str, text: str, site: Any) -> None:
+        self.op = op
+        self.text = text
+        self.site = site
+        self.inputs: tuple[Value, ...] = ()
+        self.slots: tuple[Slot, ...] = ()
+        self.frees: bool | None = False
+        self.freed = False
+        self.freed_site: Any = None
+        self.freed_text = ""
+        self.unsure_freed = False
+        self.needs: tuple[tuple[str, ...], ...] | None = ()
+        self.function: Value = NONE
+        self.broken = ""
+        self.rounds: Any = None
+
+
+class List(Record):
+    """A list, set or deque. `open` means that there may be more elements than are known."""
+
+    __slots__ = ("items", "kind", "open")
+    STATE = ("items", "open", "kind")
+    MUTABLE = frozenset({"items"})
+
+    def __init__(self, items: Iterable[Value] = (), open: bool = False, kind: str = "list") -> None:
+        self.items: list[Value] = list(items)
+        self.open = open
+        self.kind = kind
+
+
+class Dict(Record):
+    """A dictionary; `default` is the factory of a defaultdict."""
+
+    __slots__ = ("default", "items", "open")
+    STATE = ("items", "open", "default")
+    MUTABLE = frozenset({"items"})
+
+    def __init__(self, items: dict[Value, Value] | None = None, open: bool = False) -> None:
+        self.items: dict[Value, Value] = dict(items or {})
+        self.open = open
+        self.default: Value = NONE
+
+
+class Instance(Record):
+    """An object: of a class of the repository (`cls` is a Ref) or of a library (`cls` is a Lib).
+
+    Attributes whose names start with `#` are the model's own. `open` means that attributes that are
+    not listed may exist and those that are listed may have been changed by something unknown.
+    """
+
+    __slots__ = ("attrs", "cls", "name", "open", "site")
+    STATE = ("cls", "attrs", "open")
+    STORY = ("name", "site")
+    MUTABLE = frozenset({"attrs"})
+
+    def __init__(self, cls: Value, attrs: dict[str, Value] | None = None, open: bool = False) -> None:
+        self.cls = cls
+        self.attrs: dict[str, Value] = dict(attrs or {})
+        self.open = open
+        self.name = ""
+        self.site: Any = None
+
+
+class Class(Record):
+    """A class of the repository. `mro` lists it and its bases, `open` when a base is unknown."""
+
+    __slots__ = ("attrs", "bases", "env", "mro", "name", "node", "open")
+    STATE = ("name", "bases", "attrs", "mro", "open", "node", "env")
+    MUTABLE = frozenset({"attrs"})
+
+    def __init__(self, name: str, bases: tuple[Value, ...], env: Any, node: Any) -> None:
+        self.name = name
+        self.bases = bases
+        self.attrs: dict[str, Value] = {}
+        self.mro: tuple[Value, ...] = ()
+        self.open = False
+        self.env = env
+        self.node = node
+
+
+class Func(Record):
+    """A function of the repository with the frame it closes over and its default values.
+
+    `wrap` lists what decorators that the model knows do around each call, such as `torch.no_grad`.
+    """
+
+    __slots__ = ("attrs", "cls", "defaults", "env", "frame", "function", "wrap")
+    STATE = ("function", "frame", "defaults", "env", "attrs", "cls", "wrap")
+    MUTABLE = frozenset({"attrs", "defaults"})
+
+    def __init__(self, function: Any, frame: Ref | None, defaults: dict[str, Value], env: Any) -> None:
+        self.function = function
+        self.frame = frame
+        self.defaults = defaults
+        self.env = env
+        self.attrs: dict[str, Value] = {}
+        self.cls: Value = NONE
+        self.wrap: tuple[Value, ...] = ()
+
+
+class Iter(Record):
+    """An iterator: `kind` is `items`, `unknown`, `range`, `zip`, `enumerate`, `map`, `generator`, ...
+
+    `parts` are the values it draws from, `position` how many elements it has given.
+    """
+
+    __slots__ = ("kind", "parts", "position")
+    STATE = ("kind", "parts", "position")
+
+    def __init__(self, kind: str, parts: tuple[Value, ...]) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.position = 0
+
+
+class Generator(Record):
+    """A suspended generator: its frame and where it goes on; `block` None once it has finished."""
+
+    __slots__ = ("block", "frame", "grad", "index", "started")
+    STATE = ("frame", "block", "index", "started", "grad")
+
+    def __init__(self, frame: Ref, block: int) -> None:
+        self.frame = frame
+        self.block: int | None = block
+        self.index = 0
+        self.started = False
+        self.grad: tuple[bool | None, bool] | None = None
+
+
+R = TypeVar("R", bound=Record)
+
+
+class State:
+    """One way the program may have come here: heap, call stack, grad mode, known conditions.
+
+    `exc` is the exception on its way out, with `event` what PyTorch raised where the model foretold
+    it. `grad` is grad mode (None: unknown) and `inference` inference mode.
+    """
+
+    __slots__ = ("event", "exc", "facts", "frames", "grad", "heap", "inference", "known", "owner")
+
+    def __init__(self) -> None:
+        self.heap: dict[int, Record] = {}
+        self.frames: list[Ref] = []
+        self.grad: bool | None = True
+        self.inference = False
+        self.facts: dict[Value, bool] = {}
+        self.known: dict[Value, Value] = {}
+        self.exc: Value | None = None
+        self.event: Any = None
+        self.owner = object()
+
+    def fork(self) -> State:
+        """Another state that starts as this one is."""
+        new = State.__new__(State)
+        new.heap = self.heap.copy()
+        new.frames = self.frames.copy()
+        new.grad = self.grad
+        new.inference = self.inference
+        new.facts = self.facts.copy()
+        new.known = self.known.copy()
+        new.exc = self.exc
+        new.event = self.event
+        new.owner = object()
+        self.owner = object()
+        return new
+
+    def new(self, record: Record) -> Ref:
+        """Put a record on the heap."""
+        ref = Ref(fresh())
+        record.owner = self.owner
+        self.heap[ref.id] = record
+        return ref
+
+    def __getitem__(self, ref: Ref) -> Any:
+        """The record, to be read only."""
+        return self.heap[ref.id]
+
+    def edit(self, ref: Ref) -> Any:
+        """The record, to be written to."""
+        record = self.heap[ref.id]
+        if record.owner is not self.owner:
+            record = record.clone(self.owner)
+            self.heap[ref.id] = record
+        return record
+
+    def get(self, value: Value | None, kind: type[R]) -> R | None:
+        """The record that `value` refers to if it is of this kind."""
+        if isinstance(value, Ref):
+            record = self.heap[value.id]
+            if isinstance(record, kind):
+                return record
+        return None
+
+    def records(self, kind: type[R]) -> Iterator[tuple[Ref, R]]:
+        """All records of a kind, oldest first."""
+        for number, record in list(self.heap.items()):
+            if isinstance(record, kind):
+                yield Ref(number), record
+
+
+class _Renaming:
+    """A one-to-one map between what two states made since they parted, built while comparing."""
+
+    __slots__ = ("_back", "_forth", "first", "second", "todo")
+
+    def __init__(self, first: State, second: State) -> None:
+        self.first = first
+        self.second = second
+        self._forth: dict[Any, Any] = {}
+        self._back: dict[Any, Any] = {}
+        self.todo: list[tuple[int, int]] = []
+
+    def pair(self, a: Any, b: Any) -> bool:
+        known = self._forth.get(a)
+        if known is not None:
+            return bool(known == b)
+        if b in self._back:
+            return False
+        self._forth[a] = b
+        self._back[b] = a
+        return True
+
+    def refs(self, a: Ref, b: Ref) -> bool:
+        if a.id == b.id:
+            return True
+        if a.id in self.second.heap or b.id in self.first.heap:
+            return False
+        fresh_pair = a.id not in self._forth
+        if not self.pair(a.id, b.id):
+            return False
+        if fresh_pair:
+            self.todo.append((a.id, b.id))
+        return True
+
+    def same(self, a: Any, b: Any) -> bool:
+        if a is b:
+            return True
+        kind = type(a)
+        if kind is not type(b):
+            return False
+        if kind is Ref:
+            return self.refs(a, b)
+        if kind is Sym:
+            if a.key == b.key:
+                return True
+            if isinstance(a.key, int) and isinstance(b.key, int):
+                return self.pair(("sym", a.key), ("sym", b.key))
+            return isinstance(a.key, tuple) and isinstance(b.key, tuple) and self.same(a.key, b.key)
+        if kind is tuple or kind is list:
+            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+        if kind is dict:
+            return self._dicts(a, b)
+        if kind is Slot:
+            return bool(
+                a.role == b.role
+                and self.refs(a.storage, b.storage)
+                and self.same(a.version, b.version)
+                and self.same(a.data, b.data)
+                and self.same(a.edge, b.edge)
+            )
+        if kind in _COMPOUND:
+            return all(self.same(getattr(a, f), getattr(b, f)) for f in _COMPOUND[kind])
+        return bool(a == b)
+
+    def _dicts(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+        if len(a) != len(b):
+            return False
+        if a.keys() == b.keys():
+            return all(self.same(value, b[key]) for key, value in a.items())
+        return all(self.same(x, y) for x, y in zip(a.items(), b.items(), strict=True))
+
+    def records(self, a: Record, b: Record) -> bool:
+        if a is b:
+            return True
+        if type(a) is not type(b):
+            return False
+        return all(self.same(getattr(a, f), getattr(b, f)) for f in a.STATE)
+
+
+_COMPOUND: dict[type, tuple[str, ...]] = {
+    Tup: ("items", "fields", "cls", "open"),
+    Slice: ("lower", "upper", "step"),
+    Bound: ("receiver", "func"),
+    Method: ("receiver", "name"),
+    Partial: ("func", "args", "kwargs"),
+    Super: ("cls", "receiver"),
+    Const: ("value",),
+}
+
+
+def same_state(a: State, b: State, live: frozenset[str | int] | None) -> bool:
+    """Are the two states the same for all that may still happen?
+
+    `live` names the variables and registers of the innermost frame that may still be read (None: all).
+    """
+    if a.grad is not b.grad or a.inference is not b.inference or len(a.frames) != len(b.frames):
+        return False
+    if (a.exc is None) != (b.exc is None):
+        return False
+    naming = _Renaming(a, b)
+    if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
+        return False
+    top = (a.frames[-1].id, b.frames[-1].id) if a.frames else (0, 0)
+    if a.frames and not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
+        return False
+    heap = b.heap
+    for number, record in a.heap.items():
+        other = heap.get(number)
+        if other is None or other is record or number == top[0]:
+            continue
+        if not naming.records(record, other):
+            return False
+    done = {top}
+    while naming.todo:
+        pair = naming.todo.pop()
+        if pair in done:
+            continue
+        done.add(pair)
+        if not naming.records(a.heap[pair[0]], b.heap[pair[1]]):
+            return False
+    return True
+
+
+def _same_locals(naming: _Renaming, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
+    names = live if live is not None else a.locals.keys() | b.locals.keys()
+    for name in names:
+        x, y = a.locals.get(name), b.locals.get(name)
+        if x is y:
+            continue
+        if x is None or y is None or not naming.same(x, y):
+            return False
+    return True
+
+
+def merge(states: list[State], live: frozenset[str | int] | None, limit: int) -> list[State]:
+    """The different ones among the states, at most `limit`, knowing of each what all its twins know.
+
+    Dropping the rest can only hide findings: each kept state is a feasible one.
+    """
+    if len(states) < 2:
+        return states
+    kept: list[State] = []
+    for state in states:
+        for other in kept:
+            if same_state(other, state, live):
+                other.facts = {k: v for k, v in other.facts.items() if state.facts.get(k) is v}
+                break
+        else:
+            if len(kept) < limit:
+                kept.append(state)
+    return kept

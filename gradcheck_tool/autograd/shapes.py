@@ -1,0 +1,75 @@
+"""Shapes of results, as far as they are known: a tuple of sizes (None: unknown size) or None.
+
+Only what decides whether a result is a single number, how many rows it has, or whether a write
+broadcasts is worked out; everything else is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Shape = tuple["int | None", ...] | None
+
+ELEMENTWISE = frozenset(
+    "abs acos add addcdiv addcmul angle asin atan atan2 bernoulli ceil celu clamp clamp_max clamp_min clip clone "
+    "contiguous copysign cos cosh deg2rad detach digamma div divide dropout elu erf erfc erfinv exp exp2 expm1 "
+    "fill floor floor_divide fmod frac gelu hardshrink hardsigmoid hardswish hardtanh hypot isfinite isinf isnan "
+    "leaky_relu lerp lgamma log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or "
+    "logical_xor logit logsigmoid masked_fill maximum minimum mish mul multiply nan_to_num neg negative normalize "
+    "positive pow prelu rad2deg reciprocal relu relu6 remainder round rsqrt rsub selu sigmoid sign silu sin sinc "
+    "sinh softmax softplus softshrink softsign sqrt square sub subtract tan tanh tanhshrink true_divide trunc "
+    "threshold where xlogy cumsum cumprod tril triu flip roll float double half bfloat16 to cpu cuda type "
+    "dropout1d dropout2d dropout3d alpha_dropout layer_norm rms_norm batch_norm group_norm instance_norm gumbel_softmax "
+    "eq ne lt le gt ge logical_not bitwise_not requires_grad_ zeros_like ones_like rand_like randn_like empty_like full_like "
+    "masked_scatter scatter scatter_add index_add index_fill index_copy expand_as view_as reshape_as detach_ type_as".split()
+)
+REDUCTIONS = frozenset(
+    "sum mean prod std var max min amax amin norm all any logsumexp median nansum nanmean argmax argmin count_nonzero "
+    "numel aminmax mode quantile var_mean std_mean".split()
+)
+LOSSES = frozenset(
+    "mse_loss l1_loss cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits smooth_l1_loss "
+    "huber_loss kl_div hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss "
+    "soft_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss poisson_nll_loss "
+    "gaussian_nll_loss ctc_loss".split()
+)
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """The shape of an elementwise result; None where one of the shapes is unknown."""
+    if any(shape is None for shape in shapes) or not shapes:
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(len(shape) for shape in known)
+    out: list[int | None] = []
+    for axis in range(rank):
+        sizes = [shape[axis - rank + len(shape)] for shape in known if axis - rank + len(shape) >= 0]
+        big = [size for size in sizes if size is not None and size != 1]
+        out.append(big[0] if big else None if None in sizes else 1)
+    return tuple(out)
+
+
+def matmul(a: Shape, b: Shape) -> Shape:
+    """The shape of `a @ b`."""
+    if a is None or b is None or not a or not b:
+        return None
+    if len(a) == 1 and len(b) == 1:
+        return ()
+    if len(a) == 1:
+        return (*b[:-2], b[-1])
+    if len(b) == 1:
+        return a[:-1]
+    batch = broadcast([a[:-2], b[:-2]])
+    return (*batch, a[-2], b[-1]) if batch is not None else None
+
+
+def reduced(shape: Shape, dims: Sequence[int] | None, keepdim: bool) -> Shape:
+    """The shape after reducing over `dims` (None: over all)."""
+    if dims is None:
+        return ()
+    if shape is None:
+        return None
+    axes = {d % len(shape) for d in dims if shape} if shape else set()
+    if keepdim:
+        return tuple(1 if i in axes else size for i, size in enumerate(shape))
+    return tuple(size for i, size in enumerate(shape) if i not in axes)

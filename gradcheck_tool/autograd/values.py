@@ -1,0 +1,152 @@
+"""Abstract values: what a variable, an attribute or an argument may hold.
+
+Values are immutable and hashable. What changes over time (tensors, lists, instances, frames) lives
+in the heap as a record; a value refers to it by `Ref`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Union
+
+_numbers = itertools.count(1)
+
+
+def fresh() -> int:
+    """A number that no record, symbol or version of this process has had before."""
+    return next(_numbers)
+
+
+class Ref:
+    """A reference to a heap record."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"Ref({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A known Python constant (None, bool, int, float, complex, str, bytes, Ellipsis)."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Sym:
+    """A value of which nothing is known but that it is always the same one.
+
+    `key` identifies it: a fresh number, or an expression over other values such as
+    `("attr", Sym(3), "train")`, so that reading the same thing twice gives the same symbol.
+    `kind` is a hint about its type: `int`, `float`, `bool`, `str`, `module`, `data` or None. A `data`
+    symbol comes out of something that only carries numbers (a loader, a file): never a graph.
+    """
+
+    key: Hashable
+    kind: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sym) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Lib:
+    """A module, class, function or constant of a library, by its qualified name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    """A tuple. `fields` and `cls` are set for named tuples; `open` means that more may follow."""
+
+    items: tuple[Value, ...]
+    fields: tuple[str, ...] = ()
+    cls: str = ""
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`lower:upper:step`, each None where it is not written."""
+
+    lower: Value | None
+    upper: Value | None
+    step: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A function of the repository bound to its receiver."""
+
+    receiver: Value
+    func: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method that the model knows, of a receiver: `x.add_`, `items.append`, `opt.step`."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial`."""
+
+    func: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()`: attribute look-up starts after `cls` in the method resolution order of `receiver`."""
+
+    cls: Value
+    receiver: Value
+
+
+Value = Union[Ref, Const, Sym, Lib, Tup, Slice, Bound, Method, Partial, Super]
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+def unknown(kind: str | None = None) -> Sym:
+    """A value that is not related to any other."""
+    return Sym(fresh(), kind)
+
+
+def truth(value: Value) -> bool | None:
+    """`bool(value)` where the value alone decides it."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Tup):
+        return True if value.items else (None if value.open else False)
+    if isinstance(value, (Lib, Bound, Method, Partial, Super, Slice)):
+        return True
+    return None

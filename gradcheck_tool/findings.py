@@ -1,0 +1,97 @@
+"""What both engines produce: a finding, where it is, and how it came about.
+
+Rows and columns are 1-based and an end is exclusive, as in every report format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Severity(str, Enum):
+    """How much a finding matters; the value is the word used in every report."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Applicability(str, Enum):
+    """Whether a fix keeps values and graph (`safe`) or needs a reader's eye (`unsafe`)."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between two characters: 1-based row, 1-based column in code points."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A half-open span of source text. `cell` is the 1-based notebook cell, else None."""
+
+    filename: str
+    start: Position
+    end: Position
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One step of the story a finding tells, in program order."""
+
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text from `start` to `end` by `content`."""
+
+    content: str
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that make the finding go away, applied together or not at all."""
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong at one place.
+
+    `predicts` is the error text PyTorch would raise or the silent effect; None where the rule
+    foretells neither. `function`, `device`, `dtype` and `evidence` are set by the run-time engine.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    location: Location
+    predicts: str | None = None
+    trace: tuple[TraceStep, ...] = ()
+    fix: Fix | None = None
+    url: str = ""
+    function: str | None = None
+    device: str | None = None
+    dtype: str | None = None
+    evidence: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def sort_key(self) -> tuple[Location, str, str]:
+        """Reports list findings by place, then code, then text, whatever order produced them."""
+        return (self.location, self.code, self.message)

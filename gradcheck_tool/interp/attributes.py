@@ -1,0 +1,229 @@
+"""Attribute access on every kind of value."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, State, Tensor
+from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Method, Partial, Ref, Super, Sym, Tup, Value, unknown
+from gradcheck_tool.interp.names import canonical
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+_CONSTANTS: dict[str, Value] = {
+    "math.pi": Const(math.pi),
+    "math.e": Const(math.e),
+    "math.inf": Const(math.inf),
+    "typing.TYPE_CHECKING": Const(False),
+}
+
+
+def in_class(s: State, cls: Value, name: str, after: Value | None = None) -> Value | None:
+    """A class attribute in method resolution order; with `after`, only behind that class."""
+    record = s.get(cls, Class)
+    if record is None:
+        return None
+    mro = record.mro
+    if after is not None:
+        mro = mro[mro.index(after) + 1 :] if after in mro else ()
+    for entry in mro:
+        owner = s.get(entry, Class)
+        if owner is not None and name in owner.attrs:
+            return owner.attrs[name]
+    return None
+
+
+def lib_bases(s: State, cls: Value) -> list[str]:
+    """The library classes that a class derives from (or is), most derived first."""
+    if isinstance(cls, Lib):
+        return [cls.name]
+    record = s.get(cls, Class)
+    return [entry.name for entry in record.mro if isinstance(entry, Lib)] if record is not None else []
+
+
+def bind(state_value: Value, func: Value, s: State) -> Value:
+    """A class attribute as seen through an instance: functions are bound, wrappers unwrapped."""
+    wrapper = s.get(func, Instance)
+    kind = wrapper.cls.name if wrapper is not None and isinstance(wrapper.cls, Lib) else ""
+    if wrapper is not None and kind == "builtins.staticmethod":
+        return wrapper.attrs["#func"]
+    if wrapper is not None and kind == "builtins.classmethod":
+        owner = s.get(state_value, Instance)
+        return Bound(owner.cls if owner is not None else state_value, wrapper.attrs["#func"])
+    if s.get(func, Func) is not None or isinstance(func, (Partial, Bound)):
+        return Bound(state_value, func) if s.get(func, Func) is not None else func
+    return func
+
+
+def _property(s: State, value: Value | None) -> Instance | None:
+    record = s.get(value, Instance)
+    if record is not None and record.cls in (Lib("builtins.property"), Lib("functools.cached_property")):
+        return record
+    return None
+
+
+def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
+    """`obj.name`."""
+    if isinstance(obj, Ref):
+        return _get_record(m, s, obj, name, site)
+    if isinstance(obj, Lib):
+        return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or Lib(canonical(f"{obj.name}.{name}")))]
+    if isinstance(obj, Sym):
+        key = Sym(("attr", obj, name), "data" if obj.kind == "data" else None)
+        return [(s, s.known.get(key, key))]
+    if isinstance(obj, Tup) and name in obj.fields:
+        return [(s, obj.items[obj.fields.index(name)])]
+    if isinstance(obj, Super):
+        return [(s, _get_super(s, obj, name))]
+    if isinstance(obj, Bound):
+        if name == "__self__":
+            return [(s, obj.receiver)]
+        return get(m, s, obj.func, name, site)
+    if isinstance(obj, Partial):
+        return [(s, {"func": obj.func, "args": Tup(obj.args)}.get(name, unknown()))]
+    return [(s, Method(obj, name))]
+
+
+def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
+    record = s.heap[obj.id]
+    if isinstance(record, Tensor):
+        from gradcheck_tool.interp.torchlib.tensors import get_attribute
+
+        try:
+            return get_attribute(m, s, obj, name, site)
+        except Raised as error:
+            m.raise_in(s, error.kind, error.event)
+            return [(s, NONE)]
+    if isinstance(record, Instance):
+        return _get_instance(m, s, obj, record, name, site)
+    if isinstance(record, Class):
+        return [(s, _get_class(s, obj, record, name))]
+    if isinstance(record, Func):
+        if name in record.attrs:
+            return [(s, record.attrs[name])]
+        if name in ("__name__", "__qualname__"):
+            return [(s, Const(record.function.name))]
+        return [(s, Method(obj, name))]
+    return [(s, Method(obj, name))]
+
+
+def _get_instance(m: Machine, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Pairs:
+    frame = record.attrs.get("#frame")
+    if isinstance(frame, Ref):
+        return [(s, _get_module_variable(m, s, frame, record, name))]
+    found = in_class(s, record.cls, name)
+    prop = _property(s, found)
+    if prop is not None and name not in record.attrs:
+        return m.calls.call(s, prop.attrs["#func"], [obj], {}, site)
+    if name in record.attrs:
+        return [(s, record.attrs[name])]
+    if name == "__class__":
+        return [(s, record.cls)]
+    if found is not None:
+        return [(s, bind(obj, found, s))]
+    from gradcheck_tool.interp.torchlib.instances import attribute
+
+    known = attribute(m, s, obj, record, name, site)
+    if known is not None:
+        return known
+    fallback = in_class(s, record.cls, "__getattr__")
+    if fallback is not None:
+        return m.calls.call(s, Bound(obj, fallback), [Const(name)], {}, site)
+    cls = s.get(record.cls, Class)
+    if record.open or (cls is not None and cls.open):
+        key = Sym(("attr", obj, name))
+        return [(s, s.known.get(key, key))]
+    return [(s, Method(obj, name))]
+
+
+def _get_module_variable(m: Machine, s: State, frame: Ref, record: Instance, name: str) -> Value:
+    variables: Frame = s[frame]
+    value = variables.locals.get(name)
+    if value is not None:
+        return value
+    from gradcheck_tool.interp.entries import import_module
+
+    dotted = variables.env.dotted
+    inner = import_module(m, s, f"{dotted}.{name}", 0)
+    return inner if inner is not None else Sym(("global", dotted, name))
+
+
+def _get_class(s: State, obj: Ref, record: Class, name: str) -> Value:
+    found = in_class(s, obj, name)
+    if found is not None:
+        wrapper = s.get(found, Instance)
+        if wrapper is not None and wrapper.cls == Lib("builtins.staticmethod"):
+            return wrapper.attrs["#func"]
+        if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
+            return Bound(obj, wrapper.attrs["#func"])
+        return found
+    if name in ("__name__", "__qualname__"):
+        return Const(record.name)
+    return Method(obj, name)
+
+
+def _get_super(s: State, obj: Super, name: str) -> Value:
+    receiver = s.get(obj.receiver, Instance)
+    cls = receiver.cls if receiver is not None else obj.receiver
+    found = in_class(s, cls, name, after=obj.cls)
+    if found is not None:
+        return bind(obj.receiver, found, s)
+    return Method(obj, name)
+
+
+def put(m: Machine, s: State, obj: Value, name: str, value: Value, site: Any, augmented: bool) -> list[State]:
+    """`obj.name = value`."""
+    if isinstance(obj, Sym):
+        s.known[Sym(("attr", obj, name))] = value
+        return [s]
+    if not isinstance(obj, Ref):
+        return [s]
+    record = s.heap[obj.id]
+    if isinstance(record, Tensor):
+        from gradcheck_tool.interp.torchlib.tensors import set_attribute
+
+        try:
+            set_attribute(m, s, obj, name, value, site, augmented)
+        except Raised as error:
+            m.raise_in(s, error.kind, error.event)
+        return [s]
+    if isinstance(record, Instance):
+        return _put_instance(m, s, obj, record, name, value, site)
+    if isinstance(record, (Class, Func)):
+        s.edit(obj).attrs[name] = value
+    return [s]
+
+
+def _put_instance(
+    m: Machine, s: State, obj: Ref, record: Instance, name: str, value: Value, site: Any
+) -> list[State]:
+    frame = record.attrs.get("#frame")
+    if isinstance(frame, Ref):
+        s.edit(frame).locals[name] = value
+        return [s]
+    prop = _property(s, in_class(s, record.cls, name))
+    if prop is not None and "#set" in prop.attrs:
+        return [state for state, _ in m.calls.call(s, prop.attrs["#set"], [obj, value], {}, site)]
+    tensor = s.get(value, Tensor)
+    if tensor is not None and (not isinstance(tensor.name, str) or not tensor.name):
+        s.edit(value).name = f"{record.name or 'self'}.{name}"  # type: ignore[arg-type]
+    from gradcheck_tool.interp.torchlib.instances import assigned
+
+    s.edit(obj).attrs[name] = value
+    assigned(m, s, obj, name, value, site)
+    return [s]
+
+
+def delete(m: Machine, s: State, obj: Value, name: str, site: Any) -> None:
+    """`del obj.name`."""
+    if isinstance(obj, Ref):
+        record = s.heap[obj.id]
+        if isinstance(record, (Instance, Class, Func)) and name in record.attrs:
+            del s.edit(obj).attrs[name]
+        elif isinstance(record, Tensor) and name == "grad":
+            from gradcheck_tool.interp.torchlib.tensors import set_attribute
+
+            set_attribute(m, s, obj, name, NONE, site, False)

@@ -1,0 +1,389 @@
+"""Calls: binding arguments, running functions of the repository, dispatching to natives, `with`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Generator, Instance, State, merge
+from gradcheck_tool.autograd.values import (
+    FALSE,
+    NONE,
+    Bound,
+    Const,
+    Lib,
+    Method,
+    Partial,
+    Ref,
+    Super,
+    Sym,
+    Tup,
+    Value,
+    unknown,
+)
+from gradcheck_tool.interp import attributes, classes, iterate, natives
+from gradcheck_tool.interp.havoc import havoc
+from gradcheck_tool.interp.natives import Args
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+MAX_DEPTH = 30
+MAX_RECURSION = 3
+MAX_RESULTS = 8
+
+# Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
+INERT = frozenset(
+    "builtins os sys time math random logging json re pathlib argparse datetime shutil glob warnings string io csv "
+    "pickle itertools functools collections typing numpy scipy pandas matplotlib PIL cv2 tqdm wandb tensorboard "
+    "tensorboardX yaml sklearn skimage imageio gym gymnasium rich click psutil hashlib uuid socket subprocess "
+    "threading queue contextlib copy inspect types dataclasses enum abc operator heapq bisect statistics decimal "
+    "tempfile platform signal traceback textwrap pprint struct zipfile tarfile urllib requests omegaconf hydra "
+    "torchvision.datasets torchvision.transforms torch.utils.tensorboard torch.utils.data torch.cuda torch.backends "
+    "torch.manual_seed torch.save torch.distributed.get_rank torch.distributed.get_world_size "
+    "torch.distributed.is_initialized torch.distributed.barrier torch.device torch.Size torch.Generator "
+    "torch.get_default_dtype torch.set_default_dtype torch.set_printoptions torch.is_tensor torch.version "
+    "torch.get_num_threads torch.set_num_threads torch.use_deterministic_algorithms torch.is_grad_enabled "
+    "torch.profiler".split()
+)
+
+
+def is_inert(name: str) -> bool:
+    """Does the library function only compute or report?"""
+    parts = name.split(".")
+    return any(".".join(parts[: n + 1]) in INERT for n in range(min(3, len(parts))))
+
+
+class Calls:
+    """Everything that calls something, for one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+
+    # -- entry points -----------------------------------------------------------------------------
+
+    def instruction(self, s: State, i: ir.Call) -> Pairs:
+        """Execute a call instruction."""
+        m = self.m
+        func = m.get(s, i.func)
+        args: list[Value] = []
+        kwargs: dict[str, Value] = {}
+        unsure = False
+        for arg in i.args:
+            value = m.get(s, arg.value)
+            if arg.kind is ir.ArgKind.POSITIONAL:
+                args.append(value)
+            elif arg.kind is ir.ArgKind.KEYWORD:
+                kwargs[arg.name or ""] = value
+            elif arg.kind is ir.ArgKind.STAR:
+                more, is_open = iterate.elements(s, value)
+                args += more
+                unsure = unsure or is_open
+            else:
+                unsure = self._spread(s, value, kwargs) or unsure
+        if func == Lib("builtins.super"):
+            return [(s, self._super(s, args))]
+        return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure)
+
+    def _spread(self, s: State, value: Value, kwargs: dict[str, Value]) -> bool:
+        table = s.get(value, Dict)
+        if table is None:
+            return True
+        for key, item in table.items.items():
+            if isinstance(key, Const) and isinstance(key.value, str):
+                kwargs[key.value] = item
+        return table.open
+
+    def _super(self, s: State, args: list[Value]) -> Value:
+        if len(args) >= 2:
+            return Super(args[0], args[1])
+        at: Ref | None = s.frames[-1]
+        while at is not None:
+            frame: Frame = s[at]
+            if frame.cls != NONE:
+                return Super(frame.cls, frame.receiver)
+            at = frame.parent
+        return unknown()
+
+    def call(
+        self,
+        s: State,
+        func: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        site: Any,
+        text: Any = None,
+        unsure: bool = False,
+    ) -> Pairs:
+        """Call any value; all states that come back, each with its result (or with `exc` set)."""
+        call = Args(func, args, kwargs, site, text if text is not None else "", NONE, unsure)
+        if isinstance(func, Ref):
+            return self._call_record(s, func, call)
+        if isinstance(func, Bound):
+            call.func = func.func
+            call.args = [func.receiver, *args]
+            return self.call(s, func.func, call.args, kwargs, site, text, unsure)
+        if isinstance(func, Partial):
+            return self.call(s, func.func, [*func.args, *args], {**dict(func.kwargs), **kwargs}, site, text, unsure)
+        if isinstance(func, Lib):
+            return self._call_lib(s, func.name, call)
+        if isinstance(func, Method):
+            return self._call_method(s, func, call)
+        return self.unknown_call(s, call)
+
+    def method(
+        self, s: State, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value], site: Any, text: Any = None
+    ) -> Pairs:
+        """`obj.name(*args, **kwargs)`."""
+        out: Pairs = []
+        for state, func in attributes.get(self.m, s, obj, name, site):
+            out += [(state, NONE)] if state.exc is not None else self.call(state, func, args, kwargs, site, text)
+        return out
+
+    def _call_record(self, s: State, func: Ref, call: Args) -> Pairs:
+        record = s.heap[func.id]
+        if isinstance(record, Func):
+            return self._call_function(s, func, record, call)
+        if isinstance(record, Class):
+            return classes.instantiate(self.m, s, func, call.args, call.kwargs, call.site)
+        if isinstance(record, Instance):
+            from gradcheck_tool.interp.torchlib.instances import call_instance
+
+            return self.guard(s, lambda: call_instance(self.m, s, func, record, call))
+        return self.unknown_call(s, call)
+
+    def guard(self, s: State, run: Any) -> Pairs:
+        """Run a native; what it raises becomes the exception of the state."""
+        try:
+            result = run()
+        except Raised as error:
+            self.m.raise_in(s, error.kind, error.event)
+            return [(s, NONE)]
+        return result if isinstance(result, list) else [(s, result)]
+
+    # -- library ----------------------------------------------------------------------------------
+
+    def _call_lib(self, s: State, name: str, call: Args) -> Pairs:
+        native = natives.FUNCTIONS.get(name)
+        if native is None:
+            from gradcheck_tool.interp.torchlib.functions import find_native
+            from gradcheck_tool.interp.torchlib.modules import find_layer
+
+            native = find_layer(name) or find_native(name)
+        if native is not None:
+            chosen = native
+            return self.guard(s, lambda: chosen(self.m, s, call))
+        return self.unknown_call(s, call)
+
+    def _call_method(self, s: State, func: Method, call: Args) -> Pairs:
+        from gradcheck_tool.interp.torchlib.instances import kind_of, method_native
+
+        call.receiver = func.receiver
+        native = method_native(self.m, s, func.receiver, func.name)
+        if native is not None:
+            chosen = native
+            return self.guard(s, lambda: chosen(self.m, s, call))
+        if kind_of(s, func.receiver) in ("str", "number", "tuple", "slice"):
+            return [(s, unknown("data"))]
+        return self.unknown_call(s, call)
+
+    def unknown_call(self, s: State, call: Args) -> Pairs:
+        """A callee of which nothing is known."""
+        func = call.func
+        if isinstance(func, Lib) and is_inert(func.name):
+            return [(s, _stable(func, call))]
+        if isinstance(func, Sym) and func.kind == "data":
+            return [(s, unknown("data"))]
+        if len(call.args) == 1 and not call.kwargs and isinstance(call.args[0], Ref):
+            if isinstance(s.heap[call.args[0].id], (Func, Class)):
+                return [(s, call.args[0])]
+        values = [*call.args, *call.kwargs.values()]
+        if isinstance(func, Method):
+            values.append(func.receiver)
+        havoc(s, values)
+        self._call_back(s, values)
+        return [(s, unknown())]
+
+    def _call_back(self, s: State, values: list[Value]) -> None:
+        """Functions that an unknown callee got count as entered: it may call them in any way."""
+        for value in values:
+            func = s.get(value.func if isinstance(value, Bound) else value, Func)
+            if func is not None:
+                self.m.handed_out.add(id(func.function))
+
+    # -- functions of the repository ----------------------------------------------------------------
+
+    def _call_function(self, s: State, ref: Ref, func: Func, call: Args) -> Pairs:
+        active = [s[f].function for f in s.frames]
+        if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
+            return [(s, unknown())]
+        for manager in func.wrap:
+            entered = self.enter(s, manager, call.site)
+            if len(entered) != 1 or s.exc is not None:
+                return entered
+        frame = Frame(func.function, func.env, func.frame)
+        frame.site = call.site
+        frame.cls = func.cls
+        frame.receiver = call.args[0] if call.args else NONE
+        frame.locals = self._bind(s, func, call)  # type: ignore[assignment]
+        frame_ref = s.new(frame)
+        function: ir.Function = func.function
+        if function.is_generator:
+            self.m.entered.add(id(function))
+            return self._unwrap(s, [(s, s.new(Generator(frame_ref, function.entry)))], func, call)
+        s.frames.append(frame_ref)
+        out: Pairs = []
+        for end in self.m.run_frame(s, function.entry):
+            end.state.frames.pop()
+            if end.kind == "raise":
+                end.state.exc = end.value
+            out.append((end.state, end.value))
+        if not out:
+            return []
+        return self._unwrap(s, self.merge_results(out), func, call)
+
+    def _unwrap(self, s: State, results: Pairs, func: Func, call: Args) -> Pairs:
+        for manager in reversed(func.wrap):
+            for state, _ in results:
+                exc, state.exc = state.exc, None
+                self.leave(state, manager, None, call.site)
+                state.exc = exc
+        return results
+
+    def merge_results(self, results: Pairs) -> Pairs:
+        """Merge states that a call left the same, with the same result."""
+        if len(results) < 2:
+            return results
+        raised = [(state, value) for state, value in results if state.exc is not None]
+        normal = [(state, value) for state, value in results if state.exc is None]
+        for state, value in normal:
+            if state.frames:
+                state.edit(state.frames[-1]).locals["#result"] = value
+        kept = merge([state for state, _ in normal], None, MAX_RESULTS)
+        out = []
+        for state in kept:
+            value = NONE
+            if state.frames:
+                value = state.edit(state.frames[-1]).locals.pop("#result")
+            else:
+                value = next(v for st, v in normal if st is state)
+            out.append((state, value))
+        return out + raised[:MAX_RESULTS]
+
+    def _bind(self, s: State, func: Func, call: Args) -> dict[str, Value]:
+        """Parameters to values; what is not passed for sure is unknown."""
+        params: list[ir.Parameter] = func.function.params
+        bound: dict[str, Value] = {}
+        rest = list(call.args)
+        kwargs = dict(call.kwargs)
+        for p in params:
+            if p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
+                if rest:
+                    bound[p.name] = rest.pop(0)
+                elif p.name in kwargs and p.kind is ir.ParamKind.POSITIONAL:
+                    bound[p.name] = kwargs.pop(p.name)
+                else:
+                    bound[p.name] = self._missing(func, p, call)
+            elif p.kind is ir.ParamKind.VARARGS:
+                bound[p.name] = Tup(tuple(rest), open=call.unsure)
+                rest = []
+            elif p.kind is ir.ParamKind.KEYWORD_ONLY:
+                bound[p.name] = kwargs.pop(p.name) if p.name in kwargs else self._missing(func, p, call)
+            else:
+                table = Dict({Const(k): v for k, v in kwargs.items()}, open=call.unsure)
+                bound[p.name] = s.new(table)
+        return bound
+
+    def _missing(self, func: Func, p: ir.Parameter, call: Args) -> Value:
+        if not call.unsure and p.name in func.defaults:
+            return func.defaults[p.name]
+        return unknown()
+
+    # -- with -------------------------------------------------------------------------------------
+
+    def enter(self, s: State, manager: Value, site: Any) -> Pairs:
+        """`manager.__enter__()`."""
+        record = s.get(manager, Instance)
+        if record is None:
+            return [(s, manager if isinstance(manager, Sym) and manager.kind == "data" else unknown())]
+        own = attributes.in_class(s, record.cls, "__enter__") or attributes.in_class(s, record.cls, "__aenter__")
+        if own is not None:
+            return self.call(s, Bound(manager, own), [], {}, site)
+        gen = record.attrs.get("#generator")
+        if gen is not None:
+            return [
+                (state, NONE if value is iterate.STOP else value)
+                for state, value in iterate.advance(self.m, s, gen, site)
+            ]
+        name = record.cls.name if isinstance(record.cls, Lib) else next(iter(attributes.lib_bases(s, record.cls)), "")
+        native = natives.METHODS.get((name, "__enter__"))
+        if native is None:
+            return [(s, manager)]
+        chosen = native
+        return self.guard(s, lambda: chosen(self.m, s, Args(manager, [], {}, site, "", manager)))  # type: ignore[arg-type]
+
+    def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Pairs:
+        """`manager.__exit__(...)`; the answer tells whether it swallows the exception."""
+        record = s.get(manager, Instance)
+        if record is None:
+            return [(s, FALSE)]
+        own = attributes.in_class(s, record.cls, "__exit__") or attributes.in_class(s, record.cls, "__aexit__")
+        if own is not None:
+            given = [NONE, NONE, NONE] if exc is None else [unknown(), exc, unknown()]
+            return [
+                (state, value if exc is not None else FALSE)
+                for state, value in self.call(s, Bound(manager, own), given, {}, site)  # type: ignore[arg-type]
+            ]
+        gen = record.attrs.get("#generator")
+        if gen is not None:
+            return [(state, FALSE) for state, _ in iterate.advance(self.m, s, gen, site)]
+        name = record.cls.name if isinstance(record.cls, Lib) else next(iter(attributes.lib_bases(s, record.cls)), "")
+        native = natives.METHODS.get((name, "__exit__"))
+        if native is None:
+            return [(s, FALSE)]
+        chosen = native
+        given = [] if exc is None else [exc]
+        return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))  # type: ignore[arg-type]
+
+    # -- exceptions -------------------------------------------------------------------------------
+
+    def may_raise_unseen(self, s: State, i: ir.Call) -> bool:
+        """Should this call also be taken to raise? Once for each `try` with an `except`, at its first call."""
+        frame: Frame = s[s.frames[-1]]
+        handler = self._handler_of(frame.function, i)
+        if handler is None or frame.rounds.get(-1 - handler):
+            return False
+        s.edit(s.frames[-1]).rounds[-1 - handler] = 1
+        return True
+
+    def _handler_of(self, function: ir.Function, i: ir.Call) -> int | None:
+        table = self.m.handlers.get(id(function))
+        if table is None:
+            table = {}
+            for block in function.blocks.values():
+                if block.handler is None or not _is_except(function, block.handler):
+                    continue
+                for instr in block.instrs:
+                    if isinstance(instr, ir.Call):
+                        table[id(instr)] = block.handler
+            self.m.handlers[id(function)] = table
+        return table.get(id(i))
+
+
+def _is_except(function: ir.Function, block: int) -> bool:
+    """Is the handler an `except` clause (not the exceptional exit of `with` or `finally`)?"""
+    return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
+
+
+def _stable(func: Lib, call: Args) -> Value:
+    """What an inert function returns: the same for the same arguments, unless it draws or reads."""
+    leaf = func.name.rpartition(".")[2]
+    values = [*call.args, *call.kwargs.values()]
+    if func.name.startswith(("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")):
+        return unknown("data")
+    if leaf.startswith(("is_", "has", "get_", "exists", "isfile", "isdir", "getenv")) or leaf in ("len", "hasattr"):
+        return Sym(("call", func.name, tuple(values)), "data")
+    return unknown("data")
+
+

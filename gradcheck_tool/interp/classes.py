@@ -1,0 +1,219 @@
+"""Classes of the repository: making them, making instances, matching exceptions and patterns."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.events import FunctionDefinition
+from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Instance, List, State
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dataclasses", "threading")
+
+
+def make(m: Machine, s: State, i: ir.MakeClass) -> Pairs:
+    """Run a class body and make the class."""
+    outer: Frame = s[s.frames[-1]]
+    bases = tuple(m.get(s, arg.value) for arg in i.bases if arg.kind is ir.ArgKind.POSITIONAL)
+    site = m.site(s, i.node)
+    frame = Frame(i.body, outer.env, s.frames[-1])
+    s.frames.append(s.new(frame))
+    out: Pairs = []
+    for end in m.run_frame(s, i.body.entry):
+        state = end.state
+        body = state.frames.pop()
+        if end.kind == "raise":
+            state.exc = end.value
+            out.append((state, NONE))
+            continue
+        record = Class(i.name, bases, outer.env, i.node)
+        record.attrs = {k: v for k, v in state[body].locals.items() if isinstance(k, str)}
+        ref = state.new(record)
+        record.mro = _mro(state, ref, bases)
+        record.open = any(_is_open(state, base) for base in bases)
+        for name, value in list(record.attrs.items()):
+            _adopt(state, ref, value)
+            if name in ("__init_subclass__", "__class_getitem__"):
+                record.open = True
+        out.append((state, ref))
+        _announce(m, state, ref, record, site)
+    return out
+
+
+def _adopt(s: State, cls: Ref, value: Value) -> None:
+    """Tell a method (perhaps inside a wrapper) which class it belongs to, for `super()`."""
+    if s.get(value, Func) is not None:
+        s.edit(value).cls = cls  # type: ignore[arg-type]
+        return
+    wrapper = s.get(value, Instance)
+    if wrapper is not None and isinstance(wrapper.cls, Lib) and "#func" in wrapper.attrs:
+        _adopt(s, cls, wrapper.attrs["#func"])
+        if "#set" in wrapper.attrs:
+            _adopt(s, cls, wrapper.attrs["#set"])
+
+
+def _mro(s: State, ref: Ref, bases: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Depth first, the last of repeated classes kept: C3 for every hierarchy that is not exotic."""
+    order: list[Value] = []
+    for base in bases:
+        record = s.get(base, Class)
+        order += record.mro if record is not None else [base]
+    unique = [c for index, c in enumerate(order) if c not in order[index + 1 :]]
+    return (ref, *unique)
+
+
+def _is_open(s: State, base: Value) -> bool:
+    record = s.get(base, Class)
+    if record is not None:
+        return record.open
+    return not isinstance(base, Lib) or base.name.split(".")[0] not in KNOWN_ROOTS
+
+
+def is_subclass(s: State, cls: Value, name: str) -> bool:
+    """Does the class derive from the library class of this name (or is it that class)?"""
+    if isinstance(cls, Lib):
+        return cls.name == name
+    record = s.get(cls, Class)
+    return record is not None and Lib(name) in record.mro
+
+
+def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
+    if not is_subclass(s, ref, "torch.autograd.Function"):
+        return
+    methods: dict[str, Any] = {}
+    for name, value in record.attrs.items():
+        wrapper = s.get(value, Instance)
+        inner = wrapper.attrs.get("#func", value) if wrapper is not None else value
+        func = s.get(inner, Func)
+        if func is not None:
+            methods[name] = func.function
+    m.emit(FunctionDefinition(site=site, function=record.name, methods=methods))
+
+
+def instantiate(m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any) -> Pairs:
+    """`cls(...)` for a class of the repository."""
+    from gradcheck_tool.interp import attributes
+    from gradcheck_tool.interp.torchlib.instances import created
+
+    record: Class = s[cls]
+    if is_subclass(s, cls, "typing.NamedTuple"):
+        return [(s, named_tuple(record.name, fields_of(s, cls), args, kwargs))]
+    special = _enum_member(s, cls)
+    if special is not None:
+        return [(s, special)]
+    ref = s.new(Instance(cls))
+    s.edit(ref).site = site
+    s.edit(ref).open = record.open
+    created(m, s, ref, site)
+    init = attributes.in_class(s, cls, "__init__")
+    if init is None and "#dataclass" in record.attrs:
+        return _init_dataclass(m, s, ref, cls, args, kwargs, site)
+    if init is None:
+        from gradcheck_tool.autograd.values import Method, Super
+
+        base = Method(Super(cls, ref), "__init__")
+        return [(state, ref) for state, _ in m.calls.call(s, base, args, kwargs, site)]
+    return [(state, ref) for state, _ in m.calls.call(s, init, [ref, *args], kwargs, site)]
+
+
+def _enum_member(s: State, cls: Ref) -> Value | None:
+    if any(is_subclass(s, cls, f"enum.{name}") for name in ("Enum", "IntEnum", "StrEnum", "Flag")):
+        return unknown()
+    return None
+
+
+def fields_of(s: State, cls: Value) -> list[tuple[str, Value | None]]:
+    """The annotated fields of a dataclass or NamedTuple with their defaults, bases first."""
+    import libcst as cst
+
+    record = s.get(cls, Class)
+    if record is None:
+        return []
+    fields: dict[str, Value | None] = {}
+    for base in reversed(record.bases):
+        fields.update(fields_of(s, base))
+    body = record.node.body.body if isinstance(record.node, cst.ClassDef) else ()
+    for line in body:
+        for small in getattr(line, "body", ()) if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                fields[small.target.value] = record.attrs.get(small.target.value)
+    return list(fields.items())
+
+
+def named_tuple(
+    name: str, fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value]
+) -> Tup:
+    """An instance of a named tuple."""
+    items = []
+    for index, (field, default) in enumerate(fields):
+        value = args[index] if index < len(args) else kwargs.get(field, default)
+        items.append(value if value is not None else unknown())
+    return Tup(tuple(items), tuple(f for f, _ in fields), name)
+
+
+def _init_dataclass(
+    m: Machine, s: State, ref: Ref, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
+) -> Pairs:
+    from gradcheck_tool.interp import attributes
+
+    mine = s.edit(ref)
+    for index, (field, default) in enumerate(fields_of(s, cls)):
+        value = args[index] if index < len(args) else kwargs.get(field, default)
+        made = s.get(value, Instance)
+        if made is not None and made.cls == Lib("dataclasses.field"):
+            value = made.attrs.get("default", unknown())
+            factory = made.attrs.get("default_factory")
+            if factory is not None:
+                ((_, value),) = m.calls.call(s, factory, [], {}, site)[:1]
+        mine = s.edit(ref)
+        mine.attrs[field] = value if value is not None else unknown()
+    after = attributes.in_class(s, cls, "__post_init__")
+    if after is None:
+        return [(s, ref)]
+    return [(state, ref) for state, _ in m.calls.call(s, after, [ref], {}, site)]
+
+
+def exception_matches(s: State, exc: Value, kind: Value) -> Value:
+    """Does an `except kind` clause catch `exc`? An exception of which nothing is known is caught."""
+    if isinstance(kind, Tup):
+        answers = [exception_matches(s, exc, k) for k in kind.items]
+        return TRUE if TRUE in answers else FALSE
+    record = s.get(exc, Instance)
+    cls = record.cls if record is not None else exc
+    if isinstance(cls, Sym):
+        return TRUE
+    if isinstance(kind, Ref):
+        owner = s.get(cls, Class)
+        return TRUE if owner is not None and kind in owner.mro else FALSE
+    name = kind.name if isinstance(kind, Lib) else ""
+    theirs = getattr(builtins, name.removeprefix("builtins."), None)
+    names = [c.name for c in s[cls].mro if isinstance(c, Lib)] if s.get(cls, Class) is not None else []
+    for mine in names or ([cls.name] if isinstance(cls, Lib) else []):
+        ours = getattr(builtins, mine.removeprefix("builtins."), None)
+        if mine == name or (isinstance(ours, type) and isinstance(theirs, type) and issubclass(ours, theirs)):
+            return TRUE
+    return FALSE
+
+
+def capture(s: State, value: Value, kind: str, key: Any, index: int) -> Value:
+    """What part `index` of a pattern binds."""
+    if kind == "sequence":
+        if isinstance(value, Tup) and index < len(value.items):
+            return value.items[index]
+        record = s.get(value, List)
+        if record is not None and index < len(record.items):
+            return record.items[index]
+    if kind == "mapping":
+        table = s.get(value, Dict)
+        if table is not None:
+            return table.items.get(Const(key), unknown())
+    if kind == "class" and key is not None:
+        record_ = s.get(value, Instance)
+        if record_ is not None and key in record_.attrs:
+            return record_.attrs[key]
+    return Sym(("part", value, kind, str(key), index))

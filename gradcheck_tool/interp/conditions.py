@@ -1,0 +1,55 @@
+"""Which way a condition goes, and remembering it: the same unchanged condition goes the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.autograd.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.autograd.values import Ref, Sym, Value, truth
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine
+
+
+def known(s: State, value: Value) -> bool | None:
+    """`bool(value)` as far as the state tells."""
+    answer = truth(value)
+    if answer is not None:
+        return answer
+    if isinstance(value, Sym):
+        if isinstance(value.key, tuple) and value.key[0] == "not":
+            inner = known(s, value.key[1])
+            return None if inner is None else not inner
+        return s.facts.get(value)
+    if isinstance(value, Ref):
+        return _record_truth(s, value)
+    return None
+
+
+def _record_truth(s: State, ref: Ref) -> bool | None:
+    record = s.heap[ref.id]
+    if isinstance(record, (List, Dict)):
+        return True if record.items else (None if record.open else False)
+    if isinstance(record, (Func, Class, Generator, Iter)):
+        return True
+    if isinstance(record, Instance):
+        return None if record.open or "#truth" in record.attrs else True
+    if isinstance(record, Tensor):
+        return s.facts.get(Sym(("truth", ref)))
+    return None
+
+
+def decide(m: Machine, s: State, value: Value) -> list[tuple[State, bool]]:
+    """Both ways where nothing decides, each remembering its assumption."""
+    answer = known(s, value)
+    if answer is not None:
+        return [(s, answer)]
+    key, positive = value, True
+    while isinstance(key, Sym) and isinstance(key.key, tuple) and key.key[0] == "not":
+        key, positive = key.key[1], not positive
+    if isinstance(key, Ref):
+        key = Sym(("truth", key))
+    other = s.fork()
+    s.facts[key] = positive
+    other.facts[key] = not positive
+    return [(s, True), (other, False)]

@@ -1,0 +1,116 @@
+"""What an unknown callee may have done: everything reachable from its arguments becomes unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gradcheck_tool.autograd.heap import (
+
+    Dict,
+
+
+    Instance,
+    Iter,
+    List,
+    Node,
+    State,
+    Tensor,
+)
+from gradcheck_tool.autograd.values import Bound, Method, Partial, Ref, Tup, Value, unknown
+
+
+def reachable(s: State, values: Iterable[Value]) -> list[Ref]:
+    """Everything that can be reached from the values through containers, attributes and closures."""
+    seen: dict[int, Ref] = {}
+    todo: list[Any] = list(values)
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Tup):
+            todo.extend(value.items)
+        elif isinstance(value, Bound):
+            todo.append(value.receiver)
+        elif isinstance(value, Method):
+            todo.append(value.receiver)
+        elif isinstance(value, Partial):
+            todo += [value.func, *value.args, *(v for _, v in value.kwargs)]
+        elif isinstance(value, Ref) and value.id not in seen:
+            seen[value.id] = value
+            todo += _parts(s, value)
+    return list(seen.values())
+
+
+def _parts(s: State, ref: Ref) -> list[Value]:
+    record = s.heap[ref.id]
+    if isinstance(record, List):
+        return list(record.items)
+    if isinstance(record, Dict):
+        return [*record.items, *record.items.values()]
+    if isinstance(record, Instance):
+        return list(record.attrs.values())
+    if isinstance(record, Iter):
+        return list(record.parts)
+    if isinstance(record, Tensor) and record.base is not None:
+        return [record.base]
+    return []
+
+
+def havoc(s: State, values: Iterable[Value]) -> None:
+    """Forget what an unknown callee that got these values may have changed.
+
+    It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
+    frozen parameters, written to tensors. What cannot change stays: which class an object has.
+    """
+    roots = reachable(s, values)
+    for ref in roots:
+        record = s.heap[ref.id]
+        if isinstance(record, Tensor):
+            _tensor(s, ref)
+        elif isinstance(record, List):
+            s.edit(ref).open = True
+        elif isinstance(record, Dict):
+            s.edit(ref).open = True
+        elif isinstance(record, Instance) and not _is_module_frame(record):
+            mine = s.edit(ref)
+            mine.open = True
+            for name, value in list(mine.attrs.items()):
+                if not name.startswith("#") and not isinstance(value, Ref):
+                    mine.attrs[name] = unknown()
+
+
+def _is_module_frame(record: Instance) -> bool:
+    return "#frame" in record.attrs
+
+
+def _tensor(s: State, ref: Ref) -> None:
+    tensor = s.edit(ref)
+    tensor.grad_state = "unknown" if tensor.leaf is not False else tensor.grad_state
+    tensor.grad = unknown()
+    storage = s.edit(tensor.storage)
+    storage.unsure = True
+    if tensor.leaf:
+        tensor.rg = None
+        tensor.unsure_graph = True
+    if tensor.node is not None:
+        _graph(s, tensor.node)
+
+
+def _graph(s: State, start: Ref) -> None:
+    """A backward may have freed all of the graph and filled the leaves' gradients."""
+    seen: set[int] = set()
+    todo: list[Any] = [start]
+    while todo:
+        at = todo.pop()
+        if not isinstance(at, Ref) or at.id in seen:
+            continue
+        seen.add(at.id)
+        record = s.heap[at.id]
+        if isinstance(record, Node):
+            s.edit(at).unsure_freed = True
+            todo.extend(record.inputs)
+        elif isinstance(record, Tensor):
+            leaf = s.edit(at)
+            leaf.grad_state = "unknown"
+            leaf.grad = unknown()
+
+

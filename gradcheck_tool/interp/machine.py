@@ -1,0 +1,302 @@
+"""The abstract machine: executes functions of the IR on sets of states.
+
+`run_frame` is the solver: blocks wait with the states that reached them, the block that comes first in
+the function's order goes next, so that all ways into a join have arrived before it runs and loops
+come round before what follows them. States that are the same at a join become one; a loop ends when
+a state comes round that was there before.
+
+Known unsoundness, all of it on the side of silence: loops are cut after a few rounds, states beyond a
+limit are dropped, deep recursion returns something unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gradcheck_tool.autograd.events import Event, Site
+from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state
+from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
+from gradcheck_tool.ir import nodes as ir
+
+MAX_STATES = 8
+MAX_ROUNDS = 5
+WIDEN_ROUND = 2
+MAX_DEPTH = 24
+
+
+class Exhausted(Exception):
+    """The work limit of one entry point is reached."""
+
+
+@dataclass(slots=True)
+class Env:
+    """What all functions of one module share: the parsed module and the frame of its body."""
+
+    module: ir.ModuleIR
+    globals: Ref
+    dotted: str = "__main__"
+
+
+@dataclass(slots=True)
+class Exit:
+    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which goes on at block, index)."""
+
+    state: State
+    kind: str
+    value: Value
+    block: int = 0
+    index: int = 0
+
+
+class Label:
+    """The source text of a node, made when a message needs it."""
+
+    __slots__ = ("_text", "module", "node")
+
+    def __init__(self, module: ir.ModuleIR, node: Any) -> None:
+        self.module = module
+        self.node = node
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            text = " ".join(self.module.tree.code_for_node(self.node).split())
+            self._text = text if len(text) <= 60 else text[:57] + "..."
+        return self._text
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+Pairs = list[tuple[State, Value]]
+
+
+class Machine:
+    """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point.
+
+    `entered` collects the functions whose code was executed.
+    """
+
+    def __init__(self, emit: Callable[[Event], None], limit: int = 200_000) -> None:
+        from gradcheck_tool.interp.calls import Calls
+        from gradcheck_tool.interp.steps import STEPS
+
+        self.emit = emit
+        self.limit = limit
+        self.steps_left = limit
+        self.entered: set[int] = set()
+        self.handed_out: set[int] = set()
+        self.handlers: dict[int, dict[int, int]] = {}
+        self.raised: dict[int, Event] = {}
+        self.exhausted = 0
+        self.main: ir.ModuleIR | None = None
+        self.globals: Env | None = None
+        self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
+        self.calls = Calls(self)
+        self._steps = STEPS
+        self._rank: dict[int, dict[int, int]] = {}
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def site(self, s: State, node: Any) -> Site:
+        """The place of a libcst node of the function that is running."""
+        return Site(s[s.frames[-1]].env.module, node)
+
+    def label(self, s: State, node: Any) -> Label:
+        """The source text of a node of the function that is running."""
+        return Label(s[s.frames[-1]].env.module, node)
+
+    # -- frames -----------------------------------------------------------------------------------
+
+    def rank(self, function: ir.Function) -> dict[int, int]:
+        """The position of each block in the order of work."""
+        known = self._rank.get(id(function))
+        if known is None:
+            known = {block: i for i, block in enumerate(function.order)}
+            self._rank[id(function)] = known
+        return known
+
+    def run_frame(self, s: State, block: int, index: int = 0) -> list[Exit]:
+        """Execute the innermost frame of `s` from a place on; all ways out of it."""
+        function: ir.Function = s[s.frames[-1]].function
+        self.entered.add(id(function))
+        rank = self.rank(function)
+        exits: list[Exit] = []
+        pending: dict[int, list[State]] = {}
+        seen: dict[int, list[State]] = {}
+        for target, state in self._run_block(s, function.blocks[block], index, exits):
+            pending.setdefault(target, []).append(state)
+        while pending:
+            at = min(pending, key=rank.__getitem__)
+            live = function.live_in.get(at)
+            states = merge(pending.pop(at), live, MAX_STATES)
+            if at in function.loops:
+                states = self._new_at_head(states, seen.setdefault(at, []), live)
+            for state in states:
+                for target, after in self._run_block(state, function.blocks[at], 0, exits):
+                    pending.setdefault(target, []).append(after)
+        return exits
+
+    def _new_at_head(self, states: list[State], seen: list[State], live: Any) -> list[State]:
+        """The states that have not been at this loop head before."""
+        new = []
+        for state in states:
+            if not any(same_state(old, state, live) for old in seen):
+                seen.append(state.fork())
+                new.append(state)
+        return new
+
+    def _run_block(self, s: State, block: ir.Block, index: int, exits: list[Exit]) -> list[tuple[int, State]]:
+        out: list[tuple[int, State]] = []
+        stack = [(s, index)]
+        instrs, count = block.instrs, len(block.instrs)
+        while stack:
+            state, at = stack.pop()
+            alive = True
+            while at < count:
+                instr = instrs[at]
+                self.steps_left -= 1
+                if self.steps_left < 0:
+                    raise Exhausted
+                if isinstance(instr, ir.Yield):
+                    value = NONE if instr.value is None else self.get(state, instr.value)
+                    state.edit(state.frames[-1]).locals[instr.dst] = NONE
+                    exits.append(Exit(state, "yield", value, block.id, at + 1))
+                    alive = False
+                    break
+                after = self._steps[type(instr)](self, state, instr)
+                at += 1
+                if after is not None:
+                    stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
+                    if not after or not self._goes_on(after[0], block, out, exits):
+                        alive = False
+                        break
+                    state = after[0]
+                elif state.exc is not None and not self._goes_on(state, block, out, exits):
+                    alive = False
+                    break
+            if alive:
+                self._terminate(state, block, out, exits)
+        return out
+
+    def _goes_on(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> bool:
+        """Route a state with an exception to its handler; true where there is none."""
+        if s.exc is None:
+            return True
+        if block.handler is None:
+            exits.append(Exit(s, "raise", s.exc))
+        else:
+            out.append((block.handler, s))
+        return False
+
+    # -- ends of blocks ---------------------------------------------------------------------------
+
+    def _terminate(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> None:
+        end = block.terminator
+        if isinstance(end, ir.Jump):
+            self._arrive(s, end.target, end.back, out)
+        elif isinstance(end, ir.Branch):
+            for state, taken in self.decide(s, self.get(s, end.condition)):
+                if state.exc is not None:
+                    self._goes_on(state, block, out, exits)
+                else:
+                    self._arrive(state, end.then if taken else end.otherwise, False, out)
+        elif isinstance(end, ir.ForIter):
+            self._for_iter(s, end, block, out, exits)
+        elif isinstance(end, ir.Return):
+            value = NONE if end.value is None else self.get(s, end.value)
+            exits.append(Exit(s, "return", value))
+        elif isinstance(end, ir.Raise):
+            s.exc = self.get(s, end.exc) if end.exc is not None else unknown()
+            self._goes_on(s, block, out, exits)
+        elif isinstance(end, ir.Reraise):
+            s.exc = self.get(s, end.exc)
+            self._goes_on(s, block, out, exits)
+
+    def _arrive(self, s: State, target: int, back: bool, out: list[tuple[int, State]]) -> None:
+        """Go to a block; at the head of a loop count rounds, and forget counters from the third on."""
+        frame: Frame = s[s.frames[-1]]
+        if target in frame.function.loops:
+            frame = s.edit(s.frames[-1])
+            if not back:
+                frame.rounds[target] = 0
+                frame.entry[target] = s.heap.copy()  # type: ignore[assignment]
+            else:
+                frame.rounds[target] = frame.rounds.get(target, 0) + 1
+                if frame.rounds[target] == WIDEN_ROUND:
+                    self._widen(s, frame.entry.get(target, {}))
+                if frame.rounds[target] > MAX_ROUNDS:
+                    return
+        out.append((target, s))
+
+    def _widen(self, s: State, entry: dict[int, Record]) -> None:
+        """Forget numbers and lengths that the loop has changed: this is some later round of it."""
+        for number, record in list(s.heap.items()):
+            old = entry.get(number)
+            if old is None or old is record:
+                continue
+            if isinstance(record, Frame) and isinstance(old, Frame):
+                _forget(s, number, "locals", old.locals, record.locals)
+            elif isinstance(record, Instance) and isinstance(old, Instance):
+                _forget(s, number, "attrs", old.attrs, record.attrs)
+            elif isinstance(record, List) and isinstance(old, List) and len(record.items) != len(old.items):
+                s.edit(Ref(number)).open = True
+            elif isinstance(record, Dict) and isinstance(old, Dict):
+                if len(record.items) != len(old.items):
+                    s.edit(Ref(number)).open = True
+                else:
+                    _forget(s, number, "items", old.items, record.items)
+
+    def _for_iter(
+        self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]
+    ) -> None:
+        from gradcheck_tool.interp.iterate import STOP, advance
+
+        for state, value in advance(self, s, self.get(s, end.iterator), self.site(s, end.node)):
+            if state.exc is not None:
+                self._goes_on(state, block, out, exits)
+            elif value is STOP:
+                self._arrive(state, end.exhausted, False, out)
+            else:
+                self.set(state, end.dst, value)
+                self._arrive(state, end.body, False, out)
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def get(self, s: State, reg: int) -> Value:
+        """The value of a register of the running frame."""
+        value = s[s.frames[-1]].locals.get(reg)
+        return value if value is not None else unknown()
+
+    def set(self, s: State, reg: int, value: Value) -> None:
+        """Set a register of the running frame."""
+        s.edit(s.frames[-1]).locals[reg] = value
+
+    def decide(self, s: State, value: Value) -> list[tuple[State, bool]]:
+        """The ways a condition may go, each with the state that then holds."""
+        from gradcheck_tool.interp.conditions import decide
+
+        return decide(self, s, value)
+
+    def raise_in(self, s: State, kind: str, event: Event | None = None) -> None:
+        """Let an exception of a built-in class start in this state."""
+        ref = s.new(Instance(Lib(f"builtins.{kind}")))
+        if event is not None:
+            self.raised[ref.id] = event
+        s.exc = ref
+
+    def tensor(self, s: State, value: Value) -> Ref | None:
+        """The value as a tensor, if it is one."""
+        return value if isinstance(value, Ref) and isinstance(s.heap[value.id], Tensor) else None
+
+
+def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:
+    for key, value in list(new.items()):
+        before = old.get(key)
+        if value is before or not isinstance(value, Const):
+            continue
+        if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+            if isinstance(before, (Const, Sym)):
+                getattr(s.edit(Ref(number)), field)[key] = unknown(type(value.value).__name__)

@@ -1,0 +1,219 @@
+"""Operators: arithmetic on numbers, tensors and containers, comparisons, boolean `not`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.interp import attributes, conditions, iterate
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+_BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+    "+": (operator.add, "__add__", "__radd__"),
+    "-": (operator.sub, "__sub__", "__rsub__"),
+    "*": (operator.mul, "__mul__", "__rmul__"),
+    "/": (operator.truediv, "__truediv__", "__rtruediv__"),
+    "//": (operator.floordiv, "__floordiv__", "__rfloordiv__"),
+    "%": (operator.mod, "__mod__", "__rmod__"),
+    "@": (operator.matmul, "__matmul__", "__rmatmul__"),
+    "**": (operator.pow, "__pow__", "__rpow__"),
+    "<<": (operator.lshift, "__lshift__", "__rlshift__"),
+    ">>": (operator.rshift, "__rshift__", "__rrshift__"),
+    "&": (operator.and_, "__and__", "__rand__"),
+    "|": (operator.or_, "__or__", "__ror__"),
+    "^": (operator.xor, "__xor__", "__rxor__"),
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+MAX_TEXT = 1000
+
+
+def is_tensor(s: State, value: Value) -> bool:
+    return isinstance(value, Ref) and isinstance(s.heap[value.id], Tensor)
+
+
+def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+    """`left op right`."""
+    if is_tensor(s, left) or is_tensor(s, right):
+        from gradcheck_tool.interp.torchlib.functions import call_operator
+
+        return m.calls.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
+    if isinstance(left, Const) and isinstance(right, Const):
+        return [(s, _fold(_BINARY[op][0], left.value, right.value))]
+    _, name, reverse = _BINARY[op]
+    for receiver, other, method in ((left, right, name), (right, left, reverse)):
+        record = s.get(receiver, Instance)
+        own = attributes.in_class(s, record.cls, method) if record is not None else None
+        if own is not None:
+            return m.calls.call(s, Bound(receiver, own), [other], {}, site)
+    joined = _containers(s, op, left, right)
+    if joined is not None:
+        return [(s, joined)]
+    return [(s, _symbolic(op, left, right))]
+
+
+def _fold(func: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
+    if isinstance(left, (str, bytes)) and isinstance(right, int) and len(left) * abs(right) > MAX_TEXT:
+        return unknown("str")
+    if func is operator.pow and isinstance(right, int) and abs(right) > 64:
+        return unknown("int")
+    if func is operator.lshift and isinstance(right, int) and right > 64:
+        return unknown("int")
+    try:
+        return Const(func(left, right))
+    except Exception:
+        return unknown()
+
+
+def _symbolic(op: str, left: Value, right: Value) -> Value:
+    """An expression over unknown numbers: the same operands give the same symbol."""
+    kinds = {v.kind for v in (left, right) if isinstance(v, Sym)}
+    kind = "data" if "data" in kinds else next(iter(kinds)) if len(kinds) == 1 else None
+    if None in kinds and "data" in kinds:
+        kind = None
+    return Sym(("op", op, left, right), kind)
+
+
+def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
+    a, b = s.get(left, List), s.get(right, List)
+    if op == "+" and isinstance(left, Tup) and isinstance(right, Tup):
+        return Tup(left.items + right.items, open=left.open or right.open)
+    if op == "+" and a is not None:
+        items, is_open = iterate.elements(s, right)
+        return s.new(List([*a.items, *items], a.open or is_open, a.kind))
+    if op == "*" and (a is not None or isinstance(left, Tup)):
+        items, is_open = iterate.elements(s, left)
+        count = right.value if isinstance(right, Const) and isinstance(right.value, int) else None
+        if count is None or count * len(items) > 64:
+            count, is_open = 1, True
+        repeated = items * max(count, 0)
+        return Tup(tuple(repeated), open=is_open) if a is None else s.new(List(repeated, is_open))
+    if op in ("|", "&", "-") and (a is not None or b is not None):
+        return s.new(List([*(a.items if a else [])], True, "set"))
+    if op == "|":
+        x, y = s.get(left, Dict), s.get(right, Dict)
+        if x is not None and y is not None:
+            return s.new(Dict({**x.items, **y.items}, x.open or y.open))
+    return None
+
+
+def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+    """The operation of `left op= right`: lists and tensors change themselves."""
+    if is_tensor(s, left):
+        from gradcheck_tool.interp.torchlib.functions import call_inplace_operator
+
+        return m.calls.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
+    if op == "+" and s.get(left, List) is not None:
+        items, is_open = iterate.elements(s, right)
+        mine = s.edit(left)  # type: ignore[arg-type]
+        mine.items += items
+        mine.open = mine.open or is_open
+        return [(s, left)]
+    record = s.get(left, Instance)
+    own = attributes.in_class(s, record.cls, _BINARY[op][1].replace("__", "__i", 1)) if record is not None else None
+    if own is not None:
+        return m.calls.call(s, Bound(left, own), [right], {}, site)
+    return binary(m, s, op, left, right, site, text)
+
+
+def unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> Pairs:
+    """`-x`, `+x`, `~x` or `not x`."""
+    if op == "not":
+        answer = conditions.known(s, value)
+        if answer is None:
+            return [(s, Sym(("not", value if not isinstance(value, Ref) else Sym(("truth", value))), "bool"))]
+        return [(s, FALSE if answer else TRUE)]
+    if is_tensor(s, value):
+        from gradcheck_tool.interp.torchlib.functions import call_unary
+
+        return m.calls.guard(s, lambda: call_unary(m, s, op, value, site, text))
+    if isinstance(value, Const):
+        func = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op]
+        try:
+            return [(s, Const(func(value.value)))]
+        except Exception:
+            return [(s, unknown())]
+    return [(s, Sym(("unary", op, value), value.kind if isinstance(value, Sym) else None))]
+
+
+def compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+    """One comparison."""
+    if op in ("is", "is-not"):
+        return [(s, _identity(s, left, right, op == "is-not"))]
+    if op in ("in", "not-in"):
+        return [(s, _membership(s, left, right, op == "not-in"))]
+    if is_tensor(s, left) or is_tensor(s, right):
+        from gradcheck_tool.interp.torchlib.functions import call_compare
+
+        try:
+            return [(s, call_compare(m, s, op, left, right, site, text))]
+        except Raised as error:
+            m.raise_in(s, error.kind, error.event)
+            return [(s, NONE)]
+    if isinstance(left, Const) and isinstance(right, Const):
+        return [(s, _fold(_COMPARE[op], left.value, right.value))]
+    if op in ("==", "!=") and left == right and not isinstance(left, Ref):
+        return [(s, TRUE if op == "==" else FALSE)]
+    if op in ("==", "!=") and _differ(left, right):
+        return [(s, FALSE if op == "==" else TRUE)]
+    return [(s, _comparison(op, left, right))]
+
+
+_NEGATED = {"!=": "==", ">=": "<", "<=": ">"}
+
+
+def _comparison(op: str, left: Value, right: Value) -> Value:
+    """A symbol for the comparison; a comparison and its negation share one."""
+    if op in _NEGATED:
+        return Sym(("not", _comparison(_NEGATED[op], left, right)), "bool")
+    if op == ">":
+        op, left, right = "<", right, left
+    return Sym(("cmp", op, left, right), "bool")
+
+
+def _differ(left: Value, right: Value) -> bool:
+    """Are two values certainly different? Only for None against objects."""
+    for a, b in ((left, right), (right, left)):
+        if a == NONE and isinstance(b, (Ref, Tup)):
+            return True
+    return False
+
+
+def _identity(s: State, left: Value, right: Value, negate: bool) -> Value:
+    answer: bool | None = None
+    if left == right:
+        answer = True
+    elif not isinstance(left, Sym) and not isinstance(right, Sym):
+        answer = False
+    if answer is None:
+        key = Sym(("cmp", "is", left, right), "bool")
+        return Sym(("not", key), "bool") if negate else key
+    return TRUE if answer is not negate else FALSE
+
+
+def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
+    if isinstance(item, Const) and isinstance(container, Const):
+        try:
+            found = item.value in container.value
+        except TypeError:
+            return unknown("bool")
+        return TRUE if found is not negate else FALSE
+    items, is_open = iterate.elements(s, container)
+    if isinstance(item, (Const, Ref)) and item in items:
+        return FALSE if negate else TRUE
+    if not is_open and isinstance(item, Const) and all(isinstance(v, Const) for v in items):
+        return TRUE if negate else FALSE
+    key = Sym(("in", item, container), "bool")
+    return Sym(("not", key), "bool") if negate else key

@@ -1,0 +1,166 @@
+"""Subscription: reading, writing and deleting items of containers and tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.autograd.values import NONE, Bound, Const, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.interp import attributes
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+
+def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
+    """`obj[index]`."""
+    record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
+    if isinstance(record, Tensor):
+        from gradcheck_tool.interp.torchlib.tensors import get_item
+
+        return m.calls.guard(s, lambda: get_item(m, s, obj, index, site))
+    if isinstance(record, List):
+        return [(s, _sequence(s, record.items, record.open, index, is_list=True))]
+    if isinstance(obj, Tup):
+        return [(s, _sequence(s, list(obj.items), obj.open, index, is_list=False))]
+    if isinstance(record, Dict):
+        return _mapping(m, s, obj, record, index, site)
+    if isinstance(record, Instance):
+        return _instance(m, s, obj, record, index, site)
+    if isinstance(obj, Const) and isinstance(obj.value, (str, bytes)) and isinstance(index, Const):
+        try:
+            return [(s, Const(obj.value[index.value]))]
+        except Exception:
+            return [(s, unknown("str"))]
+    if isinstance(obj, Sym):
+        key = Sym(("item", obj, index), obj.kind)
+        return [(s, s.known.get(key, key))]
+    return [(s, unknown())]
+
+
+def _sequence(s: State, items: list[Value], is_open: bool, index: Value, is_list: bool) -> Value:
+    if isinstance(index, Const) and isinstance(index.value, int):
+        at = index.value
+        if is_open and at < 0 and items:
+            return items[at] if -at <= len(items) else unknown()
+        return items[at] if -len(items) <= at < len(items) else unknown()
+    if isinstance(index, Slice):
+        bounds = _bounds(index)
+        if bounds is None or is_open:
+            return s.new(List(items, True)) if is_list else Tup(tuple(items), open=True)
+        part = items[bounds]
+        return s.new(List(part)) if is_list else Tup(tuple(part))
+    if len(items) == 1 and not is_open:
+        return items[0]
+    return unknown()
+
+
+def _bounds(index: Slice) -> slice | None:
+    parts = []
+    for part in (index.lower, index.upper, index.step):
+        if part is None or part == NONE:
+            parts.append(None)
+        elif isinstance(part, Const) and isinstance(part.value, int):
+            parts.append(part.value)
+        else:
+            return None
+    return slice(*parts) if parts[2] != 0 else None
+
+
+def _mapping(m: Machine, s: State, obj: Value, record: Dict, index: Value, site: Any) -> Pairs:
+    if index in record.items:
+        return [(s, record.items[index])]
+    if record.default != NONE and isinstance(obj, Ref):
+        out: Pairs = []
+        for state, value in m.calls.call(s, record.default, [], {}, site):
+            if state.exc is None:
+                state.edit(obj).items[index] = value
+            out.append((state, value))
+        return out
+    return [(s, unknown())]
+
+
+def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, site: Any) -> Pairs:
+    own = attributes.in_class(s, record.cls, "__getitem__")
+    if own is not None:
+        return m.calls.call(s, Bound(obj, own), [index], {}, site)
+    from gradcheck_tool.interp.torchlib.modules import container_items
+    from gradcheck_tool.interp.torchlib.instances import item
+
+    known = item(s, obj, record, index)  # type: ignore[arg-type]
+    if known is not None:
+        return [(s, known)]
+    items = container_items(s, obj)  # type: ignore[arg-type]
+    if items is not None:
+        value = _sequence(s, items, record.open, index, is_list=True)
+        if isinstance(index, Slice) and isinstance(value, Ref):
+            from gradcheck_tool.interp.torchlib.modules import container
+
+            return [(s, container(s, record.cls, s[value].items, site))]
+        return [(s, value)]
+    return [(s, Sym(("item", obj, index)))]
+
+
+def put(
+    m: Machine, s: State, obj: Value, index: Value, value: Value, site: Any, text: Any, augmented: bool
+) -> list[State]:
+    """`obj[index] = value`."""
+    record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
+    if isinstance(record, Tensor):
+        from gradcheck_tool.interp.torchlib.tensors import set_item
+
+        try:
+            set_item(m, s, obj, index, value, site, text, augmented)  # type: ignore[arg-type]
+        except Raised as error:
+            m.raise_in(s, error.kind, error.event)
+        return [s]
+    if isinstance(record, List):
+        _put_list(s, obj, index, value)  # type: ignore[arg-type]
+    elif isinstance(record, Dict):
+        mine = s.edit(obj)  # type: ignore[arg-type]
+        mine.items[index] = value
+        if not isinstance(index, (Const, Ref)):
+            mine.open = True
+    elif isinstance(record, Instance):
+        own = attributes.in_class(s, record.cls, "__setitem__")
+        if own is not None:
+            return [state for state, _ in m.calls.call(s, Bound(obj, own), [index, value], {}, site)]
+        from gradcheck_tool.interp.torchlib.modules import set_container_item
+
+        set_container_item(s, obj, index, value)  # type: ignore[arg-type]
+    elif isinstance(obj, Sym):
+        s.known[Sym(("item", obj, index))] = value
+    return [s]
+
+
+def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
+    mine = s.edit(obj)
+    if isinstance(index, Const) and isinstance(index.value, int) and -len(mine.items) <= index.value < len(mine.items):
+        mine.items[index.value] = value
+    elif isinstance(index, Slice):
+        from gradcheck_tool.interp.iterate import elements
+
+        bounds = _bounds(index)
+        items, is_open = elements(s, value)
+        if bounds is not None and bounds.step is None and not mine.open:
+            mine.items[bounds] = items
+            mine.open = is_open
+        else:
+            mine.items, mine.open = [], True
+    else:
+        mine.items, mine.open = [value], True
+
+
+def delete(m: Machine, s: State, obj: Value, index: Value) -> None:
+    """`del obj[index]`."""
+    record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
+    if isinstance(record, Dict) and index in record.items:
+        del s.edit(obj).items[index]  # type: ignore[arg-type]
+    elif isinstance(record, List):
+        mine = s.edit(obj)  # type: ignore[arg-type]
+        at = index.value if isinstance(index, Const) else None
+        if isinstance(at, int) and -len(mine.items) <= at < len(mine.items) and not mine.open:
+            del mine.items[at]
+        else:
+            mine.items, mine.open = [], True

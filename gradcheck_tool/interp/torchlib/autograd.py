@@ -1,0 +1,462 @@
+"""`backward`, `torch.autograd.grad`, hooks, and custom `autograd.Function`s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd import engine, graph
+from gradcheck_tool.autograd.engine import Raised, story
+from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionError, InvalidTensorUse
+from gradcheck_tool.autograd.heap import Class, Func, Instance, Node, Slot, State, Tensor
+from gradcheck_tool.autograd.values import FALSE, NONE, Const, Lib, Method, Ref, Super, Tup, Value, unknown
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.iterate import elements
+from gradcheck_tool.interp.natives import Args, Result, function, method
+from gradcheck_tool.interp.torchlib.causes import cause_of
+from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+
+# -- backward ---------------------------------------------------------------------------------------
+
+
+@method("tensor", "backward")
+def backward(m: Machine, s: State, call: Args) -> Result:
+    root = receiver(m, s, call)
+    gradient = call.get(0, "gradient")
+    return _backward(m, s, [root], [gradient or NONE], call, offset=1)
+
+
+@function("torch.autograd.backward")
+def backward_function(m: Machine, s: State, call: Args) -> Result:
+    roots = _tensors(m, s, call.get(0, "tensors") or NONE, call.site)
+    if not roots:
+        return _opaque_backward(s, call.site)
+    gradients = call.get(1, "grad_tensors")
+    given = _cotangents(s, gradients, len(roots))
+    return _backward(m, s, roots, given, call, offset=2)
+
+
+def _tensors(m: Machine, s: State, value: Value, site: Any) -> list[Ref]:
+    one = as_tensor(m, s, value, site)
+    if one is not None:
+        return [one]
+    found = [as_tensor(m, s, item, site) for item in elements(s, value)[0]]
+    return [ref for ref in found if ref is not None]
+
+
+def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
+    if value is None or value == NONE:
+        return [NONE] * count
+    if s.get(value, Tensor) is not None:
+        return [value] * count
+    items, is_open = elements(s, value)
+    return [items[i] if i < len(items) else (unknown() if is_open else NONE) for i in range(count)]
+
+
+def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
+    create = call.flag(offset + 1, "create_graph", False)
+    retain = call.flag(offset, "retain_graph", create)
+    if call.get(offset, "retain_graph") == NONE:
+        retain = create
+    inputs = call.get(offset + 2, "inputs")
+    p = graph.Pass(
+        roots, [g != NONE for g in given], retain, create, call.site, call.text, cotangents=given,
+        inputs=None if inputs is None or inputs == NONE else _tensors(m, s, inputs, call.site),
+    )  # fmt: skip
+    if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
+        raise Raised(InvalidTensorUse(site=call.site, text="`inputs` argument to `backward()` cannot be empty.", kind="empty-inputs", tensor="", call=str(call.text)))  # fmt: skip
+    run_pass(m, s, p)
+    retained = _retained(s, p)
+    targets = p.leaves if p.inputs is None else [r for r in p.inputs if s[r].leaf]
+    for leaf in targets:
+        graph.accumulate(s, p, leaf)
+    for ref in retained:
+        graph.accumulate(s, p, ref)
+    if p.opaque or any(s[r].rg is None for r in roots):
+        _fill_groups(s, p)
+    for root in roots:
+        if s[root].rg is None:
+            s.edit(root).rg = True
+    m.emit(BackwardCall(site=call.site, root=str(s[roots[0]].name), retain_graph=bool(retain), create_graph=bool(create)))
+    states = _run_functions(m, s, p)
+    return [(st, NONE) for state in states for st in _run_hooks(m, state, p)]
+
+
+def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
+    """Run a pass; complete the story of what it raises, report what is silently wrong.
+
+    Raises:
+        Raised: where the engine would.
+    """
+    try:
+        graph.run(s, p)
+    except Raised as error:
+        if isinstance(error.event, FreedGraph):
+            raise Raised(cause_of(s, error.event), error.kind) from error
+        raise
+    for event in p.silent[:1]:
+        m.emit(event)
+
+
+def _opaque_backward(s: State, site: Any) -> Value:
+    for ref, tensor in s.records(Tensor):
+        if tensor.leaf is not False:
+            mine = s.edit(ref)
+            mine.grad_state, mine.grad = "unknown", unknown()
+    return NONE
+
+
+def _fill_groups(s: State, p: graph.Pass) -> None:
+    """A graph that goes on unseen reaches the parameters that are not known one by one."""
+    for ref, tensor in s.records(Tensor):
+        if not tensor.group:
+            continue
+        mine = s.edit(ref)
+        before = mine.grad_state
+        mine.grad_state = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}.get(before, "unknown")  # fmt: skip
+        mine.backward_site = p.site
+        mine.grad = unknown()
+
+
+def _retained(s: State, p: graph.Pass) -> list[Ref]:
+    ran = {r.id for r in p.ran}
+    return [ref for ref, t in s.records(Tensor) if t.retains and t.node is not None and t.node.id in ran]
+
+
+def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
+    """Call the hooks of the tensors that received a gradient."""
+    ran = {r.id for r in p.ran} | {r.id for r in p.leaves}
+    states = [s]
+    for ref, tensor in list(s.records(Tensor)):
+        if not tensor.hooks or not (ref.id in ran or (tensor.node is not None and tensor.node.id in ran)):
+            continue
+        for hook in tensor.hooks:
+            kind, func = hook.items  # type: ignore[union-attr]
+            after: list[State] = []
+            for state in states:
+                if state.exc is not None:
+                    after.append(state)
+                    continue
+                post = kind == Const("register_post_accumulate_grad_hook")
+                before, state.grad = state.grad, p.create is True
+                given = ref if post else engine.new_tensor(state, p.site, name="grad")
+                for st, answer in m.calls.call(state, func, [given], {}, p.site):
+                    st.grad = before
+                    if st.exc is None and post and s.get(answer, Tensor) is not None:
+                        m.raise_in(st, "RuntimeError", InvalidTensorUse(site=p.site, text="Tensor post accumulate grad hooks should return None.", kind="hook-return", tensor=str(tensor.name), call=str(p.text)))  # fmt: skip
+                    after.append(st)
+            states = after[:4]
+    return states
+
+
+# -- autograd.grad ----------------------------------------------------------------------------------
+
+
+@function("torch.autograd.grad")
+def grad(m: Machine, s: State, call: Args) -> Result:
+    roots = _tensors(m, s, call.get(0, "outputs") or NONE, call.site)
+    wanted = call.get(1, "inputs") or NONE
+    one = s.get(wanted, Tensor) is not None
+    inputs = _tensors(m, s, wanted, call.site)
+    complete = one or not elements(s, wanted)[1]
+    if not roots or not inputs or not complete:
+        _forget_graphs(s, roots, call)
+        return Tup((), open=True) if not one else Tup((unknown(),))
+    create = call.flag(4, "create_graph", False)
+    retain = call.flag(3, "retain_graph", create)
+    if call.get(3, "retain_graph") == NONE:
+        retain = create
+    given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
+    p = graph.Pass(
+        roots, [g != NONE for g in given], retain, create, call.site, call.text, call="grad", inputs=inputs, cotangents=given,
+    )  # fmt: skip
+    run_pass(m, s, p)
+    allow = call.flag(5, "allow_unused", call.flag(-1, "materialize_grads", False))
+    results: list[Value] = []
+    for ref in inputs:
+        error = graph.unused(s, p, ref)
+        if error is not None and allow is False:
+            raise Raised(error)
+        if error is not None:
+            results.append(NONE if allow else unknown())
+            continue
+        at = engine.edge(s, ref)
+        history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
+        results.append(graph.gradient(s, p, ref, history if create else ()))
+        if not isinstance(at, Ref):
+            made = s.edit(results[-1])  # type: ignore[arg-type]
+            if create is not False:
+                made.rg, made.leaf, made.unsure_graph = None, None, True
+    states = _run_functions(m, s, p)
+    return [(st, Tup(tuple(results))) for st in states]
+
+
+def _forget_graphs(s: State, roots: Sequence[Ref], call: Args) -> None:
+    if call.flag(3, "retain_graph", False) is True or call.flag(4, "create_graph", False) is True:
+        return
+    for root in roots:
+        node = s[root].node
+        if node is not None:
+            s.edit(node).unsure_freed = True
+
+
+# -- custom Functions -------------------------------------------------------------------------------
+
+
+@method("class torch.autograd.Function", "apply")
+def apply(m: Machine, s: State, call: Args) -> Result:
+    """`MyFunction.apply(...)`: forward without grad, then a node that runs `backward`."""
+    cls = call.receiver if not isinstance(call.receiver, Super) else call.receiver.cls
+    forward = attributes.in_class(s, cls, "forward")
+    if forward is None:
+        return unknown()
+    args = [*call.args, *call.kwargs.values()]
+    tensors = [a for a in args if s.get(a, Tensor) is not None]
+    setup = attributes.in_class(s, cls, "setup_context")
+    ctx = s.new(Instance(Lib("#ctx"), {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls}, open=True))  # fmt: skip
+    needed = engine.requires(s, tensors)  # type: ignore[arg-type]
+    before, s.grad = s.grad, False
+    given = list(call.args) if setup is not None else [ctx, *call.args]
+    out: Pairs = []
+    unbound = _function_of(s, forward)
+    for state, value in m.calls.call(s, unbound, given, call.kwargs, call.site):
+        pairs: Pairs = [(state, value)]
+        if setup is not None and state.exc is None:
+            pairs = [
+                (st, value)
+                for st, _ in m.calls.call(state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site)
+            ]
+        for st, result in pairs:
+            st.grad = before
+            if st.exc is None:
+                out += m.calls.guard(st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call))  # type: ignore[misc, arg-type]
+            else:
+                out.append((st, NONE))
+    return out
+
+
+def _needs(s: State, value: Value) -> Value:
+    tensor = s.get(value, Tensor)
+    if tensor is None:
+        return FALSE if not isinstance(value, type(unknown())) else unknown("bool")
+    return Const(tensor.rg) if tensor.rg is not None else unknown("bool")
+
+
+def _function_of(s: State, value: Value) -> Value:
+    wrapper = s.get(value, Instance)
+    return wrapper.attrs["#func"] if wrapper is not None and "#func" in wrapper.attrs else value
+
+
+def _wrap(
+    m: Machine,
+    s: State,
+    cls: Value,
+    ctx: Ref,
+    tensors: list[Ref],
+    needed: bool | None,
+    result: Value,
+    call: Args,
+) -> Value:
+    """Give the outputs of a custom Function their history.
+
+    Raises:
+        Raised: for a dirty input that is not returned, and dirty views that forbid writes.
+    """
+    record = s[ctx]
+    dirty = [v for v in record.attrs.get("#dirty", Tup(())).items]
+    outputs = list(result.items) if isinstance(result, Tup) else [result]
+    for ref in dirty:
+        if ref not in outputs and not isinstance(result, type(unknown())):
+            tensor: Tensor = s[ref]
+            raise Raised(FunctionError(site=call.site, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
+    if isinstance(result, Ref) and s.get(result, Tensor) is None:
+        return result
+    rg = False if s.grad is False or s.inference else needed if s.grad else None
+    node = _function_node(m, s, cls, ctx, tensors, call) if rg is not False else None
+    passive = record.attrs.get("#non_differentiable", Tup(())).items
+    wrapped = [
+        _wrap_output(m, s, out, node, rg if out not in passive else False, tensors, dirty, call) for out in outputs
+    ]
+    if node is not None:
+        _save_outputs(s, record, node, outputs, wrapped, call)
+        s.edit(ctx).attrs["#node"] = node
+    return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
+
+
+def _name(s: State, cls: Value) -> str:
+    record = s.get(cls, Class)
+    return record.name if record is not None else "Function"
+
+
+def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Args) -> Ref:
+    node = Node(f"{_name(s, cls)}Backward", call.text, call.site)  # type: ignore[arg-type]
+    node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
+    node.needs = None
+    node.function = ctx
+    saved = s[ctx].attrs.get("#saved", Tup(()))
+    reads = _reads_saved(s, cls)
+    slots: list[Slot] = []
+    for value in saved.items:
+        tensor = s.get(value, Tensor)
+        if tensor is None or not reads:
+            continue
+        storage = s[tensor.storage]
+        slots.append(Slot(tensor.storage, storage.version, storage.data, engine.edge(s, value), "self", tensor.name, call.site))
+    node.slots = tuple(slots)
+    node.frees = bool(slots) if reads is not None else None
+    return s.new(node)
+
+
+def _reads_saved(s: State, cls: Value) -> bool | None:
+    """Does `backward` read `ctx.saved_tensors`?"""
+    from gradcheck_tool.ir import nodes as ir
+
+    func = s.get(_function_of(s, attributes.in_class(s, cls, "backward") or NONE), Func)
+    if func is None:
+        return None
+    names = {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}
+    return bool(names & {"saved_tensors", "saved_variables"})
+
+
+def _wrap_output(
+    m: Machine,
+    s: State,
+    out: Value,
+    node: Ref | None,
+    rg: bool | None,
+    tensors: list[Ref],
+    dirty: Sequence[Value],
+    call: Args,
+) -> Value:
+    tensor = s.get(out, Tensor)
+    if tensor is None or not isinstance(out, Ref):
+        return out
+    if out in dirty:
+        others = [t for t in tensors if t != out]
+        engine.check_write(s, out, others, call.site, call.text)  # type: ignore[arg-type]
+        engine.rebase(s, out, node, rg)
+        return out
+    is_view = out in tensors or (tensor.base is not None and tensor.base in tensors) or _shares(s, tensor, tensors)
+    if out in tensors:
+        out = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text)  # type: ignore[arg-type]
+    made = s.edit(out)
+    made.lost, made.lost_story = "", ()
+    made.site = call.site
+    made.name = call.text
+    if is_view:
+        made.view, made.base = "function", tensors[0]
+        made.base_version = s[made.storage].version
+    if made.dtype in ("int", "bool") or rg is False:
+        made.rg, made.leaf, made.node = False, True, None
+        return out
+    made.rg, made.leaf, made.node = rg, (False if rg else None), node
+    return out
+
+
+def _shares(s: State, tensor: Tensor, tensors: Sequence[Ref]) -> bool:
+    return any(s[t].storage == tensor.storage for t in tensors)
+
+
+def _save_outputs(s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Args) -> None:
+    """Slots that hold this call's own outputs: their history is the node itself."""
+    mine = s.edit(node)
+    storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
+    mine.slots = tuple(
+        Slot(x.storage, x.version, x.data, node, "out", x.text, x.site) if x.storage in storages and x.edge == NONE else x
+        for x in mine.slots
+    )
+
+
+@method("#ctx", "save_for_backward", "save_for_forward")
+def save_for_backward(m: Machine, s: State, call: Args) -> Result:
+    for value in call.args:
+        if isinstance(value, Tup) or (isinstance(value, Const) and value != NONE):
+            raise Raised(FunctionError(site=call.site, text="save_for_backward can only save variables, but argument", kind="save-non-tensor", function=_name(s, s[call.self].attrs["#class"]), detail=str(call.text)), "TypeError")  # fmt: skip
+    s.edit(call.self).attrs["#saved"] = Tup(tuple(call.args), open=call.unsure)
+    return NONE
+
+
+@method("#ctx", "mark_dirty", "mark_non_differentiable", "set_materialize_grads")
+def mark(m: Machine, s: State, call: Args) -> Result:
+    name = call.func.name if isinstance(call.func, Method) else ""
+    key = {"mark_dirty": "#dirty", "mark_non_differentiable": "#non_differentiable"}.get(name, "#materialize")
+    s.edit(call.self).attrs[key] = Tup(tuple(call.args))
+    return NONE
+
+
+@method("#ctx", ".saved_tensors", ".saved_variables")
+def saved_tensors(m: Machine, s: State, call: Args) -> Result:
+    record = s[call.self]
+    saved = record.attrs.get("#saved")
+    if saved is None:
+        return unknown()
+    return saved  # type: ignore[no-any-return]
+
+
+def _run_functions(m: Machine, s: State, p: graph.Pass) -> list[State]:
+    """Run the `backward` of the custom Functions that the pass reached, and check what they return."""
+    states = [s]
+    for ref in p.ran:
+        ctx = s[ref].function
+        if ctx == NONE:
+            continue
+        after: list[State] = []
+        for state in states:
+            after += [state] if state.exc is not None else _run_function(m, state, ref, ctx, p)
+        states = after[:4]
+    return states
+
+
+def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
+    cls = s[ctx].attrs["#class"]
+    func_value = _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
+    func = s.get(func_value, Func)
+    if func is None:
+        return [s]
+    before, s.grad = s.grad, p.create is True
+    count = max(1, len(func.function.params) - 1)
+    cotangents: list[Value] = [engine.new_tensor(s, p.site, name="grad_output") for _ in range(count)]
+    out: list[State] = []
+    for state, value in m.calls.call(s, func_value, [ctx, *cotangents], {}, p.site):
+        state.grad = before
+        if state.exc is None:
+            _check_gradients(m, state, ref, ctx, cls, value, p)
+        out.append(state)
+    return out
+
+
+def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass) -> None:
+    """As many gradients as inputs (further Nones are allowed), and no list."""
+    needs = s[ctx].attrs["needs_input_grad"]
+    if not isinstance(needs, Tup) or isinstance(value, Tup) and value.open:
+        return
+    expected = len(needs.items)
+    name = _name(s, cls)
+    made = (story(s[ref].site, f"`{name}` is applied to {expected} inputs here"),)
+    got = list(value.items) if isinstance(value, Tup) else [value]
+    if s.get(value, Tensor) is None and isinstance(value, Ref):
+        from gradcheck_tool.autograd.heap import List
+
+        if s.get(value, List) is not None:
+            event = FunctionError(site=p.site, story=made, text="expected Tensor or tuple of Tensors (got list)", kind="not-a-tuple", function=name)  # fmt: skip
+            m.raise_in(s, "TypeError", event)
+        return
+    surplus = [v for v in got[expected:] if v != NONE]
+    if len(got) < expected or surplus:
+        if not isinstance(value, (Tup, Ref, Const)):
+            return
+        text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
+        event = FunctionError(site=p.site, story=made, text=f"function {name}Backward {text}", kind="gradient-count", function=name, detail=text)  # fmt: skip
+        m.raise_in(s, "RuntimeError", event)
+
+
+@method("torch.autograd.Function", "__call__")
+def instance_call(m: Machine, s: State, call: Args) -> Result:
+    name = _name(s, s[call.self].cls)
+    raise Raised(FunctionError(site=call.site, text="Legacy autograd function with non-static forward method is deprecated.", kind="instance-call", function=name))  # fmt: skip
+
+

@@ -1,0 +1,61 @@
+"""How two backward calls came to meet in one graph: the cause decides the advice."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import libcst as cst
+
+from gradcheck_tool.autograd.events import FreedGraph, Site
+from gradcheck_tool.autograd.heap import State
+
+
+def cause_of(s: State, event: FreedGraph) -> FreedGraph:
+    """The event with its `cause`, judged by where the graph was built and freed."""
+    built, freed = event.story[0].site, event.story[1].site
+    if freed.node is not event.site.node:
+        same = event.root and event.freed_by.startswith(f"{event.root}.backward")
+        return dataclasses.replace(event, cause="same-root" if same else "shared-subgraph")
+    loop = _innermost_loop(event.site)
+    inside = loop is None or built.module is not event.site.module or _contains(loop, built.node)
+    outside_function = loop is not None and not inside and not _same_function(event.site, built)
+    return dataclasses.replace(event, cause="carried" if inside or outside_function else "outside-loop")
+
+
+def _innermost_loop(site: Site) -> Any:
+    best = None
+    todo: list[Any] = [site.module.tree]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            if isinstance(child, (cst.For, cst.While)) and _contains(child, site.node):
+                best = child
+            todo.append(child)
+    return best
+
+
+def _contains(root: Any, wanted: Any) -> bool:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if node is wanted:
+            return True
+        todo.extend(node.children)
+    return False
+
+
+def _same_function(a: Site, b: Site) -> bool:
+    return a.module is b.module and _function_of(a) is _function_of(b)
+
+
+def _function_of(site: Site) -> Any:
+    best = None
+    todo: list[Any] = [site.module.tree]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            if isinstance(child, (cst.FunctionDef, cst.Lambda)) and _contains(child, site.node):
+                best = child
+            todo.append(child)
+    return best

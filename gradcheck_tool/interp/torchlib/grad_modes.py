@@ -1,0 +1,111 @@
+"""Grad modes: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`, as managers and decorators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.autograd.heap import Class, Func, Instance, State
+from gradcheck_tool.autograd.values import FALSE, NONE, Const, Lib, Tup, Value, unknown
+from gradcheck_tool.interp import conditions
+from gradcheck_tool.interp.natives import Args, Result, function, lib_name, method
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine
+
+
+def _decorated(s: State, manager: Value, target: Value) -> Value | None:
+    """A function that runs inside the manager, if the target is a function."""
+    func = s.get(target, Func)
+    if func is None:
+        return None
+    new = Func(func.function, func.frame, dict(func.defaults), func.env)
+    new.cls, new.attrs = func.cls, dict(func.attrs)
+    new.wrap = (manager, *func.wrap)
+    return s.new(new)
+
+
+@function("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
+def manager(m: Machine, s: State, call: Args) -> Result:
+    name = lib_name(call.func)
+    made = Instance(Lib(name), {"#on": Const(True)})
+    if call.args and (s.get(call.args[0], Func) or s.get(call.args[0], Class)):
+        ref = s.new(made)
+        return _decorated(s, ref, call.args[0]) or call.args[0]
+    if call.args and name == "torch.inference_mode":
+        on = conditions.known(s, call.args[0])
+        made.attrs["#on"] = Const(on) if on is not None else unknown("bool")
+    if "mode" in call.kwargs:
+        on = conditions.known(s, call.kwargs["mode"])
+        made.attrs["#on"] = Const(on) if on is not None else unknown("bool")
+    return s.new(made)
+
+
+@function("torch.set_grad_enabled")
+def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+    """Takes effect at the call; as a context manager it also restores what was before."""
+    value = call.get(0, "mode")
+    out: list[tuple[State, Value]] = []
+    for state, on in m.decide(s, value if value is not None else unknown("bool")):
+        ref = state.new(
+            Instance(call.func, {"#on": Const(on), "#before": Const(state.grad), "#entered": Const(True)})
+        )
+        state.grad = on
+        out.append((state, ref))
+    return out
+
+
+@method("torch.no_grad", "__enter__")
+def enter(m: Machine, s: State, call: Args) -> Result:
+    record = s.edit(call.self)
+    stack = record.attrs.get("#stack", Tup(()))
+    name = lib_name(record.cls)
+    if record.attrs.pop("#entered", None) is not None:
+        before = record.attrs["#before"]
+        record.attrs["#stack"] = Tup((*stack.items, Tup((before, Const(s.inference)))))
+        return NONE
+    record.attrs["#stack"] = Tup((*stack.items, Tup((Const(s.grad), Const(s.inference)))))
+    on = record.attrs.get("#on", Const(True))
+    if name == "torch.no_grad":
+        s.grad = False
+    elif name == "torch.enable_grad":
+        s.grad = True
+    elif name == "torch.set_grad_enabled":
+        s.grad = on.value if isinstance(on, Const) else None
+    elif name == "torch.inference_mode":
+        if on == Const(True):
+            s.grad, s.inference = False, True
+        elif on == FALSE:
+            s.grad, s.inference = (True if s.inference else s.grad), False
+        else:
+            s.grad = None
+    return NONE
+
+
+@method("torch.no_grad", "__exit__")
+def leave(m: Machine, s: State, call: Args) -> Result:
+    record = s.edit(call.self)
+    stack = record.attrs.get("#stack", Tup(()))
+    if stack.items:
+        last = stack.items[-1]
+        record.attrs["#stack"] = Tup(stack.items[:-1])
+        s.grad, s.inference = last.items[0].value, last.items[1].value
+    return FALSE
+
+
+@method("torch.no_grad", "__call__")
+def decorate(m: Machine, s: State, call: Args) -> Result:
+    if not call.args:
+        return unknown()
+    return _decorated(s, call.self, call.args[0]) or call.args[0]
+
+
+@function("torch.is_grad_enabled")
+def is_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+    return Const(s.grad) if s.grad is not None else unknown("bool")
+
+
+@function("torch.is_inference_mode_enabled")
+def is_inference(m: Machine, s: State, call: Args) -> Result:
+    return Const(s.inference)
+
+

@@ -1,0 +1,177 @@
+"""Optimizers: which parameters they hold, stepping, clearing, closures; schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.engine import Raised, story
+from gradcheck_tool.autograd.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
+from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.autograd.values import NONE, TRUE, Const, Ref, Tup, unknown
+from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.natives import Args, Result, function, method
+from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+NAMES = (
+    "SGD Adam AdamW Adagrad Adadelta Adamax ASGD LBFGS NAdam RAdam RMSprop Rprop SparseAdam Adafactor Muon".split()
+)
+NON_LEAF = "can't optimize a non-leaf Tensor"
+CLOSURE = "step() missing 1 required positional argument: 'closure'"
+KINDS = {"none": "none", "fresh": "fresh", "mixed": "fresh", "used": "stale", "zeroed": "zeroed", "assigned": "fresh"}
+
+
+@function(*(f"torch.optim.{name}" for name in NAMES))
+def make(m: Machine, s: State, call: Args) -> Result:
+    ref = s.new(Instance(call.func))
+    _fill(m, s, ref, call)
+    return ref
+
+
+@method("torch.optim.Optimizer", "__init__")
+def init(m: Machine, s: State, call: Args) -> Result:
+    """`super().__init__(params, ...)` of an optimizer of the repository or a subclass of a known one."""
+    _fill(m, s, call.self, call)
+    return NONE
+
+
+def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
+    params, is_open = parameters_of(s, call.get(0, "params") or NONE)
+    for p in params:
+        engine.refresh_view(s, p)
+        tensor: Tensor = s[p]
+        if tensor.leaf is False and tensor.rg:
+            made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
+            raise Raised(InvalidTensorUse(site=call.site, story=made, text=NON_LEAF, kind="non-leaf-optimizer", tensor=str(tensor.name), call=str(call.text)), "ValueError")  # fmt: skip
+    mine = s.edit(ref)
+    mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
+    mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
+    mine.site = call.site
+    group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
+    mine = s.edit(ref)
+    mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
+
+
+def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
+    """The parameters that an optimizer holds, and whether there may be more."""
+    held = s[ref].attrs.get("#params")
+    if not isinstance(held, Tup):
+        return [], True
+    return [p for p in held.items if isinstance(p, Ref)], held.open
+
+
+def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
+    """What the `.grad` of parameters that require grad are, in the words of `OptimizerStep`."""
+    kinds = {KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].rg is not False}
+    if is_open or not kinds:
+        kinds.add("unknown")
+    return frozenset(kinds)
+
+
+def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool) -> None:  # fmt: skip
+    """Apply and mark as used the gradients of parameters; writes to those that have one."""
+    twice: list[Accumulation] = []
+    where = None
+    for p in params:
+        tensor = s.edit(p)
+        state = tensor.grad_state
+        if state in ("mixed", "mixed-used") and tensor.step_site is not None:
+            twice.append(Accumulation(str(tensor.name), str(text), True, tensor.backward_site, tensor.step_site, True))
+            where = tensor.backward_site
+        if state in ("fresh", "mixed", "used", "assigned"):
+            tensor.grad_state = "unknown" if state == "assigned" else "used"
+            tensor.step_site = site
+            if tensor.grad != NONE:
+                engine.bump(s, p, site, str(text), "optimizer", versioned=not fused)
+    if twice and where is not None:
+        steps = (
+            story(twice[0].step, f"`{text}` applies the gradients here"),
+            story(where, "this backward adds to them, because nothing has cleared them"),
+            story(site, f"`{text}` applies the old gradients again together with the new"),
+        )
+        m.emit(BackwardCall(site=where, story=steps, root=str(text), retain_graph=False, create_graph=False, accumulated=tuple(twice)))  # fmt: skip
+
+
+@method("torch.optim.Optimizer", "step")
+def step(m: Machine, s: State, call: Args) -> Result:
+    record = s[call.self]
+    name = natives.lib_name(record.cls)
+    closure = call.get(0, "closure")
+    if name.endswith(".LBFGS") and closure is None and not call.unsure:
+        raise Raised(InvalidTensorUse(site=call.site, text=CLOSURE, kind="closure-missing", tensor=record.name, call=str(call.text)), "TypeError")  # fmt: skip
+    pairs: Pairs = [(s, NONE)]
+    if closure is not None and closure != NONE:
+        rounds = 2 if name.endswith(".LBFGS") else 1
+        for _ in range(rounds):
+            after: Pairs = []
+            for state, value in pairs:
+                if state.exc is not None:
+                    after.append((state, value))
+                    continue
+                before, state.grad = state.grad, True
+                for st, v in m.calls.call(state, closure, [], {}, call.site):
+                    st.grad = before
+                    after.append((st, v))
+            pairs = after
+    for state, _ in pairs:
+        if state.exc is None:
+            apply_step(m, state, call.self, call.site, call.text)
+    return pairs
+
+
+def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
+    """One optimizer step on the state."""
+    params, is_open = params_of(s, ref)
+    record = s[ref]
+    kinds = gradient_kinds(s, params, is_open)
+    m.emit(OptimizerStep(site=site, optimizer=record.name or str(text), gradients=kinds, scaler=scaler))
+    step_parameters(m, s, params, is_open, site, text, record.attrs.get("#fused") == TRUE)
+
+
+@method("torch.optim.Optimizer", "zero_grad")
+def zero_grad(m: Machine, s: State, call: Args) -> Result:
+    params, is_open = params_of(s, call.self)
+    clear(m, s, params, is_open, call.site, s[call.self].name or str(call.text))
+    return NONE
+
+
+@method("torch.optim.Optimizer", "add_param_group")
+def add_param_group(m: Machine, s: State, call: Args) -> Result:
+    group = s.get(call.args[0], Dict) if call.args else None
+    more, is_open = parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
+    mine = s.edit(call.self)
+    held = mine.attrs.get("#params", Tup((), open=True))
+    mine.attrs["#params"] = Tup((*held.items, *more), open=held.open or is_open)
+    return NONE
+
+
+@method("torch.optim.Optimizer", "state_dict", "load_state_dict", "register_step_pre_hook", "register_step_post_hook")
+def bookkeeping(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+@method("torch.optim.Optimizer", ".state", ".defaults")
+def state_attribute(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+_SCHEDULERS = (
+    "LRScheduler StepLR MultiStepLR ExponentialLR CosineAnnealingLR ReduceLROnPlateau CyclicLR OneCycleLR LambdaLR "
+    "LinearLR ConstantLR PolynomialLR CosineAnnealingWarmRestarts MultiplicativeLR SequentialLR ChainedScheduler"
+).split()
+
+
+@function(*(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS))
+def make_scheduler(m: Machine, s: State, call: Args) -> Result:
+    return s.new(Instance(call.func, {"optimizer": call.get(0, "optimizer") or NONE}))
+
+
+@method("scheduler", "step", "state_dict", "load_state_dict", "get_last_lr", "get_lr")
+def scheduler_step(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+

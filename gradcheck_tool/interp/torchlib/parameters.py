@@ -1,0 +1,108 @@
+"""`nn.Parameter`, `nn.init`, gradient clipping, and other functions over parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse, ParameterOfResult
+from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.heap import State, Tensor
+from gradcheck_tool.autograd.values import NONE, Ref, unknown
+from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.natives import Args, Result, function
+from gradcheck_tool.interp.torchlib.modules import parameters_of
+from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine
+
+
+@function("torch.nn.Parameter")
+def parameter(m: Machine, s: State, call: Args) -> Result:
+    """A new leaf on the memory of the data."""
+    data = call.get(0, "data") or NONE
+    source = as_tensor(m, s, data, call.site)
+    on = call.flag(1, "requires_grad", True)
+    dtype, shape, storage = "float", None, None
+    if source is not None:
+        tensor: Tensor = s[source]
+        dtype, shape, storage = tensor.dtype or "float", tensor.shape, tensor.storage
+        if on and tensor.dtype in ("int", "bool"):
+            raise Raised(InvalidTensorUse(site=call.site, text=INTEGER_GRAD_FLAG, kind="integer-grad", tensor=str(tensor.name), call="Parameter"))  # fmt: skip
+        if tensor.rg and tensor.leaf is False:
+            m.emit(ParameterOfResult(site=call.site, tensor=str(tensor.name)))
+    ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)  # type: ignore[arg-type]
+    s[ref].is_param = True
+    s[ref].inference = False
+    return ref
+
+
+@function("torch.autograd.Variable")
+def variable(m: Machine, s: State, call: Args) -> Result:
+    """Returns its argument; with `requires_grad=True` it makes a leaf of it."""
+    data = call.get(0, "data") or NONE
+    source = as_tensor(m, s, data, call.site)
+    on = call.flag(1, "requires_grad", False)
+    if source is None:
+        return unknown()
+    tensor: Tensor = s[source]
+    ref = engine.new_tensor(s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name)  # fmt: skip
+    if not on and tensor.rg:
+        return data if isinstance(data, Ref) else ref
+    return ref
+
+
+_INIT = (
+    "uniform_ normal_ trunc_normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_ xavier_normal_ "
+    "kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_ uniform normal constant xavier_uniform xavier_normal "
+    "kaiming_uniform kaiming_normal orthogonal eye dirac"
+).split()
+
+
+@function(*(f"torch.nn.init.{name}" for name in _INIT))
+def init(m: Machine, s: State, call: Args) -> Result:
+    """Writes under no_grad of its own."""
+    ref = as_tensor(m, s, call.get(0, "tensor") or NONE, call.site)
+    if ref is None:
+        return unknown()
+    engine.bump(s, ref, call.site, str(call.text), "parameter-update")
+    return ref
+
+
+@function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
+def clip(m: Machine, s: State, call: Args) -> Result:
+    params, is_open = parameters_of(s, call.get(0, "parameters") or NONE)
+    from gradcheck_tool.interp.torchlib.optimizers import gradient_kinds
+
+    limit = natives.const(call.get(1, "max_norm"))
+    kinds = gradient_kinds(s, params, is_open)
+    m.emit(ClipGradients(site=call.site, target=str(call.text), gradients=kinds, measures=limit == float("inf")))
+    if any(s[p].grad_state == "none" for p in params) is False:
+        for ref in params:
+            grad = s[ref].grad
+            if isinstance(grad, Ref) and s.get(grad, Tensor) is not None:
+                engine.bump(s, grad, call.site, str(call.text), "inplace")
+    return engine.new_tensor(s, call.site, shape=(), name="total_norm")
+
+
+@function("torch._foreach_mul_", "torch._foreach_add_", "torch._foreach_sub_", "torch._foreach_div_", "torch._foreach_zero_", "torch._foreach_lerp_", "torch._foreach_copy_", "torch._foreach_addcmul_", "torch._foreach_addcdiv_", "torch._foreach_neg_", "torch._foreach_clamp_min_", "torch._foreach_clamp_max_", "torch._foreach_sqrt_")
+def foreach(m: Machine, s: State, call: Args) -> Result:
+    """The same in-place operation on every tensor of a list."""
+    params, _ = parameters_of(s, call.args[0] if call.args else NONE)
+    for ref in params:
+        engine.check_write(s, ref, [], call.site, str(call.text))
+        engine.bump(s, ref, call.site, str(call.text), "inplace")
+        from gradcheck_tool.interp.torchlib.tensors import note_manual_step
+
+        for other in call.args[1:2]:
+            for source in parameters_of(s, other)[0]:
+                note_manual_step(s, ref, s[source], call.site)
+    return NONE
+
+
+@function("torch.nn.utils.parameters_to_vector", "torch.nn.utils.vector_to_parameters")
+def vector(m: Machine, s: State, call: Args) -> Result:
+    return unknown()
+
+

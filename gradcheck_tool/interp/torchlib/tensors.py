@@ -1,0 +1,660 @@
+"""Attributes, methods and subscripts of tensors that are not ordinary operations of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.engine import Effect, Raised, story
+from gradcheck_tool.autograd.events import GradientsCleared, GradRead, InvalidTensorUse, RetainGradCall
+from gradcheck_tool.autograd.heap import List, State, Tensor
+from gradcheck_tool.autograd.values import (
+    NONE,
+    TRUE,
+    Const,
+    Lib,
+    Method,
+    Ref,
+    Slice,
+    Sym,
+    Tup,
+    Value,
+    fresh,
+    unknown,
+)
+from gradcheck_tool.interp import conditions, natives
+from gradcheck_tool.interp.natives import Args, Native, Result, method
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
+MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of="self", view="multi-output")
+INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
+COPY_INTO = Effect(node="CopyBackwards", frees=False, second={"self": (), "src": ()})
+INDEX_PUT = Effect(node="IndexPutBackward0", frees=True, second={"self": (), "src": ()}, saves={"index": None})
+
+NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
+INTEGER_GRAD = "only Tensors of floating point dtype can require gradients"
+INTEGER_GRAD_FLAG = "only Tensors of floating point and complex dtype can require gradients"
+RETAIN_CONSTANT = "can't retain_grad on Tensor that has requires_grad=False"
+HOOK_CONSTANT = "cannot register a hook on a tensor that doesn't require gradient"
+DETACH_VIEW = "Can't detach views in-place. Use detach() instead."
+DTYPES = {
+    "float": ("float", "double", "half", "bfloat16", "float16", "float32", "float64", "FloatTensor", "DoubleTensor"),
+    "int": ("int", "long", "short", "char", "byte", "int8", "int16", "int32", "int64", "uint8", "LongTensor"),
+    "bool": ("bool",),
+    "complex": ("cfloat", "cdouble", "complex64", "complex128", "chalf"),
+}
+
+
+def dtype_class(value: Value | None) -> str | None:
+    """`float`, `int`, `bool` or `complex` for a dtype object, None for anything else."""
+    name = natives.lib_name(value).rpartition(".")[2]
+    return next((kind for kind, names in DTYPES.items() if name in names), None)
+
+
+def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
+    """The value as a tensor: itself, or for a symbol an unknown tensor that stands for it from now on."""
+    if isinstance(value, Ref):
+        return value if isinstance(s.heap[value.id], Tensor) else None
+    if not isinstance(value, Sym) or value.kind in ("int", "float", "bool", "str"):
+        return None
+    known = s.known.get(Sym(("tensor", value)))
+    if isinstance(known, Ref):
+        return known
+    ref = engine.unknown_tensor(s, site)
+    if value.kind == "data":
+        tensor: Tensor = s[ref]
+        tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, True
+    s.known[Sym(("tensor", value))] = ref
+    return ref
+
+
+def adopt(m: Machine, s: State, value: Sym, site: Any) -> Ref:
+    """From now on the symbol is this tensor, wherever it was stored."""
+    ref = as_tensor(m, s, Sym(value.key), site)
+    assert ref is not None
+    s.known[value] = ref
+    frame = s.edit(s.frames[-1])
+    for name, held in list(frame.locals.items()):
+        if held == value:
+            frame.locals[name] = ref
+            if isinstance(name, str) and not s[ref].name:
+                s.edit(ref).name = name
+    return ref
+
+
+# -- attributes -----------------------------------------------------------------------------------
+
+
+def get_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Pairs:
+    """`tensor.name`."""
+    reader = _ATTRIBUTES.get(name)
+    if reader is not None:
+        return [(s, reader(m, s, ref, site))]
+    tensor: Tensor = s[ref]
+    if name in ("dtype", "device", "layout", "itemsize", "nbytes", "names", "is_cuda", "is_sparse", "is_quantized"):
+        return [(s, Sym(("attr", ref, name), "data"))]
+    key = Sym(("attr", ref, name))
+    if key in s.known:
+        return [(s, s.known[key])]
+    if tensor_native(name) is None and not hasattr_tensor(name):
+        return [(s, key)]
+    return [(s, Method(ref, name))]
+
+
+def hasattr_tensor(name: str) -> bool:
+    """Is it a method that the tables know?"""
+    from gradcheck_tool.autograd import optable
+
+    return optable.find(f"torch.Tensor.{name}") is not None
+
+
+def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    tensor: Tensor = s[ref]
+    if tensor.group or tensor.grad_state == "unknown":
+        return Sym(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
+    if tensor.leaf is False and tensor.rg and not tensor.retains and tensor.grad == NONE:
+        m.emit(GradRead(site=site, story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),), tensor=str(tensor.name), is_leaf=False, none_because="non-leaf"))  # fmt: skip
+    return tensor.grad
+
+
+def _requires_grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    engine.refresh_view(s, ref)
+    rg = s[ref].rg
+    return Const(rg) if rg is not None else Sym(("attr", ref, "requires_grad"), "bool")
+
+
+def _is_leaf(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    leaf = s[ref].leaf
+    return Const(leaf) if leaf is not None else Sym(("attr", ref, "is_leaf"), "bool")
+
+
+def _grad_fn(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    tensor: Tensor = s[ref]
+    if tensor.rg is False or (tensor.leaf and tensor.rg):
+        return NONE
+    return Sym(("attr", ref, "grad_fn"))
+
+
+def _shape(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    shape = s[ref].shape
+    if shape is None:
+        return Sym(("attr", ref, "shape"), "int")
+    return Tup(tuple(_size(ref, i, n) for i, n in enumerate(shape)))
+
+
+def _size(ref: Ref, axis: int, size: int | None) -> Value:
+    return Const(size) if size is not None else Sym(("size", ref, axis), "int")
+
+
+def _ndim(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    shape = s[ref].shape
+    return Const(len(shape)) if shape is not None else Sym(("attr", ref, "ndim"), "int")
+
+
+def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    """Same memory, no history, and writes to it are not counted."""
+    tensor: Tensor = s[ref]
+    lost = "data" if tensor.rg else tensor.lost
+    why = (story(site, f"`{tensor.name}.data` leaves the graph"),) if tensor.rg else tensor.lost_story
+    new = engine.new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data")  # fmt: skip
+    made: Tensor = s[new]
+    made.view, made.lost, made.lost_story = "data", lost, why
+    made.grads_of = tensor.grads_of
+    made.base = ref
+    made.base_version = NONE
+    return new
+
+
+def _transposed(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    shape = s[ref].shape
+    flipped = tuple(reversed(shape)) if shape is not None else None
+    return engine.apply(s, VIEW, {"self": ref}, site, f"{s[ref].name}.T", [flipped])[0]
+
+
+_ATTRIBUTES: dict[str, Any] = {
+    "grad": _grad, "requires_grad": _requires_grad, "is_leaf": _is_leaf, "grad_fn": _grad_fn, "shape": _shape,
+    "ndim": _ndim, "data": _data, "T": _transposed, "mT": _transposed, "H": _transposed,
+}  # fmt: skip
+
+
+def set_attribute(m: Machine, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool) -> None:
+    """`tensor.name = value`."""
+    if name == "requires_grad":
+        set_requires_grad(m, s, ref, conditions.known(s, value), site, "requires_grad = ...")
+    elif name == "grad":
+        _set_grad(m, s, ref, value, site)
+    elif name == "data":
+        _set_data(m, s, ref, value, site, augmented)
+    else:
+        s.known[Sym(("attr", ref, name))] = value
+
+
+def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
+    tensor = s.edit(ref)
+    if value == NONE:
+        was_fresh = tensor.grad_state == "fresh"
+        tensor.grad, tensor.grad_state = NONE, "none"
+        m.emit(GradientsCleared(site=site, target=str(tensor.name), fresh=was_fresh))
+        return
+    if isinstance(value, Ref) and value == tensor.grad:
+        return
+    tensor.grad = value
+    tensor.grad_state = "assigned"
+
+
+def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
+    """`x.data = y` swaps the memory unseen by autograd; `x.data op= y` has written to it already."""
+    source = s.get(value, Tensor)
+    tensor = s.edit(ref)
+    if source is not None and source.storage == tensor.storage:
+        note_manual_step(s, ref, source, site)
+        return
+    engine.bump(s, ref, site, f"{tensor.name}.data = ...", "inplace", versioned=False)
+    if source is not None:
+        note_manual_step(s, ref, source, site)
+        if source.dtype is not None:
+            tensor = s.edit(ref)
+            tensor.dtype = source.dtype
+            tensor.shape = source.shape
+
+
+def note_manual_step(s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
+    """A parameter updated from its own gradient by hand counts as an optimizer step for it."""
+    target: Tensor = s[ref]
+    owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
+    if source is None or owner not in source.grads_of:
+        return
+    leaf = s.edit(owner)
+    if leaf.grad_state in ("fresh", "mixed"):
+        leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
+        leaf.step_site = site
+
+
+def set_requires_grad(m: Machine, s: State, ref: Ref, on: bool | None, site: Any, how: str) -> None:
+    """Change the flag of a leaf.
+
+    Raises:
+        Raised: for non-leaves (to False) and for integer tensors (to True).
+    """
+    tensor = s.edit(ref)
+    if on is None:
+        tensor.rg, tensor.unsure_graph = (None, True) if tensor.leaf is not False else (tensor.rg, tensor.unsure_graph)
+        return
+    if tensor.leaf is False and not on:
+        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),), text=NON_LEAF_FLAG, kind="non-leaf-flag", tensor=str(tensor.name), call=how))  # fmt: skip
+    if tensor.leaf is False:
+        return
+    if on and tensor.dtype in ("int", "bool"):
+        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` holds integers"),), text=INTEGER_GRAD, kind="integer-grad", tensor=str(tensor.name), call=how))  # fmt: skip
+    if on and tensor.inference and not s.inference:
+        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` is made in inference mode"),), text="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.", kind="inference-write", tensor=str(tensor.name), call=how))  # fmt: skip
+    tensor.rg, tensor.leaf, tensor.unsure_graph = on, True, False
+    tensor.node = None
+    if on:
+        tensor.lost, tensor.lost_story = "", ()
+        tensor.site = site if tensor.site is None else tensor.site
+    else:
+        tensor.lost = "frozen"
+        tensor.lost_story = (story(site, f"`{tensor.name}` is told not to require grad here"),)
+
+
+# -- rows and items ---------------------------------------------------------------------------------
+
+
+def rows(m: Machine, s: State, ref: Ref, site: Any, count: int | None = None) -> Tup:
+    """Iterating over a tensor is `unbind(0)`: one node, views that forbid in-place writes."""
+    tensor: Tensor = s[ref]
+    size = tensor.shape[0] if tensor.shape else count
+    known = min(size, 4) if size is not None else 3
+    inner = tensor.shape[1:] if tensor.shape else None
+    outputs = engine.apply(s, MULTI, {"self": ref}, site, tensor.name, [inner] * known)
+    return Tup(tuple(outputs), open=size is None or size > known)
+
+
+def index_parts(index: Value) -> list[Value]:
+    """The parts of a subscript."""
+    return list(index.items) if isinstance(index, Tup) and not index.open else [index]
+
+
+def classify(m: Machine, s: State, index: Value, site: Any) -> tuple[str, list[Ref]]:
+    """`basic` (a view), `whole` (`[:]`), `advanced` (a copy) or `unknown`, and the index tensors."""
+    tensors: list[Ref] = []
+    kind = "whole"
+    for part in index_parts(index):
+        if isinstance(part, Slice):
+            if part.lower is not None or part.upper is not None or part.step is not None:
+                kind = "basic" if kind != "advanced" else kind
+        elif isinstance(part, Const) and (part.value is Ellipsis):
+            continue
+        elif isinstance(part, Const) and (part.value is None or type(part.value) is int):
+            kind = "basic" if kind != "advanced" else kind
+        elif isinstance(part, Const) and isinstance(part.value, bool):
+            kind = "advanced"
+        elif s.get(part, Tensor) is not None:
+            record: Tensor = s[part]  # type: ignore[index]
+            if record.shape == () and record.dtype == "int":
+                return "unknown", []
+            if record.dtype is None:
+                return "unknown", []
+            tensors.append(part)  # type: ignore[arg-type]
+            kind = "advanced"
+        elif s.get(part, List) is not None:
+            kind = "advanced"
+        elif isinstance(part, Sym) and part.kind == "int":
+            kind = "basic" if kind != "advanced" else kind
+        else:
+            return "unknown", []
+    return kind, tensors
+
+
+def indexed_shape(shape: tuple[int | None, ...] | None, index: Value) -> tuple[int | None, ...] | None:
+    """The shape after basic indexing."""
+    if shape is None:
+        return None
+    parts = index_parts(index)
+    used = sum(1 for p in parts if not (isinstance(p, Const) and p.value in (None, Ellipsis)))
+    out: list[int | None] = []
+    at = 0
+    for part in parts:
+        if isinstance(part, Const) and part.value is None:
+            out.append(1)
+        elif isinstance(part, Const) and part.value is Ellipsis:
+            skip = len(shape) - used
+            out += shape[at : at + skip]
+            at += skip
+        elif isinstance(part, Slice):
+            if at >= len(shape):
+                return None
+            out.append(_sliced(shape[at], part))
+            at += 1
+        else:
+            at += 1
+    if at > len(shape):
+        return None
+    return (*out, *shape[at:])
+
+
+def _sliced(size: int | None, part: Slice) -> int | None:
+    if part.lower is None and part.upper is None and part.step is None:
+        return size
+    bounds = [p.value if isinstance(p, Const) else 0 for p in (part.lower, part.upper, part.step) if p is not None]
+    given = [p for p in (part.lower, part.upper, part.step) if p is not None]
+    if size is None or any(not isinstance(p, Const) for p in given) or any(b is not None and not isinstance(b, int) for b in bounds):
+        return None
+    lower, upper, step = (p.value if isinstance(p, Const) else None for p in (part.lower, part.upper, part.step))
+    return len(range(*slice(lower, upper, step).indices(size))) if step != 0 else None
+
+
+def get_item(m: Machine, s: State, ref: Ref, index: Value, site: Any) -> Value:
+    """`tensor[index]`."""
+    tensor: Tensor = s[ref]
+    kind, tensors = classify(m, s, index, site)
+    text = m.label(s, site.node)
+    if kind in ("basic", "whole"):
+        return engine.apply(s, VIEW, {"self": ref}, site, text, [indexed_shape(tensor.shape, index)])[0]
+    if kind == "advanced":
+        return engine.apply(s, INDEX, {"self": ref, "index": tensors}, site, text)[0]
+    effect = Effect(node="IndexBackward0", frees=None, second={"self": ()})
+    out = engine.apply(s, effect, {"self": ref}, site, text)[0]
+    return out
+
+
+def set_item(
+    m: Machine, s: State, ref: Ref, index: Value, value: Value, site: Any, text: Any, augmented: bool
+) -> None:
+    """`tensor[index] = value`: a copy into a view, or `index_put_`.
+
+    Raises:
+        Raised: where PyTorch would refuse the write.
+    """
+    if augmented and s.get(value, Tensor) is not None and s[value].storage == s[ref].storage and value != ref:  # type: ignore[index]
+        if s[value].base is not None:  # type: ignore[index]
+            return
+    kind, tensors = classify(m, s, index, site)
+    source = as_tensor(m, s, value, site) if not isinstance(value, Const) else None
+    args: dict[str, Ref | Sequence[Ref]] = {"self": ref}
+    if source is not None:
+        args["src"] = source
+    if kind == "basic":
+        view = _silent_view(s, ref, site)
+        args["self"] = view
+        engine.apply_inplace(s, COPY_INTO, view, args, site, text)
+        _sync(s, ref, view)
+        return
+    effect = COPY_INTO if kind == "whole" else INDEX_PUT
+    if kind == "advanced":
+        args["index"] = tensors
+    if kind == "unknown":
+        effect = Effect(node="CopySlices", frees=None, second=None)
+    engine.apply_inplace(s, effect, ref, args, site, text)
+
+
+def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
+    """The view that `x[i] = v` writes through. It is made whatever the grad mode, for this write only."""
+    tensor: Tensor = s[ref]
+    if tensor.base is not None and tensor.view in ("multi-output", "no-grad", "function", "data"):
+        return ref
+    view = engine.new_tensor(s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name))  # fmt: skip
+    made: Tensor = s[view]
+    made.base = tensor.base if tensor.base is not None and tensor.view != "detached" else ref
+    made.view = "plain" if tensor.view != "detached" or tensor.base is None else "plain"
+    made.node = tensor.node
+    made.inference = tensor.inference
+    made.base_version = s[tensor.storage].version
+    return view
+
+
+def _sync(s: State, ref: Ref, view: Ref) -> None:
+    """After a write through `x[i]`, `x` itself knows its new history."""
+    if s[ref].base is not None:
+        engine.refresh_view(s, ref)
+
+
+# -- methods ----------------------------------------------------------------------------------------
+
+
+def tensor_native(name: str) -> Native | None:
+    """The native for a tensor method: one of this file, or an operation of the tables."""
+    native = natives.METHODS.get(("tensor", name))
+    if native is not None:
+        return native
+    from gradcheck_tool.interp.torchlib.functions import find_native
+
+    return find_native(f"torch.Tensor.{name}")
+
+
+def receiver(m: Machine, s: State, call: Args) -> Ref:
+    """The tensor a method is called on."""
+    ref = as_tensor(m, s, call.receiver, call.site)
+    assert ref is not None
+    return ref
+
+
+def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -> Value:
+    """`float(t)`, `int(t)`, `bool(t)`: a Python number without history."""
+    if name == "bool":
+        return Sym(("truth", ref), "bool")
+    tensor: Tensor = s[ref]
+    if tensor.rg:
+        return Sym(("number", ref, fresh()), "data")
+    return Sym(("number", ref), "data")
+
+
+@method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
+def item(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+@method("tensor", "numpy", "__array__")
+def numpy(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    engine.refresh_view(s, ref)
+    tensor: Tensor = s[ref]
+    if tensor.rg and call.kwargs.get("force") != TRUE:
+        made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
+        raise Raised(InvalidTensorUse(site=call.site, story=made, text=NUMPY, kind="numpy-on-grad", tensor=str(tensor.name), call="numpy()"))  # fmt: skip
+    return unknown("data")
+
+
+@method("tensor", "detach")
+def detach(m: Machine, s: State, call: Args) -> Result:
+    """Same memory and version counter, no history."""
+    ref = receiver(m, s, call)
+    tensor: Tensor = s[ref]
+    new = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.detach()")  # fmt: skip
+    made: Tensor = s[new]
+    made.view, made.base, made.inference = "detached", ref, tensor.inference
+    made.lost = "detach" if tensor.rg else tensor.lost
+    made.lost_story = (
+        (story(call.site, f"`{tensor.name}` is detached here"),) if tensor.rg else tensor.lost_story
+    )
+    made.grads_of = tensor.grads_of
+    if tensor.rg is None:
+        made.unsure_graph = False
+    return new
+
+
+@method("tensor", "detach_")
+def detach_(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    tensor = s.edit(ref)
+    if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and (tensor.rg or s[tensor.base].rg):
+        made = (story(tensor.site, f"`{tensor.name}` is a view made here"),)
+        raise Raised(InvalidTensorUse(site=call.site, story=made, text=DETACH_VIEW, kind="detach-view", tensor=str(tensor.name), call="detach_()"))  # fmt: skip
+    tensor.lost = "detach" if tensor.rg else tensor.lost
+    tensor.lost_story = (story(call.site, f"`{tensor.name}` is detached here"),)
+    tensor.rg, tensor.leaf, tensor.node, tensor.unsure_graph = False, True, None, False
+    return ref
+
+
+@method("tensor", "requires_grad_")
+def requires_grad_(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    value = call.get(0, "requires_grad")
+    on = True if value is None else conditions.known(s, value)
+    set_requires_grad(m, s, ref, on, call.site, "requires_grad_()")
+    return ref
+
+
+@method("tensor", "retain_grad")
+def retain_grad(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    tensor: Tensor = s[ref]
+    if tensor.rg is False and not tensor.unsure_graph:
+        made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
+        raise Raised(InvalidTensorUse(site=call.site, story=made, text=RETAIN_CONSTANT, kind="retain-grad-constant", tensor=str(tensor.name), call="retain_grad()"))  # fmt: skip
+    late = False
+    steps: tuple[Any, ...] = ()
+    if tensor.node is not None and tensor.leaf is False:
+        node = s[tensor.node]
+        late = node.freed and not node.unsure_freed and not tensor.retains
+        steps = (story(tensor.site, f"`{tensor.name}` is computed here"), story(node.freed_site, "the graph is back-propagated here"))  # fmt: skip
+    if late:
+        m.emit(RetainGradCall(site=call.site, story=steps, tensor=str(tensor.name), too_late=True))
+    s.edit(ref).retains = True
+    return NONE
+
+
+@method("tensor", "register_hook", "register_post_accumulate_grad_hook")
+def register_hook(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    engine.refresh_view(s, ref)
+    tensor = s.edit(ref)
+    if tensor.rg is False and not tensor.unsure_graph:
+        made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
+        raise Raised(InvalidTensorUse(site=call.site, story=made, text=HOOK_CONSTANT, kind="hook-on-constant", tensor=str(tensor.name), call="register_hook()"))  # fmt: skip
+    kind = call.func.name if isinstance(call.func, Method) else "register_hook"
+    if call.args:
+        tensor.hooks = (*tensor.hooks, Tup((Const(kind), call.args[0])))
+    return unknown("data")
+
+
+@method("tensor", "size")
+def size(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    tensor: Tensor = s[ref]
+    if not call.args and not call.kwargs:
+        return _shape(m, s, ref, call.site)
+    axis = call.get(0, "dim")
+    if isinstance(axis, Const) and isinstance(axis.value, int):
+        if tensor.shape is not None and -len(tensor.shape) <= axis.value < len(tensor.shape):
+            return _size(ref, axis.value % len(tensor.shape), tensor.shape[axis.value])
+        return Sym(("size", ref, axis.value), "int")
+    return unknown("int")
+
+
+@method("tensor", "dim", "ndimension", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "get_device", "is_contiguous", "is_floating_point", "is_complex", "equal", "is_inference", "untyped_storage", "storage")
+def metadata(m: Machine, s: State, call: Args) -> Result:
+    name = call.func.name if isinstance(call.func, Method) else ""
+    ref = receiver(m, s, call)
+    shape = s[ref].shape
+    if name in ("dim", "ndimension"):
+        return _ndim(m, s, ref, call.site)
+    if name in ("numel", "nelement") and shape is not None and None not in shape:
+        total = 1
+        for n in shape:
+            total *= n or 0
+        return Const(total)
+    return Sym(("call", name, (ref,)), "data")
+
+
+@method("tensor", "share_memory_", "pin_memory", "record_stream", "is_shared", "refine_names", "rename")
+def unchanged(m: Machine, s: State, call: Args) -> Result:
+    return call.receiver
+
+
+@method("tensor", "to", "cuda", "cpu", "type", "float", "double", "half", "bfloat16", "xpu", "mps", "type_as", "contiguous", "npu")
+def convert(m: Machine, s: State, call: Args) -> Result:
+    """The same tensor where nothing changes, else a copy; which of the two is often unknown."""
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "to"
+    tensor: Tensor = s[ref]
+    target = _target_dtype(s, name, call)
+    if name == "contiguous":
+        return ref if tensor.view is None and tensor.shape is not None else _maybe_copy(m, s, ref, call, tensor.dtype)
+    if target is not None and tensor.dtype is not None and target != tensor.dtype:
+        return _cast(m, s, ref, call, target)
+    if name in ("double", "half", "bfloat16") and tensor.dtype == "float":
+        return _cast(m, s, ref, call, "float")
+    if name == "float" or (name == "to" and target == "float"):
+        return ref if tensor.dtype == "float" else _maybe_copy(m, s, ref, call, "float")
+    if name == "cpu" or (name == "to" and _is_cpu(call)):
+        return ref
+    return _maybe_copy(m, s, ref, call, target or tensor.dtype)
+
+
+def _is_cpu(call: Args) -> bool:
+    value = call.get(0, "device")
+    return value == Const("cpu")
+
+
+def _target_dtype(s: State, name: str, call: Args) -> str | None:
+    if name in ("float", "double", "half", "bfloat16"):
+        return "float"
+    values = [*call.args, *call.kwargs.values()]
+    for value in values:
+        kind = dtype_class(value)
+        if kind is not None:
+            return kind
+        if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
+            return dtype_class(Lib(value.value))
+    return None
+
+
+def _cast(m: Machine, s: State, ref: Ref, call: Args, dtype: str) -> Ref:
+    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype,))
+    return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
+
+
+def _maybe_copy(m: Machine, s: State, ref: Ref, call: Args, dtype: str | None) -> Ref:
+    """Either the tensor itself or a copy: its history is that of a copy, writes to it are unsure."""
+    tensor: Tensor = s[ref]
+    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype or "same",))
+    if tensor.rg is False and not tensor.unsure_graph:
+        out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
+        s.edit(out).name = tensor.name
+        return out
+    out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
+    made = s.edit(out)
+    made.name = tensor.name
+    if tensor.leaf is not False:
+        made.leaf = None
+    return out
+
+
+@method("tensor", "int", "long", "short", "bool", "byte", "char")
+def to_integer(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "long"
+    dtype = "bool" if name == "bool" else "int"
+    effect = Effect(node="", differentiable=(False,), dtypes=(dtype,))
+    return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
+
+
+@method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "new")
+def new_like(m: Machine, s: State, call: Args) -> Result:
+    from gradcheck_tool.interp.torchlib.functions import factory_shape
+
+    ref = receiver(m, s, call)
+    on = call.flag(-1, "requires_grad", False)
+    return engine.new_tensor(s, call.site, rg=on, dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype, shape=factory_shape(s, call.args), name=call.text)  # type: ignore[arg-type]  # fmt: skip
+
+
+@method("tensor", "set_", "resize_", "resize_as_")
+def reshape_memory(m: Machine, s: State, call: Args) -> Result:
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "set_"
+    tensor: Tensor = s[ref]
+    if name.startswith("resize") and tensor.rg:
+        made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
+        raise Raised(InvalidTensorUse(site=call.site, story=made, text="cannot resize variables that require grad", kind="resize-grad", tensor=str(tensor.name), call=f"{name}()"))  # fmt: skip
+    engine.check_write(s, ref, [], call.site, call.text)  # type: ignore[arg-type]
+    engine.bump(s, ref, call.site, call.text, "inplace")  # type: ignore[arg-type]
+    s.edit(ref).shape = None
+    return ref
+

@@ -1,0 +1,165 @@
+"""Functions that call other code or copy objects: checkpoint, deepcopy, functional calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.engine import Raised, story
+from gradcheck_tool.autograd.events import CheckpointUse, InvalidTensorUse
+from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Storage, Tensor
+from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Tup, Value, unknown
+from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.natives import Args, Result, function
+from gradcheck_tool.interp.torchlib.modules import modules, named_parameters
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine, Pairs
+
+DEEPCOPY = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+
+
+# -- copies -----------------------------------------------------------------------------------------
+
+
+@function("copy.deepcopy")
+def deepcopy(m: Machine, s: State, call: Args) -> Result:
+    """Copies of leaves are leaves of their own; results of operations cannot be copied.
+
+    Raises:
+        Raised: for tensors that are not leaves.
+    """
+    return _copy(s, call.args[0] if call.args else NONE, {}, call.site, call)
+
+
+def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Args) -> Value:
+    if isinstance(value, Tup):
+        return Tup(tuple(_copy(s, v, done, site, call) for v in value.items), value.fields, value.cls, value.open)
+    if not isinstance(value, Ref):
+        return value
+    if value.id in done:
+        return done[value.id]
+    record = s.heap[value.id]
+    if isinstance(record, Tensor):
+        return _copy_tensor(s, value, record, done, site, call)
+    if isinstance(record, (List, Dict, Instance)):
+        new = record.clone(s.owner)
+        ref = s.new(new)
+        done[value.id] = ref
+        _copy_parts(s, new, done, site, call)
+        return ref
+    return value
+
+
+def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Args) -> None:
+    if isinstance(new, List):
+        new.items = [_copy(s, v, done, site, call) for v in new.items]
+    elif isinstance(new, Dict):
+        new.items = {k: _copy(s, v, done, site, call) for k, v in new.items.items()}
+    else:
+        keep = isinstance(new.cls, Lib) and new.cls.name.startswith("#")
+        new.attrs = {k: v if keep or k in ("#hook",) else _copy(s, v, done, site, call) for k, v in new.attrs.items()}
+
+
+def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Args) -> Ref:
+    if tensor.leaf is False and tensor.rg:
+        made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
+        raise Raised(InvalidTensorUse(site=site, story=made, text=DEEPCOPY, kind="non-leaf-deepcopy", tensor=str(tensor.name), call=str(call.text)))  # fmt: skip
+    new = tensor.clone(s.owner)
+    assert isinstance(new, Tensor)
+    new.storage = s.new(Storage())
+    new.base, new.view, new.hooks = None, None, ()
+    copy = s.new(new)
+    done[ref.id] = copy
+    return copy
+
+
+@function("copy.copy")
+def shallow(m: Machine, s: State, call: Args) -> Result:
+    value = call.args[0] if call.args else NONE
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, (List, Dict, Instance)):
+        return s.new(record.clone(s.owner))
+    return value if not isinstance(record, Tensor) else unknown()
+
+
+# -- checkpoint -------------------------------------------------------------------------------------
+
+
+@function("torch.utils.checkpoint.checkpoint")
+def checkpoint(m: Machine, s: State, call: Args) -> Result:
+    """Runs the function now and again in backward.
+
+    Reentrant: the result requires grad only if an argument does. Not reentrant: as if called directly,
+    but what the region saves are its inputs.
+    """
+    func = call.get(0, "function") or unknown()
+    args = call.args[1:]
+    tensors = [a for a in args if s.get(a, Tensor) is not None]
+    reentrant = call.flag(-1, "use_reentrant", True)
+    kwargs = {k: v for k, v in call.kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "function", "determinism_check", "context_fn", "debug")}  # fmt: skip
+    needed = engine.requires(s, tensors) if len(tensors) == len([a for a in args if not isinstance(a, Const)]) else None  # type: ignore[arg-type]
+    m.emit(CheckpointUse(site=call.site, call=str(call.text), reentrant=reentrant if "use_reentrant" in call.kwargs else None, inputs_need_grad=needed, trains=_trains(s, func)))  # fmt: skip
+    out: Pairs = []
+    before = s.grad
+    cut = reentrant is True and needed is False
+    if cut:
+        s.grad = False
+    for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
+        state.grad = before
+        if cut and state.exc is None:
+            for item in value.items if isinstance(value, Tup) else (value,):
+                if state.get(item, Tensor) is not None:
+                    made = state.edit(item)  # type: ignore[arg-type]
+                    made.lost = "checkpoint"
+                    made.lost_story = (story(call.site, "reentrant checkpoint of inputs that do not require grad"),)
+        out.append((state, value))
+    return out
+
+
+def _trains(s: State, func: Value) -> bool:
+    record = s.get(func, Instance)
+    if record is None:
+        return False
+    return any(s[p].rg for p in (r for _, r in named_parameters(s, func)[0]))  # type: ignore[arg-type]
+
+
+# -- functional -------------------------------------------------------------------------------------
+
+
+@function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+def functional_call(m: Machine, s: State, call: Args) -> Result:
+    """Call a module with other tensors in place of its parameters."""
+    module, table = call.get(0, "module") or NONE, s.get(call.get(1, "parameter_and_buffer_dicts") or NONE, Dict)
+    args = call.get(2, "args") or NONE
+    if s.get(module, Instance) is None or table is None or table.open:
+        return unknown()
+    saved: list[tuple[Ref, str, Value]] = []
+    for prefix, at in modules(s, module):  # type: ignore[arg-type]
+        for key, value in table.items.items():
+            owner, _, leaf = str(natives.const(key, "")).rpartition(".")
+            if owner == prefix and leaf in s[at].attrs:
+                saved.append((at, leaf, s[at].attrs[leaf]))
+                s.edit(at).attrs[leaf] = value
+    given = list(args.items) if isinstance(args, Tup) else [args]
+    out: Pairs = []
+    for state, value in m.calls.call(s, module, given, {}, call.site, call.text):
+        for at, leaf, old in saved:
+            state.edit(at).attrs[leaf] = old
+        out.append((state, value))
+    return out
+
+
+_TRANSFORMS = (
+    "torch.func.grad torch.func.vmap torch.vmap torch.func.jacrev torch.func.jacfwd torch.func.vjp torch.func.jvp "
+    "torch.func.hessian torch.func.grad_and_value torch.autograd.functional.jacobian torch.autograd.functional.hessian "
+    "torch.autograd.functional.vjp torch.autograd.functional.jvp torch.autograd.functional.hvp torch.autograd.functional.vhp"
+).split()
+
+
+@function(*_TRANSFORMS)
+def transform(m: Machine, s: State, call: Args) -> Result:
+    """Functional transforms have gradients of their own; what they return is not followed."""
+    return unknown()
+
+
