@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.report.context import ReportContext
+
+_ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
@@ -37,6 +40,7 @@ def _suite(root: ET.Element, name: str, tests: int, failures: int) -> ET.Element
         root,
         "testsuite",
         name=_legal(name),
+        file=_legal(name),
         tests=str(tests),
         failures=str(failures),
         errors="0",
@@ -53,8 +57,6 @@ def _case(suite: ET.Element, finding: Finding, context: ReportContext) -> None:
         "testcase",
         name=f"{finding.code} {finding.name} ({where})",
         classname=_legal(context.uri(location.filename)),
-        file=_legal(context.uri(location.filename)),
-        line=str(location.start.row),
         time="0",
     )
     failure = ET.SubElement(case, "failure", message=_legal(finding.message), type=finding.code)
@@ -67,11 +69,4 @@ def _case(suite: ET.Element, finding: Finding, context: ReportContext) -> None:
 
 def _legal(text: str) -> str:
     """The text without characters that XML 1.0 cannot hold."""
-    return "".join(
-        character
-        if character in "\t\n"
-        or (character >= " " and not "\ud800" <= character <= "\udfff" and character < "\ufffe")
-        or character > "\uffff"
-        else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
@@ -109,7 +110,7 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
     if finding.fix is not None and finding.location.cell is None:
         changes = [
             {
-                "artifactLocation": {"uri": context.uri(finding.location.filename)},
+                "artifactLocation": _artifact(finding.location.filename, context),
                 "replacements": [_replacement(edit) for edit in finding.fix.edits],
             }
         ]
@@ -120,7 +121,7 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
 
 def _location(location: Location, context: ReportContext, message: str | None = None) -> dict[str, Any]:
     physical = {
-        "artifactLocation": {"uri": context.uri(location.filename)},
+        "artifactLocation": _artifact(location.filename, context),
         "region": _region(location.start, location.end),
     }
     found: dict[str, Any] = {"physicalLocation": physical}
@@ -129,6 +130,12 @@ def _location(location: Location, context: ReportContext, message: str | None = 
     if message is not None:
         found["message"] = {"text": message}
     return found
+
+
+def _artifact(filename: str, context: ReportContext) -> dict[str, str]:
+    """A file below the report's folder by its relative name, any other by its whole address."""
+    name = quote(context.uri(filename))
+    return {"uri": f"file://{name}" if name.startswith("/") else name}
 
 
 def _region(start: Position, end: Position) -> dict[str, int]:

@@ -1,0 +1,102 @@
+"""Which files are checked."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.config import Configs, Overrides
+from gradcheck_tool.sources.discover import discover
+
+
+@pytest.fixture
+def tree(tmp_path):
+    def make(*names, **contents):
+        for name in names:
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(contents.get(name, ""))
+        return tmp_path
+
+    return make
+
+
+def found(root, *paths, **options):
+    configs = Configs(root, Overrides(**options.pop("overrides", {})))
+    result = discover([root / path for path in paths or (".",)], configs.for_folder, **options)
+    return [os.path.relpath(path, root) for path in result.files]
+
+
+def test_python_stubs_and_notebooks_in_order_of_name(tree):
+    root = tree("b.py", "a/z.py", "a/b.pyi", "n.ipynb", "readme.md", "a/data.txt")
+    assert found(root) == ["a/b.pyi", "a/z.py", "b.py", "n.ipynb"]
+
+
+def test_environments_are_left_out_unless_named(tree):
+    root = tree(".venv/lib/site-packages/torch/a.py", "node_modules/x.py", "a.py")
+    assert found(root) == ["a.py"]
+    assert found(root, ".venv/lib/site-packages") == [".venv/lib/site-packages/torch/a.py"]
+
+
+def test_gitignore_is_heeded_at_every_level_and_the_inner_one_wins(tree):
+    root = tree(".git/HEAD", "gen/a.py", "gen/keep.py", "sub/local.py", "sub/deep/local.py", "x_pb2.py", "ok.py")
+    (root / ".gitignore").write_text("*_pb2.py\ngen/*\n!gen/keep.py\n")
+    (root / "sub" / ".gitignore").write_text("local.py\n")
+    (root / "sub" / "deep" / ".gitignore").write_text("!local.py\n")
+    assert found(root) == ["gen/keep.py", "ok.py", "sub/deep/local.py"]
+    assert found(root, respect_gitignore=False) == [
+        "gen/a.py", "gen/keep.py", "ok.py", "sub/deep/local.py", "sub/local.py", "x_pb2.py",
+    ]  # fmt: skip
+
+
+def test_gitignore_above_the_named_folder_counts_up_to_the_repositorys_root(tree):
+    root = tree("repo/.git/HEAD", "repo/pkg/gen/a.py", "repo/pkg/b.py")
+    (root / ".gitignore").write_text("*.py\n")
+    (root / "repo" / ".gitignore").write_text("gen/\n")
+    assert found(root, "repo/pkg") == ["repo/pkg/b.py"]
+    assert found(root, "repo/pkg/gen") == ["repo/pkg/gen/a.py"]
+
+
+def test_info_exclude_counts(tree):
+    root = tree(".git/info/exclude", "scratch.py", "a.py", **{".git/info/exclude": "scratch.py\n"})
+    assert found(root) == ["a.py"]
+
+
+def test_named_files_are_checked_whatever_excludes_them(tree):
+    root = tree("dist/gen.py", "script")
+    assert found(root, "dist/gen.py", "script") == ["dist/gen.py", "script"]
+    assert found(root, "dist/gen.py", "script", force_exclude=True) == ["script"]
+
+
+def test_exclude_replaces_and_extend_exclude_adds(tree):
+    root = tree("old/a.py", "dist/b.py", "c.py")
+    assert found(root, overrides={"extend_exclude": ("old/",)}) == ["c.py"]
+    assert found(root, overrides={"exclude": ("/old",)}) == ["c.py", "dist/b.py"]
+
+
+def test_configuration_nearer_to_the_files_decides_there(tree):
+    root = tree("a/skip.py", "b/skip.py")
+    (root / "b" / "gradlint.toml").write_text('extend-exclude = ["skip.py"]\n')
+    assert found(root) == ["a/skip.py"]
+
+
+def test_each_file_once(tree):
+    root = tree("a/b.py")
+    assert found(root, "a", ".", "a/b.py") == ["a/b.py"]
+
+
+def test_missing_paths_are_told(tmp_path):
+    configs = Configs(tmp_path, Overrides())
+    assert discover([tmp_path / "no"], configs.for_folder).missing == [tmp_path / "no"]
+
+
+def test_links_to_folders_are_not_followed(tree):
+    root = tree("a/b.py")
+    (root / "a" / "loop").symlink_to(root, target_is_directory=True)
+    assert found(root) == ["a/b.py"]
+
+
+def test_folder_that_looks_like_a_file_is_walked(tree):
+    root = tree("pkg.py/inner.py")
+    assert found(root) == ["pkg.py/inner.py"]
+    assert Path(root, "pkg.py").is_dir()

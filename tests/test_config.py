@@ -1,0 +1,132 @@
+"""Which configuration is in force, and what is said about one that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.config import DEFAULT_EXCLUDE, Config, ConfigError, Configs, Overrides, load_config
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+class TestNearestFile:
+    def test_wins_and_is_not_merged_with_those_above(self, tmp_path):
+        write(tmp_path / "gradlint.toml", 'ignore = ["GL2"]\nselect = ["GL1"]\n')
+        write(tmp_path / "sub" / "pyproject.toml", '[tool.gradlint]\nselect = ["GL3"]\n')
+        configs = Configs(tmp_path, Overrides())
+        inner = configs.for_folder(tmp_path / "sub" / "deep")
+        assert (inner.select, inner.ignore) == (("GL3",), ())
+        assert inner.root == tmp_path / "sub"
+        assert configs.for_folder(tmp_path).select == ("GL1",)
+
+    def test_gradlint_toml_wins_over_pyproject_beside_it(self, tmp_path):
+        write(tmp_path / "pyproject.toml", '[tool.gradlint]\nselect = ["GL3"]\n')
+        write(tmp_path / "gradlint.toml", 'select = ["GL1"]\n')
+        assert Configs(tmp_path, Overrides()).for_folder(tmp_path).select == ("GL1",)
+
+    def test_pyproject_without_the_section_is_passed_over(self, tmp_path):
+        write(tmp_path / "gradlint.toml", 'select = ["GL1"]\n')
+        write(tmp_path / "sub" / "pyproject.toml", '[project]\nname = "gradlint-user"\n')
+        assert Configs(tmp_path, Overrides()).for_folder(tmp_path / "sub").select == ("GL1",)
+
+    def test_isolated_reads_none(self, tmp_path):
+        write(tmp_path / "gradlint.toml", "not toml at all")
+        config = Configs(tmp_path, Overrides(isolated=True)).for_folder(tmp_path)
+        assert config == Config(tmp_path)
+
+    def test_a_named_file_is_in_force_everywhere_and_its_patterns_start_where_the_command_runs(self, tmp_path):
+        write(tmp_path / "work" / "gradlint.toml", 'select = ["GL1"]\n')
+        elsewhere = write(tmp_path / "ci" / "lint.toml", 'select = ["GL3"]\nrule-packs = ["packs"]\n')
+        config = Configs(tmp_path / "work", Overrides(path=elsewhere)).for_folder(tmp_path / "work")
+        assert config.select == ("GL3",)
+        assert config.root == tmp_path / "work"
+        assert config.rule_packs == (tmp_path / "ci" / "packs",)
+
+
+class TestCommandLine:
+    def test_select_replaces_the_whole_selection(self):
+        config = Config(Path("/r"), select=("GL1",), extend_select=("GL2",), ignore=("GL3",))
+        changed = Overrides(select=("GL3",), ignore=("GL301",)).apply(config)
+        assert (changed.select, changed.extend_select, changed.ignore) == (("GL3",), (), ("GL301",))
+
+    def test_extend_select_and_ignore_come_on_top(self):
+        config = Config(Path("/r"), extend_select=("GL2",), ignore=("GL3",))
+        changed = Overrides(extend_select=("GL5",), ignore=("GL1",)).apply(config)
+        assert changed.extend_select == ("GL2", "GL5")
+        assert changed.ignore == ("GL3", "GL1")
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ('selct = ["GL1"]', ["selct", "did you mean `select`"]),
+            ('extend_select = ["GL1"]', ["did you mean `extend-select`"]),
+            ("zzz = 1", ["unknown key `zzz`", "per-file-ignores"]),
+            ('select = "GL1"', ["`select` must be a list of strings"]),
+            ("select = [1]", ["`select` must be a list of strings"]),
+            ('target-torch = "new"', ["`target-torch` must be a version"]),
+            ('per-file-ignores = ["a"]', ["`per-file-ignores` must be a table"]),
+            ('[per-file-ignores]\n"a.py" = "GL1"', ["`per-file-ignores.a.py` must be a list of strings"]),
+            ("report-unused-suppressions = 1", ["must be true or false"]),
+            ("select = [", ["not TOML"]),
+        ],
+    )
+    def test_are_errors_that_name_file_key_and_what_is_right(self, tmp_path, text, words):
+        path = write(tmp_path / "gradlint.toml", text)
+        with pytest.raises(ConfigError) as caught:
+            load_config(path)
+        for word in (str(path), *words):
+            assert word in str(caught.value)
+
+    def test_missing_file(self, tmp_path):
+        with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
+            load_config(tmp_path / "none.toml")
+
+    def test_section_that_is_no_table(self, tmp_path):
+        path = write(tmp_path / "pyproject.toml", '[tool]\ngradlint = "yes"\n')
+        with pytest.raises(ConfigError, match="must be a table"):
+            load_config(path)
+
+
+def test_every_key_is_read(tmp_path):
+    path = write(
+        tmp_path / "pyproject.toml",
+        """
+        [tool.gradlint]
+        select = ["GL1"]
+        extend-select = ["GL2"]
+        ignore = ["GL203"]
+        exclude = ["old"]
+        extend-exclude = ["vendored/*.py"]
+        rule-packs = ["tools/rules"]
+        target-torch = "2.6"
+        baseline = "lint/baseline.json"
+        report-unused-suppressions = true
+        per-file-ignores = { "tests/**" = ["GL4"] }
+        gradcheck = { device = "cpu" }
+        """,
+    )
+    assert load_config(path) == Config(
+        root=tmp_path,
+        source=path,
+        select=("GL1",),
+        extend_select=("GL2",),
+        ignore=("GL203",),
+        exclude=("old",),
+        extend_exclude=("vendored/*.py",),
+        rule_packs=(tmp_path / "tools/rules",),
+        target_torch="2.6",
+        baseline=tmp_path / "lint/baseline.json",
+        report_unused_suppressions=True,
+        per_file_ignores={"tests/**": ("GL4",)},
+        gradcheck={"device": "cpu"},
+    )
+
+
+def test_defaults_exclude_environments():
+    assert {".venv", "node_modules", "site-packages"} <= set(DEFAULT_EXCLUDE)
