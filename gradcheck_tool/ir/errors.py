@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class LoweringError(Exception):
-    """A file parses but cannot be analysed, for example because it is nested too deeply."""
+class LoweringError(RecursionError):
+    """A file parses but is nested too deeply to be analysed."""

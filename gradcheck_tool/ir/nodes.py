@@ -580,9 +580,13 @@ class Function:
 
 @dataclass(slots=True, eq=False)
 class ModuleIR:
-    """One parsed file: its tree, its body as a Function, and every function in it, outermost first."""
+    """One parsed file: its tree, its body as a Function, and every function in it, outermost first.
+
+    `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it.
+    """
 
     filename: str
     tree: cst.Module
     body: Function
     functions: list[Function]
+    source: str = ""

@@ -1,0 +1,44 @@
+"""Long chains of operations make deep trees; the usual recursion limit is not made for them."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from gradcheck_tool.ir.errors import LoweringError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Deep enough for any program that people write, and for the stack of a thread on every platform.
+_DEEP = 20_000
+
+_Result = TypeVar("_Result")
+
+
+def with_deep_recursion(work: Callable[[], _Result], filename: str) -> _Result:
+    """Run `work`, and once more with a higher recursion limit where the usual one does not do.
+
+    Raises:
+        LoweringError: the higher limit does not do either.
+    """
+    try:
+        return work()
+    except RecursionError:
+        pass
+    try:
+        with _recursion_limit(_DEEP):
+            return work()
+    except RecursionError:
+        raise LoweringError(f"{filename}: an expression or statement is nested too deeply") from None
+
+
+@contextmanager
+def _recursion_limit(limit: int) -> Iterator[None]:
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(usual, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(usual)
