@@ -38,7 +38,9 @@ class TestNearestFile:
         config = Configs(tmp_path, Overrides(isolated=True)).for_folder(tmp_path)
         assert config == Config(tmp_path)
 
-    def test_a_named_file_is_in_force_everywhere_and_its_patterns_start_where_the_command_runs(self, tmp_path):
+    def test_a_named_file_is_in_force_everywhere_and_its_patterns_start_where_the_command_runs(
+        self, tmp_path
+    ):
         write(tmp_path / "work" / "gradlint.toml", 'select = ["GL1"]\n')
         elsewhere = write(tmp_path / "ci" / "lint.toml", 'select = ["GL3"]\nrule-packs = ["packs"]\n')
         config = Configs(tmp_path / "work", Overrides(path=elsewhere)).for_folder(tmp_path / "work")

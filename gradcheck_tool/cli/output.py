@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.cli.console import count, fail, note, wants_color
 from gradcheck_tool.config import nearest
 from gradcheck_tool.report import FORMATS
+from gradcheck_tool.report.context import ReportContext, relative_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,13 +67,12 @@ class Output:
     def problems(self, outcome: Outcome) -> None:
         """Say what could not be checked, one line a path."""
         for problem in outcome.problems:
-            note(f"gradlint: {problem.path}: {problem.message}")
+            note(f"gradlint: {relative_name(problem.path, self.folder)}: {problem.message}")
 
     def _report(self, target: Target, findings: Sequence[Finding], run: Run, lines: SourceLines) -> str:
         if not findings and target.format in FOR_PEOPLE:
             return ""
         from gradcheck_tool.report import render
-        from gradcheck_tool.report.context import ReportContext
 
         color = target.file is None and wants_color(sys.stdout.isatty())
         return render(target.format, findings, ReportContext(self.folder, lines, run.rules_in_force, color))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import count, fail, note
 from gradcheck_tool.cli.progress import progress_bar
+from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
 
 if TYPE_CHECKING:
@@ -123,8 +124,7 @@ def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output
 
 
 def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> str:
-    prefix = f"{folder}/"
-    name = filename.removeprefix(prefix)
+    name = relative_name(filename, folder)
     old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (before, after))
     lines = difflib.unified_diff(old, new, name, name)
     return "".join(

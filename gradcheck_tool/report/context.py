@@ -34,9 +34,13 @@ class ReportContext:
 
     def relative(self, filename: str) -> str:
         """The name of a file as people write it, with the system's separators."""
-        prefix = str(self.folder).rstrip(os.sep) + os.sep
-        return filename.removeprefix(prefix)
+        return relative_name(filename, self.folder)
 
     def uri(self, filename: str) -> str:
         """The name of a file with forward slashes, as interchange formats want it."""
         return self.relative(filename).replace(os.sep, "/")
+
+
+def relative_name(filename: str, folder: Path) -> str:
+    """The name of a file below a folder as seen from there; any other name as it is."""
+    return filename.removeprefix(str(folder).rstrip(os.sep) + os.sep)

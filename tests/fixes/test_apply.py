@@ -44,7 +44,9 @@ def test_fixes_that_undo_each_other_come_to_an_end():
 
 def test_encoding_byte_order_mark_and_line_ends_stay():
     latin = "# coding: latin-1\r\ns = 'é'\r\na = one\r\n".encode("latin-1")
-    assert fix_bytes(latin, fixing("/a.py", ("one", "two")), unsafe=False).data == latin.replace(b"one", b"two")
+    assert fix_bytes(latin, fixing("/a.py", ("one", "two")), unsafe=False).data == latin.replace(
+        b"one", b"two"
+    )
     marked = b"\xef\xbb\xbfa = one\n"
     assert fix_bytes(marked, fixing("/a.py", ("one", "two")), unsafe=False).data == b"\xef\xbb\xbfa = two\n"
 

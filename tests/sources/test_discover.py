@@ -39,7 +39,9 @@ def test_environments_are_left_out_unless_named(tree):
 
 
 def test_gitignore_is_heeded_at_every_level_and_the_inner_one_wins(tree):
-    root = tree(".git/HEAD", "gen/a.py", "gen/keep.py", "sub/local.py", "sub/deep/local.py", "x_pb2.py", "ok.py")
+    root = tree(
+        ".git/HEAD", "gen/a.py", "gen/keep.py", "sub/local.py", "sub/deep/local.py", "x_pb2.py", "ok.py"
+    )
     (root / ".gitignore").write_text("*_pb2.py\ngen/*\n!gen/keep.py\n")
     (root / "sub" / ".gitignore").write_text("local.py\n")
     (root / "sub" / "deep" / ".gitignore").write_text("!local.py\n")

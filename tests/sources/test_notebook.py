@@ -11,7 +11,14 @@ from gradcheck_tool.sources.source import SourceError
 
 
 def code(source, **extra):
-    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source, **extra}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+        **extra,
+    }
 
 
 def markdown(source):
@@ -28,7 +35,9 @@ def program(*sources):
 
 
 def test_cells_are_one_program_in_order():
-    parsed = parse_notebook(notebook(markdown("# T"), code(["a = 1\n", "b = 2"]), markdown("x"), code("c = 3\n")))
+    parsed = parse_notebook(
+        notebook(markdown("# T"), code(["a = 1\n", "b = 2"]), markdown("x"), code("c = 3\n"))
+    )
     assert parsed.program == "a = 1\nb = 2\nc = 3\n"
     assert [(cell.number, cell.row) for cell in parsed.cells] == [(2, 1), (4, 3)]
 
@@ -61,7 +70,9 @@ def test_what_is_not_python_is_blanked_and_rows_stay(source, expected):
     assert program(source) == expected
 
 
-@pytest.mark.parametrize("source", ["%%bash\nls", "%%html\n<b>", "%%writefile a.py\nimport torch", "%%javascript\nx"])
+@pytest.mark.parametrize(
+    "source", ["%%bash\nls", "%%html\n<b>", "%%writefile a.py\nimport torch", "%%javascript\nx"]
+)
 def test_cells_in_other_languages_are_left_out(source):
     assert program("a = 1", source, "b = 2") == "a = 1\nb = 2\n"
 

@@ -23,7 +23,9 @@ def test_text_is_as_python_reads_it_with_its_line_ends(data, text):
     assert decoded.encode(encoding) == data
 
 
-@pytest.mark.parametrize("data", [b"s = '\xe9'\n", b"# coding: no-such-codec\n", b"\xef\xbb\xbf# coding: latin-1\n"])
+@pytest.mark.parametrize(
+    "data", [b"s = '\xe9'\n", b"# coding: no-such-codec\n", b"\xef\xbb\xbf# coding: latin-1\n"]
+)
 def test_wrong_bytes_are_an_error_that_says_so(data):
     with pytest.raises(SourceError, match="cannot be decoded"):
         read_source("a.py", data)
@@ -49,7 +51,8 @@ def test_what_could_be_wrong_is_looked_at(program):
 
 
 @pytest.mark.parametrize(
-    "program", [b"", b"import numpy as np\nx = np.ones(3)\nx += 1\n", b"import torch\nprint(torch.__version__)\n"]
+    "program",
+    [b"", b"import numpy as np\nx = np.ones(3)\nx += 1\n", b"import torch\nprint(torch.__version__)\n"],
 )
 def test_what_cannot_be_wrong_is_not_parsed(program):
     assert not may_hold_findings(program)

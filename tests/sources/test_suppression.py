@@ -102,7 +102,9 @@ def test_code_that_does_not_tokenize_keeps_its_comments():
     assert suppressed(text, 3)
 
 
-@pytest.mark.parametrize("text", ["# gradlint: skip-file\n", "import torch\n#gradlint: skip-file - generated\n"])
+@pytest.mark.parametrize(
+    "text", ["# gradlint: skip-file\n", "import torch\n#gradlint: skip-file - generated\n"]
+)
 def test_file_can_be_skipped(text):
     assert read_suppressions(text).skip_file
 
