@@ -19,6 +19,7 @@ from gradcheck_tool.ir.nodes import (
     DelName,
     ForIter,
     Function,
+    FunctionKind,
     Instr,
     Jump,
     LoadName,
@@ -69,7 +70,7 @@ def executes(*kinds: type[cst.CSTNode]) -> Callable[[_Statement], _Statement]:
 class FunctionBuilder:
     """Lowers the body of one function.
 
-    `emit` appends an instruction to the current block. `handler` is the block that exceptions go to
+    `handler` is the block that exceptions go to
     from here, `frames` what has to be left on the way out, `caught` the exception being handled.
     """
 
@@ -78,13 +79,13 @@ class FunctionBuilder:
         "block",
         "caught",
         "class_name",
-        "emit",
         "frames",
         "function",
         "handler",
         "lowered",
         "next_block",
         "next_reg",
+        "parent",
         "placed",
         "reachable",
         "scope",
@@ -94,6 +95,7 @@ class FunctionBuilder:
 
     def __init__(self, function: Function, parent: FunctionBuilder | None) -> None:
         self.function = function
+        self.parent = parent
         self.scope = ScopeTable(function)
         self.accesses = self.scope.accesses
         self.class_name: str | None = parent.class_name if parent else None
@@ -108,7 +110,6 @@ class FunctionBuilder:
         self.caught: Reg | None = None
         self.reachable = True
         self.block = self.new_block()
-        self.emit: Callable[[Instr], None] = self.block.instrs.append
         self.targets.add(self.block.id)
         self.place(self.block)
         if parent:
@@ -141,6 +142,10 @@ class FunctionBuilder:
         self.next_reg = dst + 1
         return dst
 
+    def emit(self, instr: Instr) -> None:
+        """Append an instruction to the current block."""
+        self.block.instrs.append(instr)
+
     def const(self, node: cst.CSTNode, value: Any) -> Reg:
         """Load a constant."""
         dst = self.reg()
@@ -171,6 +176,17 @@ class FunctionBuilder:
         self.emit(instr)
         self.accesses.append(instr)
 
+    def store_outside_comprehension(self, node: cst.CSTNode, name: str, src: Reg) -> None:
+        """Bind a variable of the function that the comprehensions around here belong to."""
+        owner = self
+        while owner.function.kind is FunctionKind.COMPREHENSION and owner.parent is not None:
+            owner = owner.parent
+        name = self.mangled(name)
+        owner.scope.bound.add(name)
+        instr = StoreName(node, name, Scope.GLOBAL, src)
+        self.emit(instr)
+        self.accesses.append(instr)
+
     def delete(self, node: cst.CSTNode, name: str) -> None:
         """Unbind a variable."""
         name = self.mangled(name)
@@ -197,7 +213,6 @@ class FunctionBuilder:
         """Go on in `block`. A block that nothing placed before leads to is dropped."""
         block.handler = self.handler
         self.block = block
-        self.emit = block.instrs.append
         self.reachable = block.id in self.targets
         if self.reachable:
             self.placed.append(block)

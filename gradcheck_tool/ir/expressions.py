@@ -301,7 +301,7 @@ def _dict(b: FunctionBuilder, node: cst.Dict) -> Reg:
 def _walrus(b: FunctionBuilder, node: cst.NamedExpr) -> Reg:
     value = b.expr(node.value)
     assert isinstance(node.target, cst.Name)
-    b.store(node.target, node.target.value, value)
+    b.store_outside_comprehension(node.target, node.target.value, value)
     return value
 
 

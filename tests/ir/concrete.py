@@ -1,0 +1,597 @@
+"""A concrete interpreter of the IR: it runs real programs, and what they print proves the lowering.
+
+Functions of the program become Python functions that run their IR. One run is a generator of
+requests (`yield`, `from`, `await`), so that the same loop serves functions, generators, coroutines
+and asynchronous generators; a driver for each answers the requests.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import inspect
+import operator
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.lower import lower_module
+
+BINARY = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "@": operator.matmul,
+    "**": operator.pow,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+INPLACE = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "@": operator.imatmul,
+    "**": operator.ipow,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+}
+UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+COMPARE = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "is": operator.is_,
+    "is-not": operator.is_not,
+    "in": lambda left, right: left in right,
+    "not-in": lambda left, right: left not in right,
+}
+CONVERSIONS = {"r": repr, "s": str, "a": ascii}
+KINDS = {
+    ir.ParamKind.POSITIONAL_ONLY: inspect.Parameter.POSITIONAL_ONLY,
+    ir.ParamKind.POSITIONAL: inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ir.ParamKind.VARARGS: inspect.Parameter.VAR_POSITIONAL,
+    ir.ParamKind.KEYWORD_ONLY: inspect.Parameter.KEYWORD_ONLY,
+    ir.ParamKind.KWARGS: inspect.Parameter.VAR_KEYWORD,
+}
+# Class patterns with one positional part match these as a whole.
+SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+
+
+def run(source: str, name: str = "__main__", package: str | None = None) -> dict[str, Any]:
+    """Lower and run a program; returns its global variables."""
+    module = lower_module(source, "program.py")
+    variables: dict[str, Any] = {"__name__": name, "__builtins__": builtins, "__package__": package}
+    variables["__doc__"] = module.body.docstring
+    finish(execute(Frame(module.body, variables, variables, None)))
+    return variables
+
+
+@dataclass(eq=False)
+class Frame:
+    function: ir.Function
+    variables: Any
+    module: dict[str, Any]
+    outer: Frame | None
+    regs: dict[int, Any] = field(default_factory=dict)
+    class_cell: types.CellType = field(default_factory=types.CellType)
+
+    def owner(self, name: str) -> Frame:
+        """The function around this one that a FREE name lives in."""
+        frame = self.outer
+        while frame is not None:
+            kind = frame.function.kind
+            if name in frame.function.local_names and kind not in {ir.FunctionKind.CLASS, ir.FunctionKind.MODULE}:
+                return frame
+            frame = frame.outer
+        raise AssertionError(f"no function around {self.function.qualname} owns {name}")
+
+    def class_around(self) -> Frame:
+        frame = self.outer
+        while frame is not None:
+            if frame.function.kind is ir.FunctionKind.CLASS:
+                return frame
+            frame = frame.outer
+        raise AssertionError("no class around")
+
+
+@dataclass
+class Failed:
+    """A run ended with this exception."""
+
+    exception: BaseException
+
+
+def finish(requests: Any) -> Any:
+    """Drive the run of an ordinary function, which asks for nothing."""
+    try:
+        request = next(requests)
+    except StopIteration as stop:
+        return result_of(stop.value)
+    raise AssertionError(f"an ordinary function asked for {request}")
+
+
+def result_of(outcome: Any) -> Any:
+    if isinstance(outcome, Failed):
+        raise outcome.exception
+    return outcome
+
+
+def step(requests: Any, answer: Any, exception: BaseException | None) -> tuple[bool, Any]:
+    """Go on with a run; (True, result) at its end, else (False, next request)."""
+    try:
+        return False, requests.throw(exception) if exception is not None else requests.send(answer)
+    except StopIteration as stop:
+        return True, stop.value
+
+
+def drive_generator(requests: Any) -> Any:
+    answer, exception = None, None
+    while True:
+        done, request = step(requests, answer, exception)
+        if done:
+            return result_of(request)
+        answer, exception = None, None
+        try:
+            answer = (yield request[1]) if request[0] == "yield" else (yield from request[1])
+        except BaseException as error:
+            exception = error
+
+
+async def drive_coroutine(requests: Any) -> Any:
+    answer, exception = None, None
+    while True:
+        done, request = step(requests, answer, exception)
+        if done:
+            return result_of(request)
+        assert request[0] == "await"
+        answer, exception = None, None
+        try:
+            answer = await request[1]
+        except BaseException as error:
+            exception = error
+
+
+async def drive_async_generator(requests: Any) -> Any:
+    answer, exception = None, None
+    while True:
+        done, request = step(requests, answer, exception)
+        if done:
+            result_of(request)
+            return
+        answer, exception = None, None
+        try:
+            answer = (await request[1]) if request[0] == "await" else (yield request[1])
+        except BaseException as error:
+            exception = error
+
+
+def start(function: ir.Function, requests: Any) -> Any:
+    """What calling a function gives: its result, or an object that runs it later."""
+    if function.is_async:
+        return (drive_async_generator if function.is_generator else drive_coroutine)(requests)
+    return (drive_generator if function.is_generator else finish)(requests)
+
+
+def execute(frame: Frame) -> Any:
+    """Run a function. A generator of requests that returns the result or `Failed`."""
+    function = frame.function
+    block = function.blocks[function.entry]
+    while True:
+        try:
+            for instr in block.instrs:
+                if type(instr) in REQUESTS:
+                    yield from REQUESTS[type(instr)](frame, instr)
+                else:
+                    EXECUTE[type(instr)](frame, instr)
+            end = block.terminator
+            if isinstance(end, ir.Return):
+                return None if end.value is None else frame.regs[end.value]
+            target = yield from follow(frame, end)
+        except BaseException as error:
+            if block.handler is None:
+                return Failed(error)
+            block = function.blocks[block.handler]
+            assert isinstance(block.instrs[0], ir.Catch)
+            frame.regs[block.instrs[0].dst] = error
+        else:
+            block = function.blocks[target]
+
+
+def follow(frame: Frame, end: ir.Terminator | None) -> Any:
+    if isinstance(end, ir.Jump):
+        return end.target
+    if isinstance(end, ir.Branch):
+        return end.then if frame.regs[end.condition] else end.otherwise
+    if isinstance(end, ir.ForIter):
+        iterator = frame.regs[end.iterator]
+        try:
+            frame.regs[end.dst] = (yield "await", iterator.__anext__()) if end.is_async else next(iterator)
+        except StopAsyncIteration if end.is_async else StopIteration:
+            return end.exhausted
+        return end.body
+    if isinstance(end, ir.Raise):
+        assert end.exc is not None
+        exception = frame.regs[end.exc]
+        raise exception
+    assert isinstance(end, ir.Reraise)
+    raise frame.regs[end.exc]
+
+
+# Names
+
+
+def load_name(frame: Frame, i: ir.LoadName) -> None:
+    frame.regs[i.dst] = lookup(frame, i)
+
+
+def lookup(frame: Frame, i: ir.LoadName) -> Any:
+    if i.name == "__class__" and i.scope is ir.Scope.FREE:
+        return frame.class_around().class_cell.cell_contents
+    if i.scope is ir.Scope.LOCAL:
+        return variable(frame.variables, i.name, UnboundLocalError)
+    if i.scope is ir.Scope.FREE:
+        return variable(frame.owner(i.name).variables, i.name, NameError)
+    if i.scope is ir.Scope.CLASS and i.name in frame.variables:
+        return frame.variables[i.name]
+    if i.name in frame.module:
+        return frame.module[i.name]
+    if not hasattr(builtins, i.name):
+        raise NameError(i.name)
+    return getattr(builtins, i.name)
+
+
+def variable(variables: dict[str, Any], name: str, error: type[NameError]) -> Any:
+    if name not in variables:
+        raise error(name)
+    return variables[name]
+
+
+def variables_of(frame: Frame, i: ir.StoreName | ir.DelName) -> Any:
+    if i.scope is ir.Scope.GLOBAL:
+        return frame.module
+    return frame.owner(i.name).variables if i.scope is ir.Scope.FREE else frame.variables
+
+
+def store_name(frame: Frame, i: ir.StoreName) -> None:
+    variables_of(frame, i)[i.name] = frame.regs[i.src]
+
+
+def del_name(frame: Frame, i: ir.DelName) -> None:
+    variables = variables_of(frame, i)
+    variable(variables, i.name, NameError if i.scope is not ir.Scope.LOCAL else UnboundLocalError)
+    del variables[i.name]
+
+
+# Calls and definitions
+
+
+def call(frame: Frame, i: ir.Call) -> None:
+    func = frame.regs[i.func]
+    args, kwargs = arguments(frame, i.args)
+    if func is super and not args:
+        first = frame.variables[frame.function.params[0].name]
+        args = [frame.class_around().class_cell.cell_contents, first]
+    elif func in (globals, locals):
+        func = (lambda: frame.module) if func is globals else (lambda: frame.variables)
+    frame.regs[i.dst] = func(*args, **kwargs)
+
+
+def arguments(frame: Frame, args: list[ir.Argument]) -> tuple[list[Any], dict[str, Any]]:
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for arg in args:
+        value = frame.regs[arg.value]
+        if arg.kind is ir.ArgKind.POSITIONAL:
+            positional.append(value)
+        elif arg.kind is ir.ArgKind.STAR:
+            positional.extend(value)
+        else:
+            entries = {arg.name: value} if arg.kind is ir.ArgKind.KEYWORD else dict(value)
+            if named.keys() & entries.keys():
+                raise TypeError("got multiple values for a keyword argument")
+            named |= entries
+    return positional, named
+
+
+def make_function(frame: Frame, i: ir.MakeFunction) -> None:
+    function = i.function
+    if function.kind is ir.FunctionKind.COMPREHENSION:
+        frame.regs[i.dst] = lambda iterator: start(
+            function, execute(Frame(function, {".0": iterator}, frame.module, frame))
+        )
+        return
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(
+                parameter.name,
+                KINDS[parameter.kind],
+                default=frame.regs[i.defaults[parameter.name]] if parameter.has_default else inspect.Parameter.empty,
+            )
+            for parameter in function.params
+        ]
+    )
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return start(function, execute(Frame(function, dict(bound.arguments), frame.module, frame)))
+
+    called.__name__, called.__qualname__ = function.name, function.qualname
+    called.__doc__, called.__module__ = function.docstring, frame.module["__name__"]
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    frame.regs[i.dst] = called
+
+
+def make_class(frame: Frame, i: ir.MakeClass) -> None:
+    bases, keywords = arguments(frame, i.bases)
+    inner = Frame(i.body, {}, frame.module, frame)
+
+    def fill(variables: dict[str, Any]) -> None:
+        variables["__module__"], variables["__qualname__"] = frame.module["__name__"], i.body.qualname
+        if i.body.docstring is not None:
+            variables["__doc__"] = i.body.docstring
+        inner.variables = variables
+        finish(execute(inner))
+        if "__class__" in i.body.captured or uses_super(i.body):
+            variables["__classcell__"] = inner.class_cell
+
+    frame.regs[i.dst] = types.new_class(i.name, tuple(bases), keywords, fill)
+
+
+def uses_super(function: ir.Function) -> bool:
+    return any(
+        isinstance(instr, ir.LoadName) and instr.name == "super"
+        for inner in function.inner
+        for block in inner.blocks.values()
+        for instr in block.instrs
+    ) or any(uses_super(inner) for inner in function.inner if inner.kind is not ir.FunctionKind.CLASS)
+
+
+def import_(frame: Frame, i: ir.Import) -> None:
+    package = frame.module.get("__package__")
+    module = importlib.import_module("." * i.level + i.module, package)
+    if i.top:
+        module = importlib.import_module(i.module.partition(".")[0])
+    if i.attribute is None:
+        frame.regs[i.dst] = module
+    elif hasattr(module, i.attribute):
+        frame.regs[i.dst] = getattr(module, i.attribute)
+    else:
+        try:
+            frame.regs[i.dst] = importlib.import_module(f"{module.__name__}.{i.attribute}")
+        except ModuleNotFoundError as error:
+            raise ImportError(i.attribute) from error
+
+
+def import_star(frame: Frame, i: ir.ImportStar) -> None:
+    module = importlib.import_module("." * i.level + i.module, frame.module.get("__package__"))
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if name[0] != "_"]
+    frame.module.update({name: getattr(module, name) for name in names})
+
+
+# Values
+
+
+def starred(frame: Frame, items: list[tuple[int, bool]]) -> list[Any]:
+    values: list[Any] = []
+    for reg, is_starred in items:
+        values.extend(frame.regs[reg] if is_starred else [frame.regs[reg]])
+    return values
+
+
+def build_dict(frame: Frame, i: ir.BuildDict) -> None:
+    built: dict[Any, Any] = {}
+    for key, value in i.items:
+        if key is None:
+            built.update(frame.regs[value])
+        else:
+            built[frame.regs[key]] = frame.regs[value]
+    frame.regs[i.dst] = built
+
+
+def format_(frame: Frame, i: ir.Format) -> None:
+    texts = []
+    for index, part in enumerate(i.parts):
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        value = frame.regs[part]
+        if index in i.conversions:
+            value = CONVERSIONS[i.conversions[index]](value)
+        texts.append(format(value, frame.regs[i.specs[index]] if index in i.specs else ""))
+    frame.regs[i.dst] = "".join(texts)
+
+
+def append(frame: Frame, i: ir.Append) -> None:
+    container = frame.regs[i.container]
+    (container.add if isinstance(container, set) else container.append)(frame.regs[i.value])
+
+
+def unpack(frame: Frame, i: ir.Unpack) -> None:
+    values, wanted = list(frame.regs[i.src]), len(i.dsts)
+    if i.star is None:
+        if len(values) != wanted:
+            raise ValueError("wrong number of values to unpack")
+    elif len(values) < wanted - 1:
+        raise ValueError("not enough values to unpack")
+    else:
+        end = len(values) - (wanted - 1 - i.star)
+        values[i.star : end] = [values[i.star : end]]
+    frame.regs.update(zip(i.dsts, values, strict=True))
+
+
+def build_slice(frame: Frame, i: ir.BuildSlice) -> None:
+    parts = (None if reg is None else frame.regs[reg] for reg in (i.lower, i.upper, i.step))
+    frame.regs[i.dst] = slice(*parts)
+
+
+# Patterns
+
+
+def match_test(frame: Frame, i: ir.MatchTest) -> None:
+    subject = frame.regs[i.subject]
+    parts = {"sequence": sequence_parts, "mapping": mapping_parts, "class": class_parts}[i.kind](frame, i, subject)
+    frame.regs[i.dst] = parts is not None
+    if parts is not None:
+        frame.regs.update(zip(i.captures, parts, strict=True))
+
+
+def sequence_parts(_: Frame, i: ir.MatchTest, subject: Any) -> list[Any] | None:
+    if not isinstance(subject, Sequence) or isinstance(subject, str | bytes | bytearray):
+        return None
+    values, wanted = list(subject), len(i.captures)
+    if i.star is None:
+        return values if len(values) == wanted else None
+    if len(values) < wanted - 1:
+        return None
+    end = len(values) - (wanted - 1 - i.star)
+    values[i.star : end] = [values[i.star : end]]
+    return values
+
+
+def mapping_parts(frame: Frame, i: ir.MatchTest, subject: Any) -> list[Any] | None:
+    if not isinstance(subject, Mapping):
+        return None
+    keys = [frame.regs[reg] for reg in i.key_regs]
+    if any(key not in subject for key in keys):
+        return None
+    parts = [subject[key] for key in keys]
+    if i.star is not None:
+        parts.append({key: value for key, value in subject.items() if key not in keys})
+    return parts
+
+
+def class_parts(frame: Frame, i: ir.MatchTest, subject: Any) -> list[Any] | None:
+    assert i.cls is not None
+    cls = frame.regs[i.cls]
+    if not isinstance(subject, cls):
+        return None
+    if i.keys == [None] and cls in SELF_MATCHING:
+        return [subject]
+    positions = iter(getattr(cls, "__match_args__", ()))
+    names = [next(positions) if key is None else key for key in i.keys]
+    if any(not hasattr(subject, name) for name in names):
+        return None
+    return [getattr(subject, name) for name in names]
+
+
+# Requests
+
+
+def enter_with(frame: Frame, i: ir.EnterWith) -> Any:
+    manager = frame.regs[i.manager]
+    kind = type(manager)
+    if i.is_async:
+        frame.regs[i.dst] = yield "await", kind.__aenter__(manager)
+    else:
+        frame.regs[i.dst] = kind.__enter__(manager)
+
+
+def exit_with(frame: Frame, i: ir.ExitWith) -> Any:
+    manager = frame.regs[i.manager]
+    kind = type(manager)
+    exc = None if i.exc is None else frame.regs[i.exc]
+    details = (None, None, None) if exc is None else (type(exc), exc, exc.__traceback__)
+    if i.is_async:
+        frame.regs[i.dst] = yield "await", kind.__aexit__(manager, *details)
+    else:
+        frame.regs[i.dst] = kind.__exit__(manager, *details)
+
+
+def yield_(frame: Frame, i: ir.Yield) -> Any:
+    frame.regs[i.dst] = yield "yield", None if i.value is None else frame.regs[i.value]
+
+
+def yield_from(frame: Frame, i: ir.YieldFrom) -> Any:
+    frame.regs[i.dst] = yield "from", frame.regs[i.value]
+
+
+def await_(frame: Frame, i: ir.Await) -> Any:
+    frame.regs[i.dst] = yield "await", frame.regs[i.value]
+
+
+REQUESTS: dict[type, Any] = {
+    ir.EnterWith: enter_with,
+    ir.ExitWith: exit_with,
+    ir.Yield: yield_,
+    ir.YieldFrom: yield_from,
+    ir.Await: await_,
+}
+
+
+def sets(compute: Any) -> Any:
+    """An instruction that assigns one register the value that `compute` gives."""
+
+    def perform(frame: Frame, i: Any) -> None:
+        frame.regs[i.dst] = compute(frame.regs, i)
+
+    return perform
+
+
+def matches(error: BaseException, kind: Any) -> bool:
+    try:
+        raise error
+    except kind:
+        return True
+    except BaseException as raised:
+        if raised is not error:
+            raise
+        return False
+
+
+def catch(frame: Frame, i: ir.Catch) -> None:
+    assert isinstance(frame.regs[i.dst], BaseException)
+
+
+EXECUTE: dict[type, Any] = {
+    ir.Const: sets(lambda r, i: i.value),
+    ir.LoadName: load_name,
+    ir.StoreName: store_name,
+    ir.DelName: del_name,
+    ir.GetAttr: sets(lambda r, i: getattr(r[i.obj], i.name)),
+    ir.SetAttr: lambda f, i: setattr(f.regs[i.obj], i.name, f.regs[i.src]),
+    ir.DelAttr: lambda f, i: delattr(f.regs[i.obj], i.name),
+    ir.GetItem: sets(lambda r, i: r[i.obj][r[i.index]]),
+    ir.SetItem: lambda f, i: operator.setitem(f.regs[i.obj], f.regs[i.index], f.regs[i.src]),
+    ir.DelItem: lambda f, i: operator.delitem(f.regs[i.obj], f.regs[i.index]),
+    ir.BuildSlice: build_slice,
+    ir.Call: call,
+    ir.BinOp: sets(lambda r, i: BINARY[i.op](r[i.left], r[i.right])),
+    ir.InplaceOp: sets(lambda r, i: INPLACE[i.op](r[i.left], r[i.right])),
+    ir.UnaryOp: sets(lambda r, i: UNARY[i.op](r[i.value])),
+    ir.Compare: sets(lambda r, i: COMPARE[i.op](r[i.left], r[i.right])),
+    ir.BuildTuple: lambda f, i: f.regs.update({i.dst: tuple(starred(f, i.items))}),
+    ir.BuildList: lambda f, i: f.regs.update({i.dst: starred(f, i.items)}),
+    ir.BuildSet: lambda f, i: f.regs.update({i.dst: set(starred(f, i.items))}),
+    ir.BuildDict: build_dict,
+    ir.Append: append,
+    ir.InsertItem: lambda f, i: operator.setitem(f.regs[i.container], f.regs[i.key], f.regs[i.value]),
+    ir.Format: format_,
+    ir.Copy: sets(lambda r, i: r[i.src]),
+    ir.Unpack: unpack,
+    ir.GetIter: sets(lambda r, i: aiter(r[i.src]) if i.is_async else iter(r[i.src])),
+    ir.Import: import_,
+    ir.ImportStar: import_star,
+    ir.MakeFunction: make_function,
+    ir.MakeClass: make_class,
+    ir.Catch: catch,
+    ir.MatchException: sets(lambda r, i: matches(r[i.exc], r[i.kind])),
+    ir.MatchTest: match_test,
+}
