@@ -105,7 +105,7 @@ def _one_by_one(
         if verdict.verdict == "unclear":
             worse = outside_subgradient(problem, cotangent, dense(analytic[index], values[index]), index, flat)
             if worse is not None:
-                verdict, kink = worse, True
+                verdict, kink = worse.judgement, True
         if verdict.wrong:
             proven.append(flat)
             shown = shown or verdict

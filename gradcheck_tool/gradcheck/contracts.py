@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.observed import Observation, observed
@@ -85,7 +86,13 @@ def backward_works(session: Session) -> bool:
     """Whether a plain backward runs; if not, says why."""
     problem = session.problem
     cotangent = _draw(session, problem)
-    outcome = quiet(lambda: gradients(problem, cotangent))
+    given = problem.with_values([copied(v) for v in problem.values])
+    outcome = quiet(lambda: gradients(given, cotangent))
+    changed = [i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not _identical(a, b)]
+    if changed:
+        problem.shared.copies = True
+        text = f"backward overwrites input {changed[0]}: nothing else may use that tensor after the forward"
+        session.add("GC201", "mutates-input", text, severity=Severity.INFO, input=changed[0])
     if not isinstance(outcome, Exception):
         return True
     text = _short(outcome)

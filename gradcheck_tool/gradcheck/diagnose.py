@@ -15,6 +15,7 @@ from gradcheck_tool.gradcheck.evidence import Evidence
 from gradcheck_tool.gradcheck.probes import Cotangent, one_output
 from gradcheck_tool.gradcheck.regions import describe_region
 from gradcheck_tool.gradcheck.saved import better_saved_tensor
+from gradcheck_tool.gradcheck.stencil import coarsest
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ Rule = Callable[[Evidence], "Diagnosis | None"]
 def diagnose(evidence: Evidence, klass: Any) -> Diagnosis:
     """The first rule that explains the evidence; `unknown` if none does."""
     rules: tuple[Rule, ...] = (
-        _nan, _absent, _cotangent, _spurious, _output_ignored, _factor, _conjugate, _swapped, _moved,
+        _nan, _absent, _cotangent, _spurious, _output_ignored, _factor, _rounded, _conjugate, _swapped, _moved,
         _reduced, _accumulation, _one_region,
     )  # fmt: skip
     for rule in rules:
@@ -132,6 +133,23 @@ def _factor(e: Evidence) -> Diagnosis | None:
     source = name_factor(c, e)
     text = f"{_name(e)} is {c:.6g} times the right one"
     return Diagnosis("factor", text + (f" ({source})" if source else ""), {"ratio": c, "source": source})
+
+
+def _rounded(e: Evidence) -> Diagnosis | None:
+    """Every entry carries a rounding error of a lower precision, or is representable in it."""
+    if coarsest(e.problem.values) is not torch.float64:
+        return None
+    a, r = e.analytic[:, e.known], e.reference[:, e.known]
+    size = r.abs().square().mean().sqrt()
+    parts = torch.view_as_real(a) if a.is_complex() else a
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        limit = 4 * torch.finfo(dtype).eps
+        exact = torch.equal(parts, parts.to(dtype).to(parts.dtype))
+        near = bool(((a - r).abs() <= limit * (r.abs() + size)).all())
+        if near and (exact or dtype is torch.float32):
+            name = str(dtype).removeprefix("torch.")
+            return Diagnosis("precision", f"{_name(e)} was computed in {name}: digits are lost in float64")
+    return None
 
 
 def name_factor(c: float, e: Evidence) -> str | None:

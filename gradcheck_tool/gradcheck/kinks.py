@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -34,7 +35,17 @@ def one_sided(problem: Problem, index: int, flat: int, step: float) -> tuple[lis
     return sides[0], sides[1]
 
 
-def outside_subgradient(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, flat: int) -> Judgement | None:
+@dataclass(frozen=True)
+class Outside:
+    """A gradient entry outside its one-sided slopes; `smooth` where the two slopes are equal."""
+
+    judgement: Judgement
+    smooth: bool
+
+
+def outside_subgradient(
+    problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, flat: int
+) -> Outside | None:
     """A proof that entry `flat` lies outside the slopes on its two sides, or None.
 
     The slopes must have converged: they agree at a step sixteen times smaller. Real inputs only.
@@ -52,15 +63,23 @@ def outside_subgradient(problem: Problem, cotangent: Cotangent, analytic: Tensor
             return None
         bounds.append(_interval(cotangent, *sides))
     (low, high), (low2, high2) = bounds
-    extent = max(abs(low2), abs(high2), 1e-12)
+    extent = max(abs(low2), abs(high2), 1e-4 * _typical(problem, cotangent) * 1e-4 / step, 1e-290)
     if abs(low - low2) + abs(high - high2) > 0.01 * extent:
         return None
+    shown = Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
+    smooth = high2 - low2 <= 0.02 * extent
     if not math.isfinite(value):
-        return Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
+        return Outside(shown, smooth)
     away = max(low2 - value, value - high2)
     if away <= 0.05 * extent:
         return None
-    return Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
+    return Outside(shown, smooth)
+
+
+def _typical(problem: Problem, cotangent: Cotangent) -> float:
+    """The size of <cotangent, outputs>: slopes far below it, per scale of the input, are zero."""
+    outputs = problem.forward(problem.values)
+    return sum(float((wide(v) * wide(y)).abs().sum()) for v, y in zip(cotangent, outputs, strict=True) if v is not None)
 
 
 def _interval(cotangent: Cotangent, right: list[Tensor], left: list[Tensor]) -> tuple[float, float]:

@@ -132,7 +132,7 @@ class Problem:
             return [None] * len(leaves)
         self.shared.count.backwards += 1
         got = self._gradients([y for y, _ in used], asked, [v for _, v in used], retain=retain)
-        found = iter(got)
+        found = iter([g.to_dense() if g is not None and g.is_sparse else g for g in got])
         return [next(found) if x.requires_grad else None for x in leaves]
 
     def _gradients(self, ys: Values, xs: Values, vs: Values, *, retain: bool) -> Sequence[Tensor | None]:

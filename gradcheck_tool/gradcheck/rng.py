@@ -39,6 +39,11 @@ class RandomState:
         if numpy is not None:
             numpy.random.seed(number)
 
+    @property
+    def draws(self) -> bool:
+        """Whether the Function was seen to draw, or reaches a generator of its own."""
+        return bool(self._uses) or bool(self._restore)
+
     def observe(self, call: Callable[[], Any]) -> Any:
         """Run `call` and learn whether it draws from the global generators."""
         self.seed(0, force=True)

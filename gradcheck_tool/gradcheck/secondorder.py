@@ -49,9 +49,9 @@ def _judged(session: Session, problem: Problem, cotangent: Cotangent) -> list[Ju
         return None
     weights = [session.draws.cotangent([g])[0] if g is not None else None for g in first]
     problem.shared.count.backwards += 1
-    second = torch.autograd.grad(
-        [first[i] for i in made], leaves, [weights[i] for i in made], allow_unused=True
-    )  # type: ignore[arg-type]
+    # `backward`, not `grad`: only it runs the node with which `once_differentiable` refuses.
+    torch.autograd.backward([first[i] for i in made], [weights[i] for i in made])
+    second = [x.grad for x in leaves]
     if not finite([g for g in second if g is not None]):
         return None
     gradient_map = _GradientMap(problem, cotangent, made)

@@ -88,25 +88,27 @@ class Slope:
     dy: list[Tensor]
     rough: list[Tensor]
     sigma: list[Tensor]
+    kinked: list[Tensor]
     hamming: list[Tensor]
     step: float
 
     def gap(self, cotangents: Sequence[Tensor | None], gradients: Grads) -> Gap:
         """Compare gradients of <cotangents, outputs> with the measured derivative."""
         analytic, numeric = pairing(gradients, self.dx), pairing(cotangents, self.dy)
-        variance, rough, hamming, size = 0.0, 0.0, 0.0, 0.0
+        variance, rough, hamming, size, kinks = 0.0, 0.0, 0.0, 0.0, 0.0
         for k, v in enumerate(cotangents):
             if v is None:
                 continue
             w = wide(v).abs()
             variance += float((w * self.sigma[k]).square().sum())
+            kinks += float((w * self.kinked[k]).sum())
             rough += inner(v, self.rough[k])
             hamming += inner(v, self.hamming[k])
         for g, d in zip(gradients, self.dx, strict=True):
             if g is not None:
                 eps = torch.finfo(real_dtype(g.dtype)).eps
                 size += float((wide(g).abs() * d.abs()).square().sum()) * (8 * eps) ** 2
-        noise = max(math.sqrt(variance), abs(hamming) / _HAMMING)
+        noise = max(math.sqrt(variance), abs(hamming) / _HAMMING) + kinks
         error = _CAUTION * _AMPLIFY * noise / self.step + 2 * abs(rough) + math.sqrt(size)
         return Gap(analytic, numeric, error)
 
@@ -161,19 +163,25 @@ def slope(problem: Problem, values: Values, direction: Values, step: float, base
     if not all(bool(torch.isfinite(d).all()) for d in dy):
         return None
     floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]
-    sigma = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
-    return Slope(dx, dy, [a - b for a, b in zip(dy, six, strict=True)], sigma, eight, step)
+    noise = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
+    rough = [a - b for a, b in zip(dy, six, strict=True)]
+    return Slope(dx, dy, rough, [s for s, _ in noise], [k for _, k in noise], eight, step)
 
 
-def _noise(eighth: Tensor, floor: Tensor) -> Tensor:
-    """Noise of every output entry: its own eighth difference, pooled with that of its neighbours."""
+def _noise(eighth: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+    """Noise of every output entry: its own eighth difference, pooled with that of its neighbours.
+
+    An eighth difference far above the neighbours' is a kink, not noise: several kinks add up with one
+    sign, so they are returned apart, to be summed and not to be averaged.
+    """
     own = eighth.abs() / _HAMMING
     if own.numel() == 0:
-        return own
+        return own, own
     tiny = float(floor.max()) * 1e-3 + 1e-300
     ratio = own / (floor + tiny)
     pooled = max(1.0, 2.0 * float(ratio.median()))
-    return torch.maximum(own, pooled * (floor + tiny))
+    common = pooled * (floor + tiny)
+    return torch.maximum(own, common), torch.where(own > 20 * common, own, torch.zeros_like(own))
 
 
 def ladder(values: Values, outputs: Values) -> list[float]:

@@ -8,19 +8,21 @@ given inputs, so a right Function stays right.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.oracle import body_of, same_values
+from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.tree import flatten
 
-Variation = tuple[str, list[Any]]
+Variation = tuple[str, Problem]
 
 _LARGEST = 20_000
 """Value variations of larger inputs would cost more than they show."""
@@ -31,16 +33,15 @@ def check(session: Session) -> None:
     if session.surrogate is not None:
         return
     problem = session.problem
-    for label, leaves in _all(session, problem):
+    for label, varied in _all(session, problem):
         if len(session.wrong_inputs()) == len(problem.wrt) or session.surrogate is not None:
             return
-        varied = problem.with_leaves(leaves)
         if not _accepted(varied):
             session.skipped += 1
             continue
         body = None
         if session.body is not None:
-            body = session.body.with_leaves(leaves)
+            body = varied.with_call(session.body.call)
             body = body if session.options.reference is None or same_values(varied, body) else None
         outcome = quiet(lambda v=varied, t=label, b=body: check_variation(session, v, t, b))  # type: ignore[misc]
         if isinstance(outcome, Exception):
@@ -66,8 +67,8 @@ def _all(session: Session, problem: Problem) -> Iterator[Variation]:
         yield from _batches(session, problem)
 
 
-def _replaced(problem: Problem, changes: dict[int, Any]) -> list[Any]:
-    return [changes.get(i, leaf) for i, leaf in enumerate(problem.leaves)]
+def _replaced(problem: Problem, changes: dict[int, Any]) -> Problem:
+    return problem.with_leaves([changes.get(i, leaf) for i, leaf in enumerate(problem.leaves)])
 
 
 def _free(session: Session, problem: Problem) -> list[tuple[int, int, Tensor]]:
@@ -124,11 +125,16 @@ def _indices(session: Session, problem: Problem) -> Iterator[Variation]:
             yield f"another mask in argument {position}", _replaced(problem, {position: mask})
             continue
         flat = leaf.detach().reshape(-1)
-        if torch.equal(flat.sort().values.cpu(), torch.arange(flat.numel(), dtype=flat.dtype)):
+        if _is_permutation(leaf):
             continue
         repeated = flat.clone()
         repeated[1::2] = repeated[: repeated.numel() - 1 : 2][: repeated[1::2].numel()]
         yield f"repeated indices in argument {position}", _replaced(problem, {position: repeated.reshape(leaf.shape)})
+
+
+def _is_permutation(leaf: Tensor) -> bool:
+    flat = leaf.detach().reshape(-1).cpu()
+    return torch.equal(flat.sort().values, torch.arange(flat.numel(), dtype=flat.dtype))
 
 
 def _arguments(session: Session, problem: Problem) -> Iterator[Variation]:
@@ -165,7 +171,9 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
     for k, parameter in enumerate(extra):
         for other in _others(parameter.default):
             tail = [p.default for p in extra[:k]] + [other]
-            yield f"argument {parameter.name} = {other!r}", [*problem.leaves, *tail]
+            leaves, build = flatten([[*args, *tail], {}])
+            longer = replace(problem, leaves=tuple(leaves), build=lambda new, b=build: tuple(b(new)))
+            yield f"argument {parameter.name} = {other!r}", longer
 
 
 def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
@@ -190,10 +198,8 @@ def _kept(value: Tensor) -> Tensor:
 def _enlarged(session: Session, value: Tensor) -> Tensor:
     value = value.detach()
     if not is_real_number(value):
-        return torch.cat([value, value[:1], value[:1]])
+        if value.dim() == 1 and value.dtype != torch.bool and _is_permutation(value):
+            return torch.cat([value, torch.tensor([len(value), len(value) + 1], dtype=value.dtype, device=value.device)])
+        return torch.cat([value, value[-1:], value[-1:]])
     return torch.cat([value, session.draws.jitter(value[:1], 0.3), session.draws.jitter(value[:1], 0.3)])
 
-
-def body_at(session: Session, problem: Problem) -> Problem | None:
-    """The body oracle at another call of the same Function."""
-    return body_of(session.target, problem)
