@@ -66,6 +66,15 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Position as Position
     from gradcheck_tool.findings import Severity as Severity
     from gradcheck_tool.findings import TraceStep as TraceStep
+    from gradcheck_tool.rulefix import called_with as called_with
+    from gradcheck_tool.rulefix import callee_text as callee_text
+    from gradcheck_tool.rulefix import keyword_renamed as keyword_renamed
+    from gradcheck_tool.rulefix import keyword_text as keyword_text
+    from gradcheck_tool.rulefix import only_argument as only_argument
+    from gradcheck_tool.rulefix import receiver_replaced as receiver_replaced
+    from gradcheck_tool.rulefix import renamed as renamed
+    from gradcheck_tool.rulefix import source_text as source_text
+    from gradcheck_tool.rulefix import with_keyword as with_keyword
     from gradcheck_tool.ruleset import Draft as Draft
     from gradcheck_tool.ruleset import DraftFix as DraftFix
     from gradcheck_tool.ruleset import Replacement as Replacement
@@ -85,6 +94,17 @@ _PUBLIC = {
         "Position",
         "Severity",
         "TraceStep",
+    ),
+    "gradcheck_tool.rulefix": (
+        "called_with",
+        "callee_text",
+        "keyword_renamed",
+        "keyword_text",
+        "only_argument",
+        "receiver_replaced",
+        "renamed",
+        "source_text",
+        "with_keyword",
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet"),
     "gradcheck_tool.autograd.events": (

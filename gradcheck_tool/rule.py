@@ -105,6 +105,14 @@ class Rule:
         predicts = event.text if isinstance(event, events.EngineError) else self.predicts
         return Draft(event, site or event.site, text, predicts, fix)
 
+    def safe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+        """A fix that keeps values and graph, or only takes an error away; None where a part is None."""
+        return _fix(Applicability.SAFE, message, parts)
+
+    def unsafe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+        """A fix that needs a reader's eye; None where a part is None."""
+        return _fix(Applicability.UNSAFE, message, parts)
+
     @classmethod
     def holds_for(cls, torch: str | None) -> bool:
         """Whether the rule holds for this torch version; every rule does when None is asked."""
@@ -115,6 +123,11 @@ class Rule:
             (cls.since is not None and version < version_key(cls.since))
             or (cls.until is not None and version >= version_key(cls.until))
         )
+
+
+def _fix(kind: Applicability, message: str, parts: tuple[Replacement | None, ...]) -> DraftFix | None:
+    known = tuple(part for part in parts if part is not None)
+    return DraftFix(kind, message, known) if len(known) == len(parts) else None
 
 
 def version_key(version: str) -> tuple[int, ...]:
