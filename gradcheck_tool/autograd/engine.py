@@ -37,9 +37,14 @@ NO_GRAD_VIEW_BASE = (
 )
 FUNCTION_VIEW = "is a view and is being modified inplace. This view was created inside a custom Function"
 INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed."
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+)
 INFERENCE_SAVE = "Inference tensors cannot be saved for backward."
 
 
+# How a tensor may share memory with another without being a view of it to autograd.
+APART = (None, "detached", "data")
 DENSE_VIEWS = frozenset({"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"})
 
 
@@ -138,7 +143,7 @@ def refresh_view(s: State, ref: Ref) -> None:
         Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
     """
     tensor: Tensor = s[ref]
-    if tensor.base is None or tensor.view in (None, "detached"):
+    if tensor.base is None or tensor.view in APART:
         return
     base: Tensor = s[tensor.base]
     if not base.rg or tensor.base_version == s[base.storage].version:
@@ -191,6 +196,13 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: str) 
         Raised: for leaves that require grad, views of such leaves, and views that forbid writes.
     """
     tensor: Tensor = s[ref]
+    if tensor.overlaps:
+        raise Raised(
+            ViewWrite(
+                site=site, story=(story(tensor.site, "its elements share memory from here on"),), text=OVERLAP,
+                tensor=str(tensor.name), write=str(how), kind="expanded",
+            )
+        )  # fmt: skip
     if tensor.inference and not s.inference:
         raise Raised(
             InvalidTensorUse(
@@ -201,7 +213,7 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: str) 
     if s.grad is not True or s.inference:
         return
     involved = [ref, *others]
-    if tensor.base is not None and tensor.view != "detached":
+    if tensor.base is not None and tensor.view not in APART:
         base: Tensor = s[tensor.base]
         if requires(s, involved) is not True and base.rg is not True:
             return
@@ -234,9 +246,10 @@ def _check_view(s: State, tensor: Tensor, site: Any, how: str) -> None:
 
 def bump(s: State, ref: Ref, site: Any, how: str, writer: str, versioned: bool = True) -> None:
     """Record a write to the memory of a tensor."""
-    storage = s.edit(s[ref].storage)
+    tensor: Tensor = s[ref]
+    storage = s.edit(tensor.storage)
     storage.data = Sym(fresh())
-    if versioned:
+    if versioned and not tensor.untracked:
         storage.version = storage.data
     storage.site = site
     storage.how = how
@@ -254,7 +267,7 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
             tensor.leaf = None if tensor.leaf else tensor.leaf
         tensor.base_version = s[tensor.storage].version
         return
-    if tensor.base is not None and tensor.view != "detached":
+    if tensor.base is not None and tensor.view not in APART:
         base = s.edit(tensor.base)
         written: Node = s[node]
         copy = Node("CopySlices", written.text, written.site)
@@ -315,8 +328,8 @@ class OpCall:
         edges = [edge(s, ref) for ref in self.refs]
         node.inputs = tuple(e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True))
         node.slots = tuple(self._input_slots())
-        node.frees = effect.frees
-        if effect.frees is not False and effect.frees_if is not None:
+        node.frees = effect.frees if s.saving else None
+        if s.saving and effect.frees is not False and effect.frees_if is not None:
             node.frees = self.any_requires(effect.frees_if)
         node.needs = self._needs()
         if effect.unimplemented and self.any_requires(effect.unimplemented):
@@ -325,7 +338,7 @@ class OpCall:
 
     def _input_slots(self) -> list[Slot]:
         slots = []
-        for role, condition in self.effect.saves.items():
+        for role, condition in self.effect.saves.items() if self.s.saving else ():
             if role not in self.by_param:
                 continue
             if condition is not None and self.any_requires(condition) is not True:
@@ -364,7 +377,7 @@ class OpCall:
         """One output: a new tensor, or a view of an argument."""
         s, effect = self.s, self.effect
         dtype = effect.dtypes[index] if index < len(effect.dtypes) else "same"
-        if dtype == "same":
+        if dtype in ("same", "promoted"):
             dtype = promoted(s, [r for refs in self.by_param.values() for r in refs]) or ""
         flows = index >= len(effect.differentiable) or effect.differentiable[index]
         base = next(iter(self.by_param.get(effect.view_of or "", ())), None)
@@ -380,15 +393,16 @@ class OpCall:
         if unsure:
             s[out.storage].unsure = True
         out.dense = self._dense(base)
-        out.inference = s.inference or (base is not None and s[base].inference)
+        out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
             out.node = node
         if base is not None:
             source: Tensor = s[base]
-            out.base = source.base if source.base is not None and source.view != "detached" else base
+            out.base = source.base if source.base is not None and source.view not in APART else base
+            out.untracked = source.untracked
             out.view = effect.view or "plain"
             if source.view in ("multi-output", "function", "no-grad") and out.view == "plain":
-                out.view = source.view if source.view != "no-grad" or s.grad is not True else "plain"
+                out.view = source.view
             if s.grad is False and not s.inference:
                 out.view = "no-grad"
             out.base_version = s[source.storage].version
@@ -456,7 +470,7 @@ def apply(
         node = s.edit(node_ref)
         for index, ref in enumerate(outputs):
             role = "out" if index == 0 else f"out{index}"
-            if role in effect.saves and s[ref].rg is not False:
+            if role in effect.saves and s.saving and s[ref].rg is not False:
                 condition = effect.saves[role]
                 if condition is None or call.any_requires(condition) is True:
                     node.slots = (*node.slots, call.slot(role, ref, node_ref))
@@ -489,7 +503,7 @@ def apply_inplace(
     node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None
     bump(s, target, site, text, writer)
     rebase(s, target, node_ref, rg)
-    if node_ref is not None and "out" in effect.saves:
+    if node_ref is not None and s.saving and "out" in effect.saves:
         node = s.edit(node_ref)
         node.slots = (*node.slots, call.slot("out", target, node_ref))
     return target

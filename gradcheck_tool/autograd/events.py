@@ -22,6 +22,10 @@ class Site:
     module: ModuleIR
     node: Any
 
+    def __repr__(self) -> str:
+        """Short: the trees of a whole module would follow otherwise."""
+        return f"Site({self.module.filename}, {type(self.node).__name__})"
+
 
 @dataclass(frozen=True, slots=True)
 class StoryStep:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradcheck_tool.autograd.engine import Raised, edge, new_tensor, numel_is_one, story
+from gradcheck_tool.autograd.engine import INFERENCE_WRITE, Raised, edge, new_tensor, numel_is_one, story
 from gradcheck_tool.autograd.events import (
     Accumulation,
     FreedGraph,
@@ -242,6 +242,14 @@ def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> Unversion
 
 def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
     """Add a gradient to the `.grad` of a leaf; what it was added to, if that was not nothing."""
+    held = s.get(s[leaf].grad, Tensor)
+    if held is not None and held.inference and not s.inference:
+        made = story(held.site, f"`{held.name}` was made in inference mode here")
+        raise Raised(
+            InvalidTensorUse(
+                site=p.site, story=(made,), text=INFERENCE_WRITE, kind="inference-write", tensor=str(held.name), call=str(p.text),
+            )
+        )  # fmt: skip
     tensor = s.edit(leaf)
     before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
     history = p.flows.get(leaf, ()) if p.create else ()

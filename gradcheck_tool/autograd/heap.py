@@ -110,17 +110,19 @@ class Tensor(Record):
     `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
     `zeroed`, `unknown`. `group` marks a stand-in for a set of parameters that are not known one by one.
     `lost` says why it has no graph although something it was made from had one.
+    `untracked` tells that writes through it are not counted (`.data`), `overlaps` that elements
+    share memory (`expand`).
     `grads_of` are the leaves whose `.grad` it was computed from.
     """
 
     __slots__ = (
         "backward_site", "base", "base_version", "dense", "dtype", "grad", "grad_state", "grads_of", "group", "hooks",
-        "inference", "is_param", "leaf", "lost", "lost_story", "name", "node", "retains", "rg", "shape", "site",
-        "step_site", "storage", "unsure_graph", "view",
+        "inference", "is_param", "leaf", "lost", "lost_story", "name", "node", "overlaps", "retains", "rg", "shape", "site",
+        "step_site", "storage", "unsure_graph", "untracked", "view",
     )  # fmt: skip
     STATE = (
         "storage", "leaf", "rg", "node", "dtype", "shape", "base", "view", "base_version", "is_param", "inference",
-        "grad", "grad_state", "group", "retains", "hooks", "grads_of", "lost", "unsure_graph", "dense",
+        "grad", "grad_state", "group", "retains", "hooks", "grads_of", "lost", "unsure_graph", "dense", "untracked", "overlaps",
     )  # fmt: skip
     STORY = ("name", "site", "backward_site", "step_site", "lost_story")
 
@@ -130,6 +132,8 @@ class Tensor(Record):
         self.rg: bool | None = None
         self.node: Ref | None = None
         self.unsure_graph = False
+        self.untracked = False
+        self.overlaps = False
         self.dense: bool | None = None
         self.dtype: str | None = None
         self.shape: tuple[int | None, ...] | None = None
@@ -325,21 +329,21 @@ R = TypeVar("R", bound=Record)
 class State:
     """One way the program may have come here: heap, call stack, grad mode, known conditions.
 
-    `exc` is the exception on its way out, with `event` what PyTorch raised where the model foretold
-    it. `grad` is grad mode (None: unknown) and `inference` inference mode.
+    `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
+    inference mode. `saving` is false while hooks of the program keep what graph nodes save.
     """
 
-    __slots__ = ("event", "exc", "facts", "frames", "grad", "heap", "inference", "known", "owner")
+    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "saving")
 
     def __init__(self) -> None:
         self.heap: dict[int, Record] = {}
         self.frames: list[Ref] = []
         self.grad: bool | None = True
         self.inference = False
+        self.saving = True
         self.facts: dict[Value, bool] = {}
         self.known: dict[Value, Value] = {}
         self.exc: Value | None = None
-        self.event: Any = None
         self.owner = object()
 
     def fork(self) -> State:
@@ -349,10 +353,10 @@ class State:
         new.frames = self.frames.copy()
         new.grad = self.grad
         new.inference = self.inference
+        new.saving = self.saving
         new.facts = self.facts.copy()
         new.known = self.known.copy()
         new.exc = self.exc
-        new.event = self.event
         new.owner = object()
         self.owner = object()
         return new
@@ -486,7 +490,7 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None) -> bool:
 
     `live` names the variables and registers of the innermost frame that may still be read (None: all).
     """
-    if a.grad is not b.grad or a.inference is not b.inference or len(a.frames) != len(b.frames):
+    if a.grad is not b.grad or a.inference is not b.inference or a.saving is not b.saving or len(a.frames) != len(b.frames):
         return False
     if (a.exc is None) != (b.exc is None):
         return False

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Node, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Method, Partial, Ref, Super, Sym, Tup, Value, unknown
 from gradcheck_tool.interp.names import canonical
 
@@ -97,6 +97,10 @@ def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
         except Raised as error:
             m.raise_in(s, error.kind, error.event)
             return [(s, NONE)]
+    if isinstance(record, Node):
+        from gradcheck_tool.interp.torchlib.tensors import node_attribute
+
+        return m.calls.guard(s, lambda: node_attribute(m, s, obj, name, site))
     if isinstance(record, Instance):
         return _get_instance(m, s, obj, record, name, site)
     if isinstance(record, Class):

@@ -316,8 +316,7 @@ class Calls:
                 (state, NONE if value is iterate.STOP else value)
                 for state, value in iterate.advance(self.m, s, gen, site)
             ]
-        name = record.cls.name if isinstance(record.cls, Lib) else next(iter(attributes.lib_bases(s, record.cls)), "")
-        native = natives.METHODS.get((name, "__enter__"))
+        native = self._manager_native(s, manager, "__enter__")
         if native is None:
             return [(s, manager)]
         chosen = native
@@ -338,13 +337,18 @@ class Calls:
         gen = record.attrs.get("#generator")
         if gen is not None:
             return [(state, FALSE) for state, _ in iterate.advance(self.m, s, gen, site)]
-        name = record.cls.name if isinstance(record.cls, Lib) else next(iter(attributes.lib_bases(s, record.cls)), "")
-        native = natives.METHODS.get((name, "__exit__"))
+        native = self._manager_native(s, manager, "__exit__")
         if native is None:
             return [(s, FALSE)]
         chosen = native
         given = [] if exc is None else [exc]
         return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))  # type: ignore[arg-type]
+
+    def _manager_native(self, s: State, manager: Value, name: str) -> Any:
+        from gradcheck_tool.interp.torchlib.instances import families
+
+        found = (natives.METHODS.get((family, name)) for family in families(s, manager))
+        return next((native for native in found if native is not None), None)
 
     # -- exceptions -------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from gradcheck_tool.autograd import engine, graph
 from gradcheck_tool.autograd.engine import Raised, story
 from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionError, InvalidTensorUse
 from gradcheck_tool.autograd.heap import Class, Func, Instance, Node, Slot, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, NONE, Const, Lib, Method, Ref, Super, Tup, Value, unknown
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, Ref, Super, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
@@ -143,7 +143,7 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                     continue
                 post = kind == Const("register_post_accumulate_grad_hook")
                 before, state.grad = state.grad, p.create is True
-                given = ref if post else engine.new_tensor(state, p.site, name="grad")
+                given = ref if post else _incoming(state, p, ref)
                 for st, answer in m.calls.call(state, func, [given], {}, p.site):
                     st.grad = before
                     if st.exc is None and post and s.get(answer, Tensor) is not None:
@@ -151,6 +151,15 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                     after.append(st)
             states = after[:4]
     return states
+
+
+def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
+    """The gradient that a hook gets. Where it comes from a plain `sum` alone, its elements share memory."""
+    at = engine.edge(s, ref)
+    grad = engine.new_tensor(s, p.site, name="grad")
+    users = [s[r] for r in p.ran if at in s[r].inputs]
+    s[grad].overlaps = len(users) == 1 and users[0].op == "SumBackward0"
+    return grad
 
 
 # -- autograd.grad ----------------------------------------------------------------------------------
@@ -394,6 +403,11 @@ def saved_tensors(m: Machine, s: State, call: Args) -> Result:
     saved = record.attrs.get("#saved")
     if saved is None:
         return unknown()
+    cls = record.attrs["#class"]
+    if attributes.in_class(s, cls, "clear_saved_tensors_on_access") == TRUE:
+        if "#read" in record.attrs:
+            raise Raised(FunctionError(site=call.site, text="Trying to access saved tensors after they were cleared", kind="cleared-saved", function=_name(s, cls)))  # fmt: skip
+        s.edit(call.self).attrs["#read"] = TRUE
     return saved  # type: ignore[no-any-return]
 
 

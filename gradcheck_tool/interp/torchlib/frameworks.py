@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.heap import Instance, State
-from gradcheck_tool.autograd.values import NONE, Lib, unknown
+from gradcheck_tool.autograd.values import FALSE, NONE, Lib, unknown
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.torchlib.optimizers import apply_step
 
@@ -62,5 +62,17 @@ def decorate(m: Machine, s: State, call: Args) -> Result:
 def saved_hooks(m: Machine, s: State, call: Args) -> Result:
     """What is saved inside is kept by the hooks: nothing is known about its version."""
     return s.new(Instance(Lib("#saved-tensor-hooks")))
+
+
+@method("#saved-tensor-hooks", "__enter__")
+def enter_hooks(m: Machine, s: State, call: Args) -> Result:
+    s.saving = False
+    return NONE
+
+
+@method("#saved-tensor-hooks", "__exit__")
+def leave_hooks(m: Machine, s: State, call: Args) -> Result:
+    s.saving = True
+    return FALSE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -308,7 +309,22 @@ def call_named(
     if profile is None:
         return unknown_result(m, s, [*args, *kwargs.values()], site, text)
     leaf = name.rpartition(".")[2]
-    return apply_profile(m, s, profile, tensors, bound, leaf, site, text)
+    return apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
+
+
+def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.Profile:
+    """Gradients flow through every floating-point argument that any variant tracks.
+
+    What differs between variants in this is only whether the arguments are floating point at all, which
+    the engine sees for itself.
+    """
+    tracked = tuple(dict.fromkeys(p for _, variant in spec.variants for p in variant.tracked))
+    if not tracked or tracked == profile.tracked and "out.differentiable" not in profile.undecided:
+        return profile
+    outputs = tuple(
+        dataclasses.replace(o, differentiable=True) if o.dtype in ("same", "promoted") else o for o in profile.outputs
+    )
+    return dataclasses.replace(profile, tracked=tracked, outputs=outputs)
 
 
 def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
@@ -363,7 +379,20 @@ def apply_profile(
         written = tensors.get(name)
         for ref in [written] if isinstance(written, Ref) else written or ():
             engine.bump(s, ref, site, text, "buffer" if name.startswith("running") else "inplace")
+    if leaf in ("expand", "expand_as", "broadcast_to") and made:
+        _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
     return pack(profile, made)
+
+
+def _mark_overlap(s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]) -> None:
+    """`expand` to a larger size makes elements share memory; asked only where both sizes are known."""
+    shape = s[source].shape if isinstance(source, Ref) else None
+    given = bound.get("size", bound.get("shape"))
+    wanted = factory_shape(s, given if isinstance(given, list) else [given]) if given is not None else None
+    if shape is None or wanted is None:
+        return
+    padded = (1,) * (len(wanted) - len(shape)) + shape
+    s.edit(out).overlaps = any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted))
 
 
 def _no_out(tensors: Tensors) -> Tensors:
@@ -385,8 +414,6 @@ def _settle_view(s: State, effect: Effect, first: optable.Output | None, tensors
         return effect
     source = tensors.get(first.view_of or "")
     if isinstance(source, Ref) and s[source].dense and first.dense == "view":
-        import dataclasses
-
         return dataclasses.replace(effect, view="plain")
     return effect
 

@@ -133,11 +133,25 @@ def _is_leaf(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     return Const(leaf) if leaf is not None else Sym(("attr", ref, "is_leaf"), "bool")
 
 
+def node_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Value:
+    """An attribute of a graph node. What backward has freed cannot be read.
+
+    Raises:
+        Raised: for saved fields of a freed node.
+    """
+    node = s[ref]
+    if name.startswith("_saved_") and node.freed and node.frees and not node.unsure_freed:
+        steps = (story(node.site, f"`{node.text}` saves it here"), story(node.freed_site, f"`{node.freed_text}` frees it here"))  # fmt: skip
+        raise Raised(InvalidTensorUse(site=site, story=steps, text="Trying to backward through the graph a second time", kind="freed-field", tensor=str(node.text), call=name))  # fmt: skip
+    return Method(ref, name)
+
+
 def _grad_fn(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
     if tensor.rg is False or (tensor.leaf and tensor.rg):
         return NONE
-    return Sym(("attr", ref, "grad_fn"))
+    return tensor.node if tensor.node is not None else Sym(("attr", ref, "grad_fn"))
 
 
 def _shape(m: Machine, s: State, ref: Ref, site: Any) -> Value:
@@ -165,8 +179,7 @@ def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     made: Tensor = s[new]
     made.view, made.lost, made.lost_story = "data", lost, why
     made.grads_of = tensor.grads_of
-    made.base = ref
-    made.base_version = NONE
+    made.base, made.untracked = ref, True
     return new
 
 
@@ -203,14 +216,25 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
         return
     if isinstance(value, Ref) and value == tensor.grad:
         return
+    given = s.get(value, Tensor)
+    if given is not None and _sizes_differ(given.shape, tensor.shape):
+        raise Raised(InvalidTensorUse(site=site, story=(story(given.site, f"`{given.name}` has another size"),), text="assigned grad has data of a different size", kind="grad-size", tensor=str(tensor.name), call="grad = ..."))  # fmt: skip
     tensor.grad = value
     tensor.grad_state = "assigned"
+
+
+def _sizes_differ(a: tuple[int | None, ...] | None, b: tuple[int | None, ...] | None) -> bool:
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None)
 
 
 def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
     """`x.data = y` swaps the memory unseen by autograd; `x.data op= y` has written to it already."""
     source = s.get(value, Tensor)
     tensor = s.edit(ref)
+    if source is not None and source.dtype in ("int", "bool") and tensor.rg and tensor.leaf:
+        raise Raised(InvalidTensorUse(site=site, story=(story(source.site, f"`{source.name}` holds integers"),), text="data set to a tensor that requires gradients must be floating point or complex dtype", kind="data-dtype", tensor=str(tensor.name), call="data = ..."))  # fmt: skip
     if source is not None and source.storage == tensor.storage:
         note_manual_step(s, ref, source, site)
         return
@@ -397,12 +421,12 @@ def set_item(
 def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
     """The view that `x[i] = v` writes through. It is made whatever the grad mode, for this write only."""
     tensor: Tensor = s[ref]
-    if tensor.base is not None and tensor.view in ("multi-output", "no-grad", "function", "data"):
+    if tensor.base is not None and tensor.view in ("multi-output", "no-grad", "function"):
         return ref
     view = engine.new_tensor(s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name))  # fmt: skip
     made: Tensor = s[view]
-    made.base = tensor.base if tensor.base is not None and tensor.view != "detached" else ref
-    made.view = "plain" if tensor.view != "detached" or tensor.base is None else "plain"
+    made.base = tensor.base if tensor.base is not None and tensor.view not in engine.APART else ref
+    made.view, made.untracked = "plain", tensor.untracked
     made.node = tensor.node
     made.inference = tensor.inference
     made.base_version = s[tensor.storage].version
@@ -411,7 +435,7 @@ def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
 
 def _sync(s: State, ref: Ref, view: Ref) -> None:
     """After a write through `x[i]`, `x` itself knows its new history."""
-    if s[ref].base is not None:
+    if s[ref].base is not None and view != ref:
         engine.refresh_view(s, ref)
 
 
@@ -469,6 +493,7 @@ def detach(m: Machine, s: State, call: Args) -> Result:
     new = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.detach()")  # fmt: skip
     made: Tensor = s[new]
     made.view, made.base, made.inference = "detached", ref, tensor.inference
+    made.untracked = tensor.untracked
     made.lost = "detach" if tensor.rg else tensor.lost
     made.lost_story = (
         (story(call.site, f"`{tensor.name}` is detached here"),) if tensor.rg else tensor.lost_story
