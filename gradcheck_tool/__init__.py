@@ -66,15 +66,22 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Position as Position
     from gradcheck_tool.findings import Severity as Severity
     from gradcheck_tool.findings import TraceStep as TraceStep
+    from gradcheck_tool.rulefix import applied as applied
+    from gradcheck_tool.rulefix import as_tuple as as_tuple
+    from gradcheck_tool.rulefix import assigned as assigned
     from gradcheck_tool.rulefix import called_with as called_with
     from gradcheck_tool.rulefix import callee_text as callee_text
+    from gradcheck_tool.rulefix import item_of as item_of
     from gradcheck_tool.rulefix import keyword_renamed as keyword_renamed
     from gradcheck_tool.rulefix import keyword_text as keyword_text
     from gradcheck_tool.rulefix import only_argument as only_argument
+    from gradcheck_tool.rulefix import out_of_place as out_of_place
     from gradcheck_tool.rulefix import receiver_replaced as receiver_replaced
     from gradcheck_tool.rulefix import renamed as renamed
     from gradcheck_tool.rulefix import source_text as source_text
+    from gradcheck_tool.rulefix import value_detached as value_detached
     from gradcheck_tool.rulefix import with_keyword as with_keyword
+    from gradcheck_tool.rulefix import without_keyword as without_keyword
     from gradcheck_tool.ruleset import Draft as Draft
     from gradcheck_tool.ruleset import DraftFix as DraftFix
     from gradcheck_tool.ruleset import Replacement as Replacement
@@ -96,6 +103,13 @@ _PUBLIC = {
         "TraceStep",
     ),
     "gradcheck_tool.rulefix": (
+        "without_keyword",
+        "value_detached",
+        "out_of_place",
+        "item_of",
+        "assigned",
+        "as_tuple",
+        "applied",
         "called_with",
         "callee_text",
         "keyword_renamed",

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradcheck_tool.autograd import events
 from gradcheck_tool.autograd.events import Event, Site
+from gradcheck_tool.findings import Applicability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.findings import Applicability, Severity
+    from gradcheck_tool.findings import Severity
 
 Effect = Literal["raises", "silent", "warns"]
 

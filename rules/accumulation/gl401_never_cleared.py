@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Accumulation, BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import Accumulation, BackwardCall, Draft, Replacement, Rule, Severity
 
 
 class NeverCleared(Rule):
@@ -80,6 +80,11 @@ class NeverCleared(Rule):
         weight.grad = None
     ```
 
+    ## Fix safety
+
+    Whether the gradients are to be cleared here is for a reader to confirm, so the fix is unsafe. It is
+    offered where an optimizer is known.
+
     ## References
 
     - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
@@ -96,7 +101,10 @@ class NeverCleared(Rule):
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         applied = [item for item in event.accumulated if item.stepped and item.certain]
         if applied:
-            yield self.finding(event, _message(event, applied), _advice(applied[0]))
+            owner = applied[0].owner
+            clear = Replacement(event.site, f"{owner}.zero_grad()", insert=True) if owner else None
+            fix = self.unsafe_fix("Clear the gradients before backward", clear)
+            yield self.finding(event, _message(event, applied), _advice(applied[0]), fix=fix)
 
 
 def _message(event: BackwardCall, applied: list[Accumulation]) -> str:

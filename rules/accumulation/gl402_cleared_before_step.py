@@ -47,6 +47,10 @@ class ClearedBeforeStep(Rule):
         optimizer.step()
     ```
 
+    ## Fix safety
+
+    There is no fix: clearing may belong before backward or after the step.
+
     ## References
 
     - [`torch.optim`: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html#taking-an-optimization-step)

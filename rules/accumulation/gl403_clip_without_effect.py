@@ -83,6 +83,10 @@ class ClipWithoutEffect(Rule):
         optimizer.step()
     ```
 
+    ## Fix safety
+
+    There is no fix: the place between backward and step may be in another function.
+
     ## References
 
     - [`torch.nn.utils.clip_grad_norm_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html)

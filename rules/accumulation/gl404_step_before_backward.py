@@ -48,6 +48,10 @@ class StepWithoutGradients(Rule):
         optimizer.zero_grad()
     ```
 
+    ## Fix safety
+
+    There is no fix: the calls have to be reordered.
+
     ## References
 
     - [`torch.optim`: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html#taking-an-optimization-step)

@@ -52,6 +52,10 @@ class WindowOfGradientsDiscarded(Rule):
             optimizer.zero_grad()
     ```
 
+    ## Fix safety
+
+    There is no fix: the clearing call may serve other branches as well.
+
     ## References
 
     - [Gradient accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)

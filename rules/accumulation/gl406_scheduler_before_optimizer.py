@@ -47,6 +47,10 @@ class SchedulerBeforeOptimizer(Rule):
         scheduler.step()
     ```
 
+    ## Fix safety
+
+    There is no fix: the calls may be in different loops.
+
     ## References
 
     - [How to adjust the learning rate](https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate)

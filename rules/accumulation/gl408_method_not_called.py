@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Applicability, Draft, DraftFix, Replacement, Rule, Severity, UncalledMethod
+from gradcheck_tool import Draft, Replacement, Rule, Severity, UncalledMethod
 
 _PROTOCOL = {
     "optimizer": ("zero_grad", "step"),
@@ -73,7 +73,7 @@ class MethodNotCalled(Rule):
         if event.name not in _PROTOCOL.get(event.receiver, ()):
             return
         text = f"{event.subject}.{event.name}"
-        fix = DraftFix(Applicability.UNSAFE, f"Call `{text}`", (Replacement(event.site, f"{text}()"),))
+        fix = self.unsafe_fix(f"Call `{text}`", Replacement(event.site, f"{text}()"))
         yield self.finding(
             event, f"`{text}` is named but not called, so nothing happens", "add `()`", fix=fix
         )

@@ -47,6 +47,10 @@ class ClipScaledGradients(Rule):
     scaler.update()
     ```
 
+    ## Fix safety
+
+    There is no fix: the call needs the names of the scaler and of the optimizer.
+
     ## References
 
     - [Working with unscaled gradients](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients)

@@ -43,6 +43,10 @@ class StepOnScaledGradients(Rule):
     scaler.update()
     ```
 
+    ## Fix safety
+
+    There is no fix: the call needs the name of the scaler.
+
     ## References
 
     - [Typical mixed precision training](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training)

@@ -113,6 +113,11 @@ class NoGraphToBackward(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: which of the operations on the way was meant to keep the history is for the author
+    to say.
+
     ## References
 
     - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, receiver_replaced
 
 
 class NumpyOnGrad(Rule):
@@ -36,6 +36,10 @@ class NumpyOnGrad(Rule):
     values = prediction.detach().numpy()
     ```
 
+    ## Fix safety
+
+    Where the values are used the gradient was lost in any case (the call raises), so detaching is safe.
+
     ## References
 
     - [`torch.Tensor.numpy`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html)
@@ -48,9 +52,13 @@ class NumpyOnGrad(Rule):
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "numpy-on-grad":
+            detached = None
+            if callee_text(event.site).endswith(".numpy"):
+                detached = receiver_replaced(event.site, "{}.detach()")
             yield self.finding(
                 event,
                 f"`{event.tensor}` requires a gradient, which numpy cannot record",
                 "use `.detach()` first if only the values are needed, and torch operations if the "
                 "gradient is",
+                fix=self.safe_fix("Detach first", detached),
             )

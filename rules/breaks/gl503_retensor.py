@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity, renamed
 
 
 class RetensorInLoss(Rule):
@@ -44,6 +44,10 @@ class RetensorInLoss(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    Gradients flow where none did, so the fix is unsafe. It is offered for a list of tensors.
+
     ## References
 
     - [`torch.stack`](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
@@ -60,6 +64,11 @@ class RetensorInLoss(Rule):
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         for cut in event.breaks:
             if cut.kind == "retensor":
+                stack = (
+                    renamed(cut.site, "stack")
+                    if cut.call.startswith(("torch.tensor([", "torch.as_tensor(["))
+                    else None
+                )
                 yield self.finding(
                     event,
                     f"`{cut.call}` copies the values of `{cut.tensor}` without their history, so this "
@@ -67,4 +76,5 @@ class RetensorInLoss(Rule):
                     f"`{event.root}` gets no gradient",
                     "use torch.stack or torch.cat",
                     site=cut.site,
+                    fix=self.unsafe_fix("Stack the tensors", stack),
                 )

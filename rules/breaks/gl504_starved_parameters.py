@@ -61,6 +61,11 @@ class StarvedParameters(Rule):
         optimizer.step()
     ```
 
+    ## Fix safety
+
+    There is no fix: whether the cut or the optimizer's parameter list is wrong is for the author to
+    say.
+
     ## References
 
     - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation)

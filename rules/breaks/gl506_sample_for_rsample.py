@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NonReparametrised, Rule, Severity
+from gradcheck_tool import Draft, NonReparametrised, Rule, Severity, renamed
 
 
 class SampleForRsample(Rule):
@@ -43,6 +43,10 @@ class SampleForRsample(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    Gradients flow where none did, so the fix is unsafe.
+
     ## References
 
     - [`torch.distributions`: pathwise derivative](https://docs.pytorch.org/docs/stable/distributions.html#pathwise-derivative)
@@ -61,4 +65,5 @@ class SampleForRsample(Rule):
             f"`{event.call}` is a constant for autograd, so the loss cannot train the parameters of "
             f"`{event.distribution}`",
             "use rsample()",
+            fix=self.unsafe_fix("Use rsample()", renamed(event.site, "rsample")),
         )

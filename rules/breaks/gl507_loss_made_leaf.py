@@ -42,6 +42,10 @@ class LossMadeLeaf(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: the fault is where the history of the loss was cut, not here.
+
     ## References
 
     - [`torch.Tensor.requires_grad_`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad_.html)

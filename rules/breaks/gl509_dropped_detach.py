@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, DroppedResult, Rule, Severity
+from gradcheck_tool import Draft, DroppedResult, Rule, Severity, assigned
 
 _RETURNS_NEW = (
     "detach",
@@ -51,6 +51,10 @@ class DroppedDetach(Rule):
     loss = (model(torch.ones(4, 2)) * target).mean()
     ```
 
+    ## Fix safety
+
+    The tensor changes for everything that follows, so the fix is unsafe.
+
     ## References
 
     - [`torch.Tensor.detach`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html)
@@ -69,4 +73,5 @@ class DroppedDetach(Rule):
                 event,
                 f"`{event.call}` returns a new tensor, which is thrown away; `{event.tensor}` is as it was",
                 f"assign the result: `{event.tensor} = {event.call}`",
+                fix=self.unsafe_fix("Assign the result", assigned(event.site)),
             )

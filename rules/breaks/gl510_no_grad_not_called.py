@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity
+from gradcheck_tool import Draft, GradModeMisuse, Replacement, Rule, Severity, source_text
 
 
 class NoGradNotCalled(Rule):
@@ -37,6 +37,10 @@ class NoGradNotCalled(Rule):
         model(torch.ones(4, 2))
     ```
 
+    ## Fix safety
+
+    The statement raises as it stands, so the fix is safe.
+
     ## References
 
     - [`torch.no_grad`](https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -49,4 +53,7 @@ class NoGradNotCalled(Rule):
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
         if event.kind == "not-called":
-            yield self.finding(event, f"`{event.call}` is a class, which `with` cannot enter", "add `()`")
+            call = Replacement(event.site, f"{source_text(event.site)}()")
+            fix = self.safe_fix("Add the parentheses", call)
+            message = f"`{event.call}` is a class, which `with` cannot enter"
+            yield self.finding(event, message, "add `()`", fix=fix)

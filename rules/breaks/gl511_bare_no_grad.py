@@ -38,6 +38,10 @@ class BareNoGrad(Rule):
         output = model(torch.ones(4, 2))
     ```
 
+    ## Fix safety
+
+    There is no fix: which of the following statements were meant is for the author to say.
+
     ## References
 
     - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation)

@@ -53,6 +53,10 @@ class GradModeLeaks(Rule):
     loss = model(torch.ones(4, 2)).mean()
     ```
 
+    ## Fix safety
+
+    There is no fix: which of the following statements were meant is for the author to say.
+
     ## References
 
     - [`torch.set_grad_enabled`](https://docs.pytorch.org/docs/stable/generated/torch.set_grad_enabled.html)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, only_argument
 
 _NAMES = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
 
@@ -38,6 +38,11 @@ class VariableWrapper(Rule):
     (x * 2).sum().backward()
     ```
 
+    ## Fix safety
+
+    A tensor that has a history keeps it without the wrapper, so the fix is unsafe. It is offered where
+    the tensor is the only argument.
+
     ## References
 
     - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
@@ -52,8 +57,11 @@ class VariableWrapper(Rule):
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if event.called and event.name in _NAMES:
+            tensor = only_argument(event.site)
+            unwrapped = Replacement(event.site, tensor) if tensor else None
             yield self.finding(
                 event,
                 "Variable has been a plain tensor since PyTorch 0.4",
                 "use the tensor itself, with requires_grad_() where it is to be trained",
+                fix=self.unsafe_fix("Remove the wrapper", unwrapped),
             )

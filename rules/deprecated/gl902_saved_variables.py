@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Applicability, Draft, DraftFix, MethodUse, Replacement, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, Replacement, Rule, Severity
 
 
 class SavedVariables(Rule):
@@ -80,7 +80,7 @@ class SavedVariables(Rule):
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.receiver == "context" and event.name == "saved_variables":
             new = f"{event.subject}.saved_tensors"
-            fix = DraftFix(Applicability.SAFE, f"Use `{new}`", (Replacement(event.site, new),))
+            fix = self.safe_fix(f"Use `{new}`", Replacement(event.site, new))
             yield self.finding(
                 event, f"`{event.subject}.saved_variables` is deprecated", f"use `{new}`", fix=fix
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Rule, Severity, renamed
 
 _NAMES = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
 
@@ -40,6 +40,10 @@ class ClipGradNorm(Rule):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     ```
 
+    ## Fix safety
+
+    The two names mean the same, so the fix is safe. A name that was imported on its own is left alone.
+
     ## References
 
     - [`torch.nn.utils.clip_grad_norm_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html)
@@ -53,4 +57,5 @@ class ClipGradNorm(Rule):
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if event.called and event.name in _NAMES:
-            yield self.finding(event, "`clip_grad_norm` is deprecated", "use `clip_grad_norm_`")
+            fix = self.safe_fix("Use `clip_grad_norm_`", renamed(event.site, "clip_grad_norm_"))
+            yield self.finding(event, "`clip_grad_norm` is deprecated", "use `clip_grad_norm_`", fix=fix)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Rule, Severity, renamed
 
 _OLD = (
     "constant",
@@ -48,6 +48,10 @@ class InitWithoutUnderscore(Rule):
     torch.nn.init.xavier_uniform_(layer.weight)
     ```
 
+    ## Fix safety
+
+    The two names mean the same, so the fix is safe. A name that was imported on its own is left alone.
+
     ## References
 
     - [`torch.nn.init`](https://docs.pytorch.org/docs/stable/nn.init.html)
@@ -62,4 +66,5 @@ class InitWithoutUnderscore(Rule):
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         name = event.name.removeprefix("torch.nn.init.")
         if event.called and name != event.name and name in _OLD:
-            yield self.finding(event, f"`init.{name}` is deprecated", f"use `init.{name}_`")
+            fix = self.safe_fix(f"Use `init.{name}_`", renamed(event.site, f"{name}_"))
+            yield self.finding(event, f"`init.{name}` is deprecated", f"use `init.{name}_`", fix=fix)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, called_with, callee_text
 
 _NEW = {
     "torch.cuda.amp.autocast": "torch.amp.autocast('cuda', ...)",
@@ -46,6 +46,11 @@ class CudaAmp(Rule):
         torch.ones(2, 2) @ torch.ones(2, 2)
     ```
 
+    ## Fix safety
+
+    The old classes call the new ones with that device, so the fix is safe. It is offered for `autocast`
+    and `GradScaler` written with their full name.
+
     ## References
 
     - [`torch.amp`](https://docs.pytorch.org/docs/stable/amp.html)
@@ -61,4 +66,13 @@ class CudaAmp(Rule):
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         new = _NEW.get(event.name)
         if event.called and new:
-            yield self.finding(event, f"`{event.name}` is deprecated", f"use `{new}`")
+            fix = self.safe_fix("Use torch.amp", _modern(event))
+            yield self.finding(event, f"`{event.name}` is deprecated", f"use `{new}`", fix=fix)
+
+
+def _modern(event: NameUse) -> Replacement | None:
+    """The call with the device as first argument, where the name is written in full."""
+    _, device, _, name = event.name.split(".", 3)
+    if name not in ("autocast", "GradScaler") or callee_text(event.site) != event.name:
+        return None
+    return called_with(event.site, f"torch.amp.{name}", f'"{device}"')

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, Rule, Severity, renamed
 
 
 class RegisterBackwardHook(Rule):
@@ -37,6 +37,10 @@ class RegisterBackwardHook(Rule):
     model(torch.ones(1, 2, requires_grad=True)).sum().backward()
     ```
 
+    ## Fix safety
+
+    The hook gets other gradients than before, which is the point, so the fix is unsafe.
+
     ## References
 
     - [`register_full_backward_hook`](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook)
@@ -57,4 +61,5 @@ class RegisterBackwardHook(Rule):
                 f"`{event.subject}.register_backward_hook` sees the gradients of the module's last "
                 "operation only",
                 "use register_full_backward_hook",
+                fix=self.unsafe_fix("Use the full hook", renamed(event.site, "register_full_backward_hook")),
             )

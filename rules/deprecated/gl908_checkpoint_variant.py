@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Rule, Severity, with_keyword
 
 _NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 
@@ -38,6 +38,10 @@ class CheckpointVariant(Rule):
     output = checkpoint(layer, torch.randn(4, 2, requires_grad=True), use_reentrant=False)
     ```
 
+    ## Fix safety
+
+    The two variants differ in what they support, so the fix is unsafe.
+
     ## References
 
     - [`torch.utils.checkpoint`](https://docs.pytorch.org/docs/stable/checkpoint.html)
@@ -57,6 +61,8 @@ class CheckpointVariant(Rule):
             and "use_reentrant" not in event.keywords
             and "**" not in event.keywords
         ):
-            yield self.finding(
-                event, "this checkpoint does not say which variant it means", "pass use_reentrant=False"
+            fix = self.unsafe_fix(
+                "Pass use_reentrant=False", with_keyword(event.site, "use_reentrant", "False")
             )
+            message = "this checkpoint does not say which variant it means"
+            yield self.finding(event, message, "pass use_reentrant=False", fix=fix)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import Draft, NameUse, Rule, Severity, keyword_renamed, keyword_text
 
 
 class SizeAverage(Rule):
@@ -32,6 +32,11 @@ class SizeAverage(Rule):
     criterion = torch.nn.MSELoss(reduction="sum")
     ```
 
+    ## Fix safety
+
+    `size_average=False` means the sum and `reduce=False` means none, so the fix is safe. It is offered
+    where one of them is given, as False.
+
     ## References
 
     - [`torch.nn.MSELoss`](https://docs.pytorch.org/docs/stable/generated/torch.nn.MSELoss.html)
@@ -46,4 +51,10 @@ class SizeAverage(Rule):
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         old = [keyword for keyword in event.keywords if keyword in ("size_average", "reduce")]
         if event.called and old and event.name.startswith("torch.nn."):
-            yield self.finding(event, f"`{old[0]}=` is deprecated", "use `reduction=`")
+            fix = None
+            if len(old) == 1 and keyword_text(event.site, old[0]) == "False":
+                value = '"sum"' if old[0] == "size_average" else '"none"'
+                fix = self.safe_fix(
+                    "Use `reduction=`", keyword_renamed(event.site, old[0], "reduction", value)
+                )
+            yield self.finding(event, f"`{old[0]}=` is deprecated", "use `reduction=`", fix=fix)

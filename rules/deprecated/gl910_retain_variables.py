@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, Rule, Severity, keyword_renamed
 
 
 class RetainVariables(Rule):
@@ -36,6 +36,10 @@ class RetainVariables(Rule):
     loss.backward(retain_graph=True)
     ```
 
+    ## Fix safety
+
+    The call raises as it stands, so the fix is safe.
+
     ## References
 
     - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -48,4 +52,9 @@ class RetainVariables(Rule):
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.name == "backward" and "retain_variables" in event.keywords:
-            yield self.finding(event, "`retain_variables` no longer exists", "it is called `retain_graph`")
+            fix = self.safe_fix(
+                "Use `retain_graph`", keyword_renamed(event.site, "retain_variables", "retain_graph")
+            )
+            yield self.finding(
+                event, "`retain_variables` no longer exists", "it is called `retain_graph`", fix=fix
+            )

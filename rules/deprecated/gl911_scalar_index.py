@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, item_of
 
 
 class ScalarIndex(Rule):
@@ -36,6 +36,10 @@ class ScalarIndex(Rule):
     print(loss.item())
     ```
 
+    ## Fix safety
+
+    The expression raises as it stands, so the fix is safe.
+
     ## References
 
     - [`torch.Tensor.item`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html)
@@ -48,6 +52,6 @@ class ScalarIndex(Rule):
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "scalar-index":
-            yield self.finding(
-                event, f"`{event.tensor}` is a single number and cannot be indexed", "use `.item()`"
-            )
+            fix = self.safe_fix("Use `.item()`", item_of(event.site))
+            message = f"`{event.tensor}` is a single number and cannot be indexed"
+            yield self.finding(event, message, "use `.item()`", fix=fix)

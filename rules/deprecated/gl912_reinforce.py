@@ -37,6 +37,10 @@ class Reinforce(Rule):
     (-policy.log_prob(action) * 1.0).backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: the estimator has to be written differently.
+
     ## References
 
     - [Score function](https://docs.pytorch.org/docs/stable/distributions.html#score-function)

@@ -62,6 +62,10 @@ class GradientCount(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: which input a missing gradient belongs to is for the author to say.
+
     ## References
 
     - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
 
 
 class GradientsInList(Rule):
@@ -59,6 +59,10 @@ class GradientsInList(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    The call raises as it stands, so the fix is safe.
+
     ## References
 
     - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
@@ -75,4 +79,5 @@ class GradientsInList(Rule):
                 event,
                 f"`{event.function}.backward` returns a list, which counts as one object",
                 "return a tuple",
+                fix=self.safe_fix("Return a tuple", as_tuple(event.site)),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied
 
 
 class FunctionInstance(Rule):
@@ -56,6 +56,10 @@ class FunctionInstance(Rule):
     y = Scale.apply(x)
     ```
 
+    ## Fix safety
+
+    The call raises as it stands, but the class may hold more that is old, so the fix is unsafe.
+
     ## References
 
     - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
@@ -72,4 +76,5 @@ class FunctionInstance(Rule):
                 event,
                 f"`{event.function}` is instantiated and called, which PyTorch no longer allows",
                 f"use `{event.function}.apply(...)`",
+                fix=self.unsafe_fix("Use apply", applied(event.site)),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
 
 
 class OutputsInList(Rule):
@@ -57,6 +57,10 @@ class OutputsInList(Rule):
     outputs = Both.apply(x)
     ```
 
+    ## Fix safety
+
+    Gradients flow where none did, so the fix is unsafe.
+
     ## References
 
     - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
@@ -75,4 +79,5 @@ class OutputsInList(Rule):
                 event,
                 f"`{event.function}.forward` returns a list, whose tensors get no history",
                 "return a tuple",
+                fix=self.unsafe_fix("Return a tuple", as_tuple(event.site)),
             )

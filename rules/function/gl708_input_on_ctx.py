@@ -74,6 +74,10 @@ class InputOnCtx(Rule):
         print(error)
     ```
 
+    ## Fix safety
+
+    There is no fix: `backward` has to be changed together with `forward`.
+
     ## References
 
     - [`save_for_backward`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

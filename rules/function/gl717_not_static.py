@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import Draft, FunctionDefect, Replacement, Rule, Severity
 
 
 class NotStatic(Rule):
@@ -55,6 +55,10 @@ class NotStatic(Rule):
     static = isinstance(Scale.__dict__["forward"], staticmethod)
     ```
 
+    ## Fix safety
+
+    `apply` calls the method in the same way with and without the decorator, so the fix is safe.
+
     ## References
 
     - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
@@ -73,4 +77,5 @@ class NotStatic(Rule):
                 event,
                 f"`{event.function}.{event.detail}` is not a static method",
                 "add @staticmethod",
+                fix=self.safe_fix("Add @staticmethod", Replacement(event.site, "@staticmethod", insert=True)),
             )

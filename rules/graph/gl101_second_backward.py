@@ -49,6 +49,11 @@ class SecondBackward(Rule):
     (first + second).backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: whether the losses are to be added up or computed again depends on what is meant,
+    and keeping the graph is rarely right.
+
     ## References
 
     - [Autograd mechanics: saved tensors](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors)

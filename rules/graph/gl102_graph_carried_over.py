@@ -94,6 +94,10 @@ class GraphCarriedOver(Rule):
         loss.backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: where the history is to be cut is a decision about the model.
+
     ## References
 
     - [Word-level language model example: `repackage_hidden`](https://github.com/pytorch/examples/tree/main/word_language_model)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity
+from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity, receiver_replaced
 
 
 class NonScalarBackward(Rule):
@@ -55,6 +55,10 @@ class NonScalarBackward(Rule):
     (gradient,) = torch.autograd.grad(y, x, grad_outputs=torch.ones_like(y))
     ```
 
+    ## Fix safety
+
+    The fix takes the mean, which may not be the weighting that is meant, so it is unsafe.
+
     ## References
 
     - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -68,8 +72,10 @@ class NonScalarBackward(Rule):
 
     def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Draft]:
         argument = "gradient" if event.call == "backward" else "grad_outputs"
+        mean = receiver_replaced(event.site, "{}.mean()") if event.call == "backward" else None
         yield self.finding(
             event,
             f"`{event.root}` holds more than one number, so `{event.call}` needs to know how to weight them",
             f"reduce it to a scalar (`.mean()` or `.sum()`), or pass `{argument}=`",
+            fix=self.unsafe_fix("Take the mean", mean),
         )

@@ -39,6 +39,11 @@ class MissingCreateGraph(Rule):
     slope.pow(2).sum().backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: the gradient may be computed far away, and `create_graph=True` costs memory
+    wherever it is not needed.
+
     ## References
 
     - [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity, with_keyword
 
 
 class ConstantPenalty(Rule):
@@ -48,6 +48,10 @@ class ConstantPenalty(Rule):
     tracked = penalty.requires_grad
     ```
 
+    ## Fix safety
+
+    Gradients flow where none did, and the graph costs memory, so the fix is unsafe.
+
     ## References
 
     - [`torch.autograd.grad`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html)
@@ -70,4 +74,7 @@ class ConstantPenalty(Rule):
                     "a constant",
                     "pass create_graph=True",
                     site=cut.site,
+                    fix=self.unsafe_fix(
+                        "Add create_graph=True", with_keyword(cut.site, "create_graph", "True")
+                    ),
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import CheckpointUse, Draft, Rule, Severity
+from gradcheck_tool import CheckpointUse, Draft, Rule, Severity, with_keyword
 
 
 class ReentrantWithoutGrad(Rule):
@@ -38,6 +38,10 @@ class ReentrantWithoutGrad(Rule):
     output = checkpoint(layer, torch.randn(4, 2), use_reentrant=False)
     ```
 
+    ## Fix safety
+
+    The two variants differ in what they support, so the fix is unsafe.
+
     ## References
 
     - [`torch.utils.checkpoint`](https://docs.pytorch.org/docs/stable/checkpoint.html)
@@ -55,4 +59,7 @@ class ReentrantWithoutGrad(Rule):
                 event,
                 f"no input of `{event.call}` requires a gradient, so the parameters inside get none",
                 "pass use_reentrant=False",
+                fix=self.unsafe_fix(
+                    "Pass use_reentrant=False", with_keyword(event.site, "use_reentrant", "False")
+                ),
             )

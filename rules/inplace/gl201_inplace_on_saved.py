@@ -46,6 +46,10 @@ class InplaceOnSaved(Rule):
     weights.sum().backward()
     ```
 
+    ## Fix safety
+
+    There is no fix: the write may be wanted by other readers of the same memory.
+
     ## References
 
     - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

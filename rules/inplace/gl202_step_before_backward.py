@@ -67,6 +67,10 @@ class StepBeforeBackward(Rule):
     g_optimizer.step()
     ```
 
+    ## Fix safety
+
+    There is no fix: reordering backward calls and steps changes what is trained with what.
+
     ## References
 
     - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

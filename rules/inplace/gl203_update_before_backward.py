@@ -42,6 +42,10 @@ class UpdateBeforeBackward(Rule):
     model.load_state_dict(best)
     ```
 
+    ## Fix safety
+
+    There is no fix: the calls have to be reordered.
+
     ## References
 
     - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

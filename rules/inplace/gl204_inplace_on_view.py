@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place
 
 _WHY = {
     "multi-output": "is one of several views that a single operation returned",
@@ -60,6 +60,11 @@ class InplaceOnView(Rule):
     query = query * 0.5
     ```
 
+    ## Fix safety
+
+    Other names for the same memory no longer see the change, so the fix is unsafe. It is offered for `x
+    op= y` only.
+
     ## References
 
     - [In-place operations on views](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd)
@@ -78,4 +83,5 @@ class InplaceOnView(Rule):
             event,
             f"`{event.write}` writes in place to `{event.tensor}`, which {_WHY[event.kind]}",
             "use the out-of-place operation, or clone the view first",
+            fix=self.unsafe_fix("Make a new tensor", out_of_place(event.site)),
         )

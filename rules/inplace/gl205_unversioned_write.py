@@ -42,6 +42,10 @@ class UnversionedWriteOnSaved(Rule):
     squashed.data.zero_()
     ```
 
+    ## Fix safety
+
+    There is no fix: the write may be wanted by other readers of the same memory.
+
     ## References
 
     - [In-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)

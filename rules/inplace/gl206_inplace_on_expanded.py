@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place
 
 
 class InplaceOnExpanded(Rule):
@@ -35,6 +35,11 @@ class InplaceOnExpanded(Rule):
     bias = bias + torch.ones(4, 3)
     ```
 
+    ## Fix safety
+
+    Other names for the same memory no longer see the change, so the fix is unsafe. It is offered for `x
+    op= y` only.
+
     ## References
 
     - [`torch.Tensor.expand`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
@@ -52,4 +57,5 @@ class InplaceOnExpanded(Rule):
                 f"`{event.write}` writes in place to `{event.tensor}`, whose rows are the same memory "
                 "after expand",
                 "use the out-of-place operation, or clone first",
+                fix=self.unsafe_fix("Make a new tensor", out_of_place(event.site)),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, ViewWrite
 
 
 class DetachViewInplace(Rule):
@@ -36,6 +36,10 @@ class DetachViewInplace(Rule):
     last = hidden[-1].detach()
     ```
 
+    ## Fix safety
+
+    Other names for the same view keep their history, so the fix is unsafe.
+
     ## References
 
     - [`torch.Tensor.detach_`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach_.html)
@@ -55,8 +59,11 @@ class DetachViewInplace(Rule):
             yield self._finding(event, event.tensor)
 
     def _finding(self, event: InvalidTensorUse | ViewWrite, tensor: str) -> Draft:
+        plain = tensor.isidentifier()
+        detached = Replacement(event.site, f"{tensor} = {tensor}.detach()") if plain else None
         return self.finding(
             event,
             f"`{tensor}` is a view, and a view cannot be detached in place",
             "use `detach()` and assign its result",
+            fix=self.unsafe_fix("Assign the detached tensor", detached),
         )

@@ -57,6 +57,11 @@ class InplaceOnLeaf(Rule):
         layer.bias[0] = 0.0
     ```
 
+    ## Fix safety
+
+    There is no fix: the change may be an update (which belongs under `no_grad`) or part of the
+    computation (which needs a new tensor).
+
     ## References
 
     - [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd)

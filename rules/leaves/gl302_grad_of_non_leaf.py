@@ -42,6 +42,11 @@ class GradOfNonLeaf(Rule):
     print(squared.grad)
     ```
 
+    ## Fix safety
+
+    There is no fix: where a tensor became a result, or that its gradient is to be retained, is for the
+    author to say.
+
     ## References
 
     - [`torch.Tensor.retain_grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html)

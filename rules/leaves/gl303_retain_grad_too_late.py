@@ -41,6 +41,10 @@ class RetainGradTooLate(Rule):
     kept = squared.grad
     ```
 
+    ## Fix safety
+
+    There is no fix: the place between forward and backward may be in another function.
+
     ## References
 
     - [`torch.Tensor.retain_grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html)

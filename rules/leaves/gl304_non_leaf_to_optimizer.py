@@ -35,6 +35,10 @@ class NonLeafToOptimizer(Rule):
     optimizer = torch.optim.Adam([latent], lr=0.01)
     ```
 
+    ## Fix safety
+
+    There is no fix: what is to be trained, the factor or the product, is for the author to say.
+
     ## References
 
     - [`torch.Tensor.is_leaf`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, with_keyword
 
 
 class IntegerGradient(Rule):
@@ -32,6 +32,10 @@ class IntegerGradient(Rule):
     weight = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     ```
 
+    ## Fix safety
+
+    The call raises as it stands, so giving it a floating point dtype is safe.
+
     ## References
 
     - [`torch.Tensor.requires_grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html)
@@ -44,8 +48,12 @@ class IntegerGradient(Rule):
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "integer-grad":
+            dtype = None
+            if callee_text(event.site) == "torch.tensor":
+                dtype = with_keyword(event.site, "dtype", "torch.float32")
             yield self.finding(
                 event,
                 f"`{event.tensor}` holds integers or booleans, which cannot require a gradient",
                 "give it a floating point dtype",
+                fix=self.safe_fix("Add a dtype", dtype),
             )

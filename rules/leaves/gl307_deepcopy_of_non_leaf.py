@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, only_argument
 
 
 class DeepcopyOfNonLeaf(Rule):
@@ -40,6 +40,10 @@ class DeepcopyOfNonLeaf(Rule):
     snapshot = scaled.detach().clone()
     ```
 
+    ## Fix safety
+
+    The copy leaves the graph, which may not be meant, so the fix is unsafe.
+
     ## References
 
     - [`torch.Tensor.clone`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.clone.html)
@@ -52,8 +56,11 @@ class DeepcopyOfNonLeaf(Rule):
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "non-leaf-deepcopy":
+            name = only_argument(event.site)
+            copy = Replacement(event.site, f"{name}.detach().clone()") if name == event.tensor else None
             yield self.finding(
                 event,
                 f"`{event.tensor}` is the result of an operation, which deepcopy refuses",
                 "use `.detach().clone()` for the values, or `.clone()` to stay in the graph",
+                fix=self.unsafe_fix("Copy the values", copy),
             )

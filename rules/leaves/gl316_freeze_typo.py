@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FlagWrite, Rule, Severity
+from gradcheck_tool import Draft, FlagWrite, Rule, Severity, renamed
 
 _MISSPELT = (
     "require_grad",
@@ -61,6 +61,10 @@ class FreezeTypo(Rule):
     model.requires_grad_(False)
     ```
 
+    ## Fix safety
+
+    What was meant to be frozen or trained changes, so the fix is unsafe.
+
     ## References
 
     - [`torch.nn.Module.requires_grad_`](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_)
@@ -87,4 +91,5 @@ class FreezeTypo(Rule):
                 event,
                 f"`{event.subject}.{event.name}` is a new attribute that nothing reads",
                 "the flag is spelt `requires_grad`",
+                fix=self.unsafe_fix("Correct the spelling", renamed(event.site, "requires_grad")),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
 
 
 class GraphAccumulated(Rule):
@@ -44,6 +44,11 @@ class GraphAccumulated(Rule):
     print(total)
     ```
 
+    ## Fix safety
+
+    The values stay the same, but a history that something unknown might still differentiate is dropped,
+    so the fix is unsafe.
+
     ## References
 
     - [My model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory)
@@ -63,4 +68,5 @@ class GraphAccumulated(Rule):
                 f"`{event.container}` keeps the graph of `{event.value}` from every iteration, and nothing "
                 "back-propagates it",
                 f"add `{event.value}.detach()` (or `.item()`)",
+                fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

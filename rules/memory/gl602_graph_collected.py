@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
 
 
 class GraphCollected(Rule):
@@ -43,6 +43,11 @@ class GraphCollected(Rule):
     print(sum(value.item() for value in history))
     ```
 
+    ## Fix safety
+
+    The values stay the same, but a history that something unknown might still differentiate is dropped,
+    so the fix is unsafe.
+
     ## References
 
     - [My model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory)
@@ -62,4 +67,5 @@ class GraphCollected(Rule):
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "
                 "back-propagates it",
                 f"collect `{event.value}.detach()` (or `.item()`)",
+                fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

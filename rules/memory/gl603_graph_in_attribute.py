@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
 
 
 class GraphInAttribute(Rule):
@@ -59,6 +59,11 @@ class GraphInAttribute(Rule):
     print(meter.total)
     ```
 
+    ## Fix safety
+
+    The values stay the same, but a history that something unknown might still differentiate is dropped,
+    so the fix is unsafe.
+
     ## References
 
     - [My model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory)
@@ -79,4 +84,5 @@ class GraphInAttribute(Rule):
                 "and nothing "
                 "back-propagates it",
                 f"keep `{event.value}.detach()` (or `.item()`)",
+                fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NeedlessRetain, Rule, Severity
+from gradcheck_tool import Draft, NeedlessRetain, Rule, Severity, without_keyword
 
 
 class NeedlessRetainGraph(Rule):
@@ -37,6 +37,10 @@ class NeedlessRetainGraph(Rule):
     loss.backward()
     ```
 
+    ## Fix safety
+
+    Something unknown might still reach the graph, so the fix is unsafe.
+
     ## References
 
     - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -58,4 +62,5 @@ class NeedlessRetainGraph(Rule):
             f"nothing differentiates the graph of `{event.root}` again, so retain_graph=True only keeps "
             "memory",
             "remove the argument",
+            fix=self.unsafe_fix("Remove the argument", without_keyword(event.site, "retain_graph")),
         )
