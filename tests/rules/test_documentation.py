@@ -76,8 +76,10 @@ def test_marks_are_read_from_the_ends_of_lines() -> None:
         ("Only a summary.", "What it detects"),
         ("A.\n\n## Why it is wrong\n\nx\n\n## What it detects\n\ny\n", "in this order"),
         (
-            ("A.\n\n## What it detects\n\nx\n\n## Why it is wrong\n\nx\n\n## Example\n\nx\n\n"
-            "## Use instead\n\nx\n\n## References\n\nx\n"),
+            (
+                "A.\n\n## What it detects\n\nx\n\n## Why it is wrong\n\nx\n\n## Example\n\nx\n\n"
+                "## Use instead\n\nx\n\n## References\n\nx\n"
+            ),
             "```python",
         ),
     ],

@@ -1,0 +1,53 @@
+"""Every fix of a rule's example gives a program that PyTorch runs and in which gradlint finds nothing."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from gradcheck_tool.fixes.edits import apply_edits
+from gradcheck_tool.rule import Rule  # noqa: TC001 - pytest reads annotations
+from gradcheck_tool.ruledoc import Program, read_doc
+from gradcheck_tool.ruleset import RuleSet
+
+torch = pytest.importorskip("torch")
+
+RULES = RuleSet.load()
+
+
+def has_fix(rule: Rule) -> bool:
+    safety = read_doc(type(rule)).sections.get("Fix safety", "There is no fix")
+    return not safety.startswith("There is no fix")
+
+
+FIXED = [
+    pytest.param(rule, program, id=f"{rule.code}-{number}")
+    for rule in RULES.known
+    if has_fix(rule) and rule.holds_for(torch.__version__)
+    for number, program in enumerate(read_doc(type(rule)).wrong)
+]
+
+# Examples of a form that the rule's fix leaves alone; each rule fixes another example of its own.
+LEFT_ALONE = {"GL103-1", "GL204-0", "GL316-1", "GL401-1"}
+
+
+@pytest.mark.parametrize(("rule", "program"), FIXED)
+def test_the_fix_of_an_example_is_right(rule: Rule, program: Program, request: pytest.FixtureRequest) -> None:
+    from gradcheck_tool.check import check_source
+
+    everything = RULES.select(["ALL"])
+    before = check_source(program.source, "example.py", everything)
+    fixes = [finding.fix for finding in before if finding.code == rule.code and finding.fix]
+    if request.node.callspec.id in LEFT_ALONE:
+        assert not fixes
+        return
+    assert fixes
+    fixed = apply_edits(program.source, [edit for fix in fixes for edit in fix.edits])
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(fixed, "<fixed>", "exec"), {"__name__": "fixed"})
+    after = {finding.code for finding in check_source(fixed, "example.py", everything)}
+    assert rule.code not in after
+    assert after <= {finding.code for finding in before}

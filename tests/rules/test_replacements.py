@@ -1,0 +1,167 @@
+"""The replacements that fixes are built from, on source text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+import pytest
+
+from gradcheck_tool import rulefix
+from gradcheck_tool.autograd.events import Site
+from gradcheck_tool.findings import Edit
+from gradcheck_tool.fixes.edits import apply_edits
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.ir.positions import Positions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def first(source: str, kind: type[cst.CSTNode]) -> Site:
+    """The outermost first node of a kind in a program."""
+    module = lower_module(source, "example.py")
+    found: list[cst.CSTNode] = []
+
+    class Finder(cst.CSTVisitor):
+        def on_visit(self, node: cst.CSTNode) -> bool:
+            if isinstance(node, kind) and not found:
+                found.append(node)
+            return not found
+
+    module.tree.visit(Finder())
+    return Site(module, found[0])
+
+
+def changed(
+    source: str, kind: type[cst.CSTNode], function: Callable[..., Any], *arguments: str
+) -> str | None:
+    """The program after the replacement, or None where the function offers none."""
+    part = function(first(source, kind), *arguments)
+    if part is None:
+        return None
+    place = Positions(part.site.module).locate(part.site.node)
+    return apply_edits(source, [Edit(part.content, place.start, place.end)])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("nn.utils.old(p, 1.0)\n", "nn.utils.new(p, 1.0)\n"),
+        ("a.b(c).old()\n", "a.b(c).new()\n"),
+        ("old(p)\n", None),
+    ],
+)
+def test_renamed(source: str, expected: str | None) -> None:
+    assert changed(source, cst.Call, rulefix.renamed, "new") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("f()\n", "f(k=True)\n"),
+        ("f(a, b)\n", "f(a, b, k=True)\n"),
+        ("f(a, k=False, b=1)\n", "f(a, k=True, b=1)\n"),
+        ("f(\n    a,\n    b,\n)\n", "f(\n    a,\n    b,\n    k=True,\n)\n"),
+        ("x = (f(a))\n", "x = (f(a, k=True))\n"),
+        ("f(*args)\n", None),
+        ("f(**options)\n", None),
+    ],
+)
+def test_with_keyword(source: str, expected: str | None) -> None:
+    assert changed(source, cst.Call, rulefix.with_keyword, "k", "True") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("f(k=True)\n", "f()\n"),
+        ("f(a, k=True)\n", "f(a)\n"),
+        ("f(k=True, a=1)\n", "f(a=1)\n"),
+        ("f(a, k=True, b=1)\n", "f(a, b=1)\n"),
+    ],
+)
+def test_without_keyword(source: str, expected: str) -> None:
+    assert changed(source, cst.Call, rulefix.without_keyword, "k") == expected
+
+
+def test_keyword_renamed() -> None:
+    assert changed("f(1, old=x)\n", cst.Call, rulefix.keyword_renamed, "old", "new") == "f(1, new=x)\n"
+    assert (
+        changed("f(old=False)\n", cst.Call, rulefix.keyword_renamed, "old", "new", '"sum"')
+        == 'f(new="sum")\n'
+    )
+
+
+def test_called_with_one_more_argument_in_front() -> None:
+    assert changed("a.old()\n", cst.Call, rulefix.called_with, "b.new", '"cpu"') == 'b.new("cpu")\n'
+    assert (
+        changed("a.old(x, k=1)\n", cst.Call, rulefix.called_with, "b.new", '"cpu"')
+        == 'b.new("cpu", x, k=1)\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x.numpy()\n", "x.detach().numpy()\n"),
+        ("self.x[0].numpy()\n", "self.x[0].detach().numpy()\n"),
+        ("(a + b).numpy()\n", None),
+        ("numpy(x)\n", None),
+    ],
+)
+def test_receiver_replaced(source: str, expected: str | None) -> None:
+    assert changed(source, cst.Call, rulefix.receiver_replaced, "{}.detach()") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("x.detach()\n", "x = x.detach()\n"), ("self.x.detach()\n", None), ("detach(x)\n", None)],
+)
+def test_assigned(source: str, expected: str | None) -> None:
+    assert changed(source, cst.Call, rulefix.assigned) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x += y\n", "x = x + y\n"),
+        ("x *= y + z\n", "x = x * (y + z)\n"),
+        ("x **= 2\n", "x = x ** 2\n"),
+        ("x[0] += y\n", None),
+    ],
+)
+def test_out_of_place(source: str, expected: str | None) -> None:
+    assert changed(source, cst.AugAssign, rulefix.out_of_place) == expected
+
+
+def test_value_detached() -> None:
+    assert changed("total += loss\n", cst.AugAssign, rulefix.value_detached) == "total += loss.detach()\n"
+    assert changed("total += a * b\n", cst.AugAssign, rulefix.value_detached) is None
+    assert changed("h.append(loss)\n", cst.Call, rulefix.value_detached) == "h.append(loss.detach())\n"
+    assert changed("h.insert(0, loss)\n", cst.Call, rulefix.value_detached) is None
+
+
+def test_as_tuple() -> None:
+    assert changed("x = [a]\n", cst.List, rulefix.as_tuple) == "x = (a,)\n"
+    assert changed("x = [a, b * c]\n", cst.List, rulefix.as_tuple) == "x = (a, b * c)\n"
+
+
+def test_item_of() -> None:
+    assert changed("print(loss.data[0])\n", cst.Subscript, rulefix.item_of) == "print(loss.data.item())\n"
+
+
+def test_applied() -> None:
+    assert changed("y = F()(x)\n", cst.Call, rulefix.applied) == "y = F.apply(x)\n"
+    assert changed("y = F(3)(x)\n", cst.Call, rulefix.applied) is None
+    assert changed("y = F(x)\n", cst.Call, rulefix.applied) is None
+
+
+def test_texts_of_calls() -> None:
+    assert rulefix.only_argument(first("f(x)\n", cst.Call)) == "x"
+    assert rulefix.only_argument(first("f(a + b)\n", cst.Call)) == "(a + b)"
+    assert rulefix.only_argument(first("f(x, 1)\n", cst.Call)) is None
+    assert rulefix.only_argument(first("f(k=x)\n", cst.Call)) is None
+    assert rulefix.keyword_text(first("f(k=False)\n", cst.Call), "k") == "False"
+    assert rulefix.keyword_text(first("f(k=False)\n", cst.Call), "other") is None
+    assert rulefix.callee_text(first("a.b(x)\n", cst.Call)) == "a.b"
