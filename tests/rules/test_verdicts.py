@@ -1,0 +1,362 @@
+"""Which rule judges which event, what it says with the user's names, and what it leaves alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gradcheck_tool.autograd import events as ev
+from gradcheck_tool.findings import Finding, Location, Position
+from gradcheck_tool.ruleset import RuleSet
+
+RULES = RuleSet.load().select(["ALL"])
+
+
+class Node:
+    """A node of no syntax: fixes look at its kind and offer nothing."""
+
+
+class Tree:
+    def code_for_node(self, node: object) -> str:
+        return "call()"
+
+
+class Module:
+    tree = Tree()
+
+
+def site(row: int = 1) -> ev.Site:
+    node = Node()
+    node.row = row  # type: ignore[attr-defined]
+    return ev.Site(module=Module(), node=node)  # type: ignore[arg-type]
+
+
+def locate(place: ev.Site) -> Location:
+    row = place.node.row
+    return Location("train.py", Position(row, 1), Position(row, 2))
+
+
+HERE = site()
+LEAF = ev.Accumulation(parameter="w", owner="opt", stepped=True, earlier=HERE, step=HERE, certain=True)
+
+
+def cut(kind: str) -> ev.GraphBreak:
+    return ev.GraphBreak(kind=kind, tensor="aux", call="torch.tensor([aux])", site=HERE)
+
+
+def judge(*events: ev.Event) -> list[Finding]:
+    return RULES.judge(events, locate)
+
+
+def event(of: type[ev.Event], /, **facts: Any) -> ev.Event:
+    if issubclass(of, ev.EngineError):
+        facts.setdefault("text", "PyTorch says this")
+    return of(site=facts.pop("site", HERE), **facts)
+
+
+def freed(cause: str, **facts: Any) -> ev.Event:
+    return event(ev.FreedGraph, root="loss", op="exp", freed_by="a.backward()", cause=cause, **facts)
+
+
+def modified(writer: str) -> ev.Event:
+    return event(ev.SavedTensorModified, root="loss", tensor="h", op="exp", writer=writer, write="h.add_(1)")
+
+
+def view(kind: str) -> ev.Event:
+    return event(ev.ViewWrite, tensor="row", write="row.mul_(2)", kind=kind)
+
+
+def invalid(kind: str) -> ev.Event:
+    return event(ev.InvalidTensorUse, kind=kind, tensor="x", call="f(x)")
+
+
+def no_graph(reason: str) -> ev.Event:
+    return event(ev.NoGraph, root="loss", reason=reason, call="backward")
+
+
+def backward(**facts: Any) -> ev.Event:
+    return event(ev.BackwardCall, **{"root": "loss", "retain_graph": False, "create_graph": False, **facts})
+
+
+def step(*gradients: str, **facts: Any) -> ev.Event:
+    return event(ev.OptimizerStep, **{"optimizer": "opt", "gradients": frozenset(gradients), **facts})
+
+
+def clip(*gradients: str, **facts: Any) -> ev.Event:
+    return event(ev.ClipGradients, target="params", gradients=frozenset(gradients), **facts)
+
+
+def named(name: str, *keywords: str, called: bool = True) -> ev.Event:
+    return event(ev.NameUse, name=name, called=called, keywords=keywords)
+
+
+def method(receiver: str, name: str, *keywords: str) -> ev.Event:
+    return event(ev.MethodUse, receiver=receiver, subject="x", name=name, called=True, keywords=keywords)
+
+
+def attribute(kind: str) -> ev.Event:
+    return event(ev.ModuleAttribute, module="Net", attribute="layers", kind=kind, call="[...]")
+
+
+def contract(kind: str) -> ev.Event:
+    return event(ev.FunctionError, function="Scale", kind=kind, detail="x")
+
+
+def defect(kind: str) -> ev.Event:
+    return event(ev.FunctionDefect, function="Scale", kind=kind, detail="x")
+
+
+def mode(kind: str) -> ev.Event:
+    return event(ev.GradModeMisuse, kind=kind, call="torch.no_grad()")
+
+
+def kept(kind: str) -> ev.Event:
+    return event(ev.GraphKept, container="total", value="loss", kind=kind)
+
+
+def checkpoint(reentrant: bool | None, inputs: bool | None, trains: bool) -> ev.Event:
+    return event(ev.CheckpointUse, call="ckpt()", reentrant=reentrant, inputs_need_grad=inputs, trains=trains)
+
+
+REPORTED: list[tuple[str, ev.Event]] = [
+    ("GL101", freed("same-root")),
+    ("GL101", freed("shared-subgraph")),
+    ("GL102", freed("carried", carrier="hidden")),
+    ("GL102", freed("carried")),
+    ("GL102", freed("outside-loop", carrier="mixing")),
+    ("GL103", event(ev.NonScalarRoot, root="loss", call="backward")),
+    ("GL103", event(ev.NonScalarRoot, root="loss", call="grad")),
+    ("GL201", modified("inplace")),
+    ("GL202", modified("optimizer")),
+    ("GL203", modified("parameter-update")),
+    ("GL203", modified("buffer")),
+    ("GL204", view("multi-output")),
+    ("GL204", view("no-grad")),
+    ("GL204", view("function")),
+    ("GL205", event(ev.UnversionedWrite, tensor="h", op="exp", how="h.data.zero_()")),
+    ("GL206", view("expanded")),
+    ("GL207", view("inference")),
+    ("GL207", invalid("inference-save")),
+    ("GL207", invalid("inference-write")),
+    ("GL208", invalid("out-with-grad")),
+    ("GL209", invalid("resize-grad")),
+    ("GL210", invalid("detach-view")),
+    ("GL210", view("detach")),
+    ("GL301", event(ev.LeafWrite, tensor="w", write="w += 1")),
+    ("GL301", event(ev.LeafWrite, tensor="w", write="w[0] = 1", through_view=True)),
+    ("GL302", event(ev.GradRead, tensor="y", is_leaf=False, none_because="non-leaf")),
+    ("GL303", event(ev.RetainGradCall, tensor="y", too_late=True)),
+    ("GL304", invalid("non-leaf-optimizer")),
+    ("GL305", invalid("integer-grad")),
+    ("GL306", invalid("non-leaf-flag")),
+    ("GL307", invalid("non-leaf-deepcopy")),
+    ("GL308", invalid("grad-is-none")),
+    ("GL309", invalid("grad-size")),
+    ("GL310", invalid("hook-on-constant")),
+    ("GL310", invalid("retain-grad-constant")),
+    ("GL311", attribute("module-list")),
+    ("GL311", attribute("module-dict")),
+    ("GL312", attribute("parameter-list")),
+    ("GL313", attribute("tensor")),
+    ("GL314", attribute("moved-parameter")),
+    ("GL315", event(ev.ParameterOfResult, tensor="y")),
+    ("GL316", event(ev.FlagWrite, receiver="module", subject="net", name="requires_grad")),
+    ("GL316", event(ev.FlagWrite, receiver="tensor", subject="p", name="require_grad")),
+    ("GL317", event(ev.ExhaustedParameters, iterator="params", call="clip(params)", use="clip")),
+    ("GL318", event(ev.ParameterReplaced, attribute="net.head", optimizer="opt")),
+    ("GL401", backward(accumulated=(LEAF,))),
+    ("GL402", step("zeroed")),
+    ("GL403", clip("none")),
+    ("GL403", clip("stale")),
+    ("GL403", clip("zeroed")),
+    ("GL404", step("none", in_loop=True)),
+    ("GL405", event(ev.WindowDiscarded, target="opt", optimizer="opt", condition="i % 4 == 0")),
+    ("GL406", event(ev.SchedulerStep, scheduler="sched", optimizer="opt", early=True)),
+    ("GL407", invalid("closure-missing")),
+    ("GL408", event(ev.UncalledMethod, receiver="optimizer", subject="opt", name="zero_grad")),
+    ("GL411", clip("scaled")),
+    ("GL412", step("scaled")),
+    ("GL413", event(ev.ScalerError, kind="unscale-twice", scaler="scaler", optimizer="opt")),
+    ("GL413", event(ev.ScalerError, kind="unscale-after-step", scaler="scaler", optimizer="opt")),
+    ("GL413", event(ev.ScalerError, kind="step-twice", scaler="scaler", optimizer="opt")),
+    ("GL413", event(ev.ScalerError, kind="never-scaled", scaler="scaler")),
+    ("GL414", event(ev.OptimizerRemade, optimizer="opt", call="Adam(p)")),
+    *(
+        ("GL501", no_graph(reason))
+        for reason in (
+            *("constant", "no-grad", "detach", "data", "item", "numpy", "retensor"),
+            *("non-differentiable", "frozen", "unknown"),
+        )
+    ),
+    ("GL502", invalid("numpy-on-grad")),
+    ("GL503", backward(breaks=(cut("retensor"),))),
+    ("GL504", step("fresh", starved=(cut("no-grad"),))),
+    ("GL505", event(ev.ZeroGradient, root="loss", op="round", tensor="w")),
+    ("GL506", event(ev.NonReparametrised, distribution="dist", call="dist.sample()")),
+    ("GL507", backward(made_leaf="loss.requires_grad_()")),
+    ("GL508", invalid("not-implemented")),
+    ("GL509", event(ev.DroppedResult, tensor="x", call="x.detach()", name="detach")),
+    ("GL510", mode("not-called")),
+    ("GL511", mode("bare")),
+    ("GL512", mode("never-restored")),
+    ("GL513", mode("enable-in-inference")),
+    ("GL514", event(ev.EvaluationGraph, module="net", call="net(x)")),
+    ("GL601", kept("sum")),
+    ("GL602", kept("append")),
+    ("GL603", kept("attribute")),
+    ("GL604", event(ev.NeedlessRetain, root="loss")),
+    ("GL701", contract("gradient-count")),
+    ("GL702", contract("not-a-tuple")),
+    ("GL703", contract("save-non-tensor")),
+    ("GL704", contract("dirty-not-returned")),
+    ("GL705", contract("instance-call")),
+    ("GL706", contract("missing-backward")),
+    ("GL707", contract("list-output")),
+    ("GL708", defect("input-on-ctx")),
+    ("GL709", defect("output-on-ctx")),
+    ("GL710", defect("missing-return")),
+    ("GL711", defect("direct-forward")),
+    ("GL712", defect("save-twice")),
+    ("GL713", defect("unmarked-write")),
+    ("GL714", defect("writes-cotangent")),
+    ("GL715", defect("hidden-tensors")),
+    ("GL716", defect("untracked-backward")),
+    ("GL717", defect("not-static")),
+    ("GL718", defect("none-guard")),
+    ("GL719", contract("cleared-saved")),
+    ("GL801", event(ev.UnusedInput, input="x", root="loss", reason="unused")),
+    ("GL801", event(ev.UnusedInput, input="x", root="loss", reason="no-grad")),
+    ("GL801", event(ev.UnusedInput, input="x", root="loss", reason="rebound")),
+    ("GL802", no_graph("create-graph")),
+    ("GL803", backward(breaks=(cut("create-graph"),))),
+    ("GL804", backward(create_graph=True)),
+    ("GL805", event(ev.UnguardedNone, input="y", call="g.norm()")),
+    ("GL806", event(ev.HookMisuse, kind="mutates-gradient", subject="h", call="g.mul_(2)")),
+    ("GL807", event(ev.HookMisuse, kind="inplace-after-full-hook", subject="layer", call="y += 1")),
+    ("GL808", checkpoint(reentrant=True, inputs=False, trains=True)),
+    ("GL901", named("torch.autograd.Variable")),
+    ("GL902", method("context", "saved_variables")),
+    ("GL903", method("tensor", "volatile")),
+    ("GL904", named("torch.nn.utils.clip_grad_norm")),
+    ("GL905", named("torch.nn.init.xavier_uniform")),
+    ("GL906", named("torch.cuda.amp.custom_fwd")),
+    ("GL906", named("torch.cuda.amp.autocast")),
+    ("GL907", method("module", "register_backward_hook")),
+    ("GL908", named("torch.utils.checkpoint.checkpoint")),
+    ("GL909", named("torch.nn.MSELoss", "size_average")),
+    ("GL910", method("tensor", "backward", "retain_variables")),
+    ("GL911", invalid("scalar-index")),
+    ("GL912", method("tensor", "reinforce")),
+]
+
+LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
+    "a plain backward": (backward(),),
+    "a backward that keeps its graph": (backward(retain_graph=True),),
+    "gradient accumulation before a step": (backward(accumulated=(replace(LEAF, stepped=False),)),),
+    "an accumulation that something unknown might have cleared": (
+        backward(accumulated=(replace(LEAF, certain=False),)),
+    ),
+    "deliberate cuts in a loss": (
+        backward(breaks=(cut("detach"), cut("item"), cut("data"), cut("no-grad"))),
+    ),
+    "a step on fresh gradients": (step("fresh", in_loop=True),),
+    "a step on unknown gradients": (step("unknown", in_loop=True),),
+    "a step that had gradients on another visit": (
+        step("zeroed", in_loop=True),
+        step("fresh", in_loop=True),
+    ),
+    "a step at the top of a loop that applies the previous gradients": (
+        step("none", in_loop=True),
+        step("fresh", in_loop=True),
+    ),
+    "a first step outside a loop, as for a scheduler": (step("none"),),
+    "a scaler's own step": (step("scaled", scaler="scaler"),),
+    "some parameters without a gradient": (step("fresh", "none", in_loop=True),),
+    "clipping of fresh gradients": (clip("fresh"),),
+    "clipping where gradients are fresh on another visit": (clip("none"), clip("fresh")),
+    "measuring a norm": (clip("none", measures=True), clip("scaled", measures=True)),
+    "a scheduler after its optimizer": (
+        event(ev.SchedulerStep, scheduler="sched", optimizer="opt", early=False),
+    ),
+    "clearing fresh gradients": (event(ev.GradientsCleared, target="opt", fresh=True),),
+    "the gradient of a leaf before backward": (
+        event(ev.GradRead, tensor="w", is_leaf=True, none_because="no-backward"),
+    ),
+    "the gradient after a late retain_grad": (
+        event(ev.GradRead, tensor="y", is_leaf=False, none_because="late-retain"),
+    ),
+    "retain_grad in time": (event(ev.RetainGradCall, tensor="y", too_late=False),),
+    "Variable in isinstance": (named("torch.autograd.Variable", called=False),),
+    "today's names": (
+        named("torch.nn.utils.clip_grad_norm_"),
+        named("torch.nn.init.xavier_uniform_"),
+        named("torch.amp.autocast"),
+        named("torch.nn.MSELoss", "reduction"),
+        method("context", "saved_tensors"),
+        method("module", "register_full_backward_hook"),
+        method("tensor", "backward", "retain_graph"),
+    ),
+    "a checkpoint that says its variant": (
+        named("torch.utils.checkpoint.checkpoint", "use_reentrant"),
+        named("torch.utils.checkpoint.checkpoint", "**"),
+    ),
+    "checkpoints that are right": (
+        checkpoint(reentrant=False, inputs=False, trains=True),
+        checkpoint(reentrant=True, inputs=True, trains=True),
+        checkpoint(reentrant=True, inputs=None, trains=True),
+        checkpoint(reentrant=True, inputs=False, trains=False),
+    ),
+    "a module's own attribute": (event(ev.FlagWrite, receiver="module", subject="net", name="frozen"),),
+    "requires_grad of a tensor": (event(ev.FlagWrite, receiver="tensor", subject="p", name="requires_grad"),),
+    "other methods as statements": (
+        event(ev.DroppedResult, tensor="x", call="x.register_hook(f)", name="register_hook"),
+        event(ev.UncalledMethod, receiver="optimizer", subject="opt", name="param_groups"),
+        event(ev.UncalledMethod, receiver="unknown", subject="x", name="step"),
+    ),
+    "volatile of something else": (method("unknown", "volatile"), named("volatile_lib.f", "volatile")),
+}
+
+
+@pytest.mark.parametrize(("code", "reported"), REPORTED)
+def test_a_rule_reports_its_event(code: str, reported: ev.Event) -> None:
+    findings = judge(reported)
+    assert [finding.code for finding in findings] == [code]
+    message = findings[0].message
+    assert message
+    assert not message.endswith(".")
+    assert "``" not in message
+
+
+def test_every_rule_is_judged_here() -> None:
+    assert {code for code, _ in REPORTED} == {rule.code for rule in RULES.known if rule.code.startswith("GL")}
+
+
+@pytest.mark.parametrize("events", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
+def test_what_is_right_is_left_alone(events: tuple[ev.Event, ...]) -> None:
+    assert judge(*events) == []
+
+
+def test_engine_errors_foretell_the_engines_own_text() -> None:
+    assert judge(freed("same-root"))[0].predicts == "PyTorch says this"
+
+
+@pytest.mark.parametrize(
+    ("reported", "names"),
+    [
+        (freed("carried", carrier="hidden"), ["`hidden`", "`loss`", "`a.backward()`"]),
+        (modified("inplace"), ["`exp`", "`h`", "`h.add_(1)`", "`loss`"]),
+        (backward(accumulated=(LEAF,)), ["`opt`", "`opt.zero_grad()`"]),
+        (event(ev.LeafWrite, tensor="self.w", write="self.w += 1"), ["`self.w`", "`self.w += 1`"]),
+    ],
+)
+def test_messages_use_the_users_names(reported: ev.Event, names: list[str]) -> None:
+    (finding,) = judge(reported)
+    assert all(name in finding.message for name in names)
+
+
+def test_retain_graph_is_never_the_first_advice() -> None:
+    advice = judge(freed("same-root"))[0].message.split("; ", 1)[1]
+    assert advice.index("compute it again") < advice.index("retain_graph")
+    assert "retain_graph=True" not in judge(freed("shared-subgraph"))[0].message
