@@ -48,7 +48,7 @@ def outside_subgradient(
 ) -> Outside | None:
     """A proof that entry `flat` lies outside the slopes on its two sides, or None.
 
-    The slopes must have converged: they agree at a step sixteen times smaller. Real inputs only.
+    The slopes must have converged: two steps in a row agree. Real inputs only.
     """
     values = problem.values
     if values[index].is_complex() or any(v is not None and v.is_complex() for v in cotangent):
@@ -56,16 +56,21 @@ def outside_subgradient(
     (scale,) = scales([values[index]])
     step = float(scale.reshape(-1)[flat]) * (1e-4 if coarsest(values) is torch.float64 else 2e-2)
     value = float(analytic.reshape(-1)[flat])
-    bounds = []
-    for size in (step, step / 16):
-        sides = one_sided(problem, index, flat, size)
+    extent_floor = 1e-4 * _typical(problem, cotangent) / max(float(scale.reshape(-1)[flat]), 1e-290)
+    bounds: list[tuple[float, float]] = []
+    settled = False
+    for divisor in (1, 16, 256, 4096) if coarsest(values) is torch.float64 else (1, 4):
+        sides = one_sided(problem, index, flat, step / divisor)
         if sides is None:
             return None
         bounds.append(_interval(cotangent, *sides))
-    (low, high), (low2, high2) = bounds
-    extent = max(abs(low2), abs(high2), 1e-4 * _typical(problem, cotangent) * 1e-4 / step, 1e-290)
-    if abs(low - low2) + abs(high - high2) > 0.01 * extent:
+        extent = max(abs(bounds[-1][0]), abs(bounds[-1][1]), extent_floor, 1e-290)
+        if len(bounds) > 1 and sum(abs(p - q) for p, q in zip(*bounds[-2:], strict=True)) <= 0.01 * extent:
+            settled = True
+            break
+    if not settled:
         return None
+    low2, high2 = bounds[-1]
     shown = Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
     smooth = high2 - low2 <= 0.02 * extent
     if not math.isfinite(value):

@@ -32,7 +32,7 @@ def _float32_points(session: Session) -> list[tuple[str, Problem]]:
     plain = session.problem.cast(torch.float32)
     points = [("float32", plain)]
     for i, value in enumerate(session.problem.values):
-        if value.is_complex() or value.numel() < 2 or i in session.manifolds:
+        if session.klass is None or value.is_complex() or value.numel() < 2 or i in session.manifolds:
             continue
         spread = float(value.std()) or 1.0
         shifted = [(v + 3000.0 * spread if n == i else v).float() for n, v in enumerate(session.problem.values)]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.compare import Mismatch, confirm, dense, gradients, non_finite
+from gradcheck_tool.gradcheck.compare import Mismatch, beside, confirm, dense, gradients, is_regular, non_finite
 from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
 from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, gather, localise
 from gradcheck_tool.gradcheck.intended import looks_intended
@@ -84,9 +84,8 @@ def _guard(session: Session, problem: Problem, cotangents: list[Cotangent], anal
     """
     verdicts = _probe(session, problem, cotangents, analytic)
     if any(v.verdict == "unclear" for v in verdicts):
-        moved = problem.with_values([session.draws.jitter(v, 0.02) for v in problem.values])
-        beside = [gradients(moved, v) for v in cotangents]
-        again = _probe(session, moved, cotangents, beside, trust=False)
+        moved = beside(problem, session.draws, 0.02)
+        again = _probe(session, moved, cotangents, [gradients(moved, v) for v in cotangents], trust=False)
         verdicts = [b if a.verdict == "unclear" and b.verdict == "agree" else a for a, b in zip(verdicts, again, strict=True)]
     return verdicts
 
@@ -127,29 +126,52 @@ def _mismatches(
         for i in range(len(problem.wrt)):
             if i in found or i in skip:
                 continue
-            bad = _not_finite(problem, v, a, reference, i)
+            bad = _not_finite(session, problem, v, a, reference, i)
             if bad is not None:
                 found[i] = bad
             elif reference is not None and i not in session.manifolds:
                 proven = confirm(problem, v, a, reference, i, session.draws)
-                if proven is not None:
+                if proven is not None and _repeats(session, proven):
                     found[i] = proven
     for i, verdict in enumerate(direct):
         if verdict.wrong and i not in found and i not in skip and not _on_manifold(session, problem, cotangents, analytic, i):
-            found[i] = Mismatch(i, problem, cotangents[0], analytic[0][i], None, verdict)
+            proven = Mismatch(i, problem, cotangents[0], analytic[0][i], None, verdict)
+            if _repeats(session, proven):
+                found[i] = proven
     return list(found.values())
 
 
-def _not_finite(problem: Problem, v: Cotangent, a: Grads, reference: Grads | None, i: int) -> Mismatch | None:
+def _repeats(session: Session, m: Mismatch) -> bool:
+    """At a kink or a tie the mistake has to show beside the point too; elsewhere the proof stands."""
+    if is_regular(m.problem, m.cotangent, session.draws):
+        return True
+    for _ in range(2):
+        moved = beside(m.problem, session.draws)
+        a = gradients(moved, m.cotangent)
+        if session.body is not None:
+            again = confirm(moved, m.cotangent, a, gradients(session.body.with_leaves(moved.leaves), m.cotangent), m.index, session.draws)
+            shown = again is not None
+        else:
+            direction = session.draws.direction(moved.values, [m.index])
+            alone: Grads = [g if k == m.index else None for k, g in enumerate(a)]
+            shown = judge(moved, moved.values, direction, [(m.cotangent, alone)])[0].wrong
+        if not shown:
+            return False
+    return True
+
+
+def _not_finite(
+    session: Session, problem: Problem, v: Cotangent, a: Grads, reference: Grads | None, i: int) -> Mismatch | None:
     value = problem.values[i]
     gradient = dense(a[i], value)
     broken = ~torch.isfinite(gradient.abs())
     if not bool(broken.any()):
         return None
-    known = non_finite(a[i], reference[i], value) if reference is not None else broken
+    custom = session.klass is not None
+    known = non_finite(a[i], reference[i], value) if reference is not None else broken & custom
     for flat in [int(k) for k in broken.reshape(-1).nonzero()[:4, 0]]:
         shown = outside_subgradient(problem, v, gradient, i, flat)
-        if shown is not None and (shown.smooth or bool(known.reshape(-1)[flat])):
+        if shown is not None and ((shown.smooth and custom) or bool(known.reshape(-1)[flat])):
             return Mismatch(i, problem, v, a[i], None if reference is None else reference[i], shown.judgement, (flat,), at_kink=True)
     return None
 
@@ -233,10 +255,7 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
         found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
     evidence = gather(m.problem, _body_at(session, m.problem), m.index, session.draws, [m.cotangent], found)
-    if m.at_kink:
-        answer = Diagnosis("region", f"the gradient of input {m.index} lies outside the one-sided slopes at {len(found)} entries")
-    else:
-        answer = diagnose(evidence, session.klass)
+    answer = diagnose(evidence, session.klass)
     word = answer.word
     if not natural and word not in _STRUCTURAL:
         word = _word_of_variation(label, word)
