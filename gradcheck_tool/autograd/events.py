@@ -279,7 +279,7 @@ class RetainGradCall(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnversionedWrite(Event):
     """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
-    backward used it: the gradient is silently wrong.
+    backward used it: the gradient is silently wrong. The site is the write.
     """
 
     tensor: str

@@ -27,8 +27,8 @@ class UnversionedWriteOnSaved(Rule):
 
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
     squashed = weight.sigmoid()
-    squashed.data.zero_()
-    squashed.sum().backward()  # <- GL205
+    squashed.data.zero_()  # <- GL205
+    squashed.sum().backward()
     ```
 
     ## Use instead
