@@ -1,6 +1,6 @@
 """Check PyTorch's own operators: every one is right, so every "wrong" is a false alarm (or a bug of PyTorch).
 
-usage: op_db.py [--samples N] [--only TEXT] [--dtypes float64 float32]
+usage: op_db.py [--samples N] [--only TEXT] [--dtypes float64 float32] [--thorough]
 
 Prints each operator reported as wrong, then those for which PyTorch itself skips or loosens gradcheck
 with what this engine says about them, then totals. Needs `expecttest`, as PyTorch's test utilities do.
@@ -24,6 +24,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from gradcheck_tool.gradcheck import Report, check_function
 
 LIMIT_S = 40
+THOROUGH = False
 
 
 class TooSlow(Exception):  # noqa: N818
@@ -59,7 +60,7 @@ def check(op: Any, sample: Any) -> Report:
         result = op.gradcheck_wrapper(op.get_op(), *arguments, **sample.kwargs)
         return sample.output_process_fn_grad(result)
 
-    return check_function(call, (sample.input, *sample.args))
+    return check_function(call, (sample.input, *sample.args), builtin=THOROUGH)
 
 
 def main() -> None:
@@ -68,7 +69,9 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--only", default="")
     parser.add_argument("--dtypes", nargs="*", default=["float64", "float32"])
+    parser.add_argument("--thorough", action="store_true", help="variations and contracts too")
     options = parser.parse_args()
+    globals()["THOROUGH"] = options.thorough
     torch.set_num_threads(1)  # a forked child must not inherit a thread pool
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _stop)

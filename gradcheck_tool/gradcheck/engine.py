@@ -33,7 +33,9 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
         **options: fields of `Options`: `reference` (a differentiable implementation with the same
             arguments), `seed`, `variations`, `contracts`, `second_order`, `forward_mode`, `vmap`, `modes`
             (any of "saved_hooks", "checkpoint", "autocast", "compile"), `surrogates` (qualified name ->
-            reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat maps).
+            reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat maps),
+            `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without it, a
+            callable made of them alone is checked at the given inputs only).
 
     Returns:
         A report; `report.ok` is false where a finding is an error or a warning.
@@ -96,6 +98,7 @@ def _start(session: Session) -> bool:
 def _run(session: Session) -> None:
     from gradcheck_tool.gradcheck import contracts, forwardmode, lowprecision, secondorder, variations  # noqa: PLC0415
 
+    thorough = session.klass is not None or session.options.builtin
     session.problem = _widest(session.native)
     session.body = _oracle(session)
     if not contracts.backward_works(session):
@@ -104,15 +107,15 @@ def _run(session: Session) -> None:
     if steady:
         check_given(session)
         lowprecision.check(session)
-        if session.options.variations:
+        if session.options.variations and thorough:
             variations.check(session)
-        if session.options.second_order:
+        if session.options.second_order and thorough:
             secondorder.check(session)
         if session.options.forward_mode:
             forwardmode.check_jvp(session)
         if session.options.vmap:
             forwardmode.check_vmap(session)
-    if session.options.contracts:
+    if session.options.contracts and thorough:
         contracts.check(session)
 
 

@@ -52,6 +52,8 @@ class Options:
     surrogates: Mapping[str, str] = field(default_factory=dict)
     manifold: Mapping[int, str | Projection] = field(default_factory=dict)
     plots: str | None = None
+    builtin: bool = False
+    """Check PyTorch's own operators as thoroughly as custom Functions."""
 
 
 @dataclass

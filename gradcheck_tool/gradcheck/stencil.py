@@ -264,6 +264,10 @@ def _verdict(gaps: list[Gap]) -> Judgement:
     if len(outside) >= 2:  # noqa: PLR2004
         sharp = min(outside, key=lambda g: g.error)
         steady = all(abs(a.size - b.size) <= 0.2 * abs(b.size) + a.error + b.error for a, b in pairwise(outside))
+        steady = steady and all(
+            abs(a.numeric - b.numeric) <= 0.2 * max(abs(a.numeric), abs(b.numeric)) + a.error + b.error
+            for a, b in pairwise(outside)
+        )
         denied = any(g.error < abs(sharp.size) / 2 for g in inside)
         if steady and not denied:
             return Judgement("wrong", sharp)

@@ -64,6 +64,8 @@ def function_behind(output: torch.Tensor) -> Any:
         klass = getattr(type(node), "_forward_cls", None)
         if klass is not None:
             return klass
+        if node.name().startswith("CppNode"):
+            return type(node)
         pending.extend(parent for parent, _ in node.next_functions)
     return None
 
