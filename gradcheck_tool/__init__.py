@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import Accumulation as Accumulation
     from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
+    from gradcheck_tool.autograd.events import BroadcastLoss as BroadcastLoss
     from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
     from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
     from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
+    from gradcheck_tool.autograd.events import LeftInEval as LeftInEval
     from gradcheck_tool.autograd.events import MethodUse as MethodUse
     from gradcheck_tool.autograd.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.autograd.events import NameUse as NameUse
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import StoryStep as StoryStep
     from gradcheck_tool.autograd.events import UncalledMethod as UncalledMethod
     from gradcheck_tool.autograd.events import UnguardedNone as UnguardedNone
+    from gradcheck_tool.autograd.events import UntrainedModule as UntrainedModule
     from gradcheck_tool.autograd.events import UnusedInput as UnusedInput
     from gradcheck_tool.autograd.events import UnversionedWrite as UnversionedWrite
     from gradcheck_tool.autograd.events import ViewWrite as ViewWrite
@@ -122,6 +125,9 @@ _PUBLIC = {
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet"),
     "gradcheck_tool.autograd.events": (
+        "LeftInEval",
+        "BroadcastLoss",
+        "UntrainedModule",
         "Accumulation",
         "BackwardCall",
         "CheckpointUse",

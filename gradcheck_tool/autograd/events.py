@@ -171,7 +171,9 @@ class FunctionError(EngineError):
 class BackwardCall(Event):
     """A backward that does not raise. `accumulated` lists leaves whose `.grad` it added to.
 
-    `breaks` lists what entered the root cut off. `made_leaf` is the text of the call that turned the
+    `breaks` lists what entered the root cut off. `constant_terms` are those of them that are whole
+    summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added
+    to a loss has no effect on any gradient. `made_leaf` is the text of the call that turned the
     computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
     `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
     """
@@ -181,6 +183,7 @@ class BackwardCall(Event):
     create_graph: bool
     accumulated: tuple[Accumulation, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
+    constant_terms: tuple[GraphBreak, ...] = ()
     made_leaf: str = ""
 
 
@@ -510,7 +513,13 @@ class FunctionDefect(Event):
     that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
     autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
     without @staticmethod) or `none-guard` (set_materialize_grads(False), and a gradient used without a
-    test for None: Python raises there). `detail` names the tensor or method.
+    test for None: Python raises there), `none-for-input` (backward returns a literal None for an argument
+    from which forward's result is computed, and apply certainly gets a tensor there that requires
+    grad), `state-on-class` (forward stores something on the class or a global that backward reads),
+    `unused-ctx` (forward keeps something on ctx that no other method reads) or `intermediate-kept` (a
+    tensor that forward computes from an input, and does not return, is kept for backward, and the
+    program differentiates the backward again: that part of the second derivative is missing).
+    `detail` names the tensor, attribute or method.
     """
 
     function: str
@@ -522,9 +531,10 @@ class FunctionDefect(Event):
 class HookMisuse(Event):
     """A hook does what hooks may not.
 
-    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
+    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place),
     `inplace-after-full-hook` (the output of a module with a full backward hook is changed in place:
-    PyTorch raises).
+    PyTorch raises) or `returns-nothing` (a tensor hook binds a new value to its argument's name, or
+    computes from it into a local that nothing else reads, and returns nothing on every path).
     """
 
     kind: str
@@ -569,6 +579,42 @@ class OptimizerRemade(Event):
 class EvaluationGraph(Event):
     """A loop runs a module in eval mode, in grad mode, and nothing of it is back-propagated, nor
     differentiated, nor returned with its graph.
+    """
+
+    module: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UntrainedModule(Event):
+    """A newly made module gets gradients in a loop, but no optimizer has its parameters.
+
+    Only emitted when its parameters require grad, nothing was loaded into it, no unknown code got
+    them, and `optimizer`, which has other parameters of the same loss, steps in that loop. The site is
+    where the optimizer is made.
+    """
+
+    module: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroadcastLoss(Event):
+    """A loss compares tensors of different shapes, known to broadcast to more elements than both have
+    (`(n, 1)` with `(n,)`). `call` is the text of the loss function or of the difference.
+    """
+
+    call: str
+    input_shape: str
+    target_shape: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftInEval(Event):
+    """A module that holds dropout or batch normalisation is in evaluation mode at a forward that is
+    back-propagated, although the same forward had it in training mode on an earlier iteration.
+
+    The site is the call of `eval()` that left it so.
     """
 
     module: str
