@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradcheck_tool.autograd import events
@@ -139,11 +140,13 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split("."))
 
 
+@cache
 def handler_name(event: type[Event]) -> str:
     """The method that judges an event class: `FreedGraph` -> `on_freed_graph`."""
     return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
 
 
+@cache
 def event_classes() -> tuple[type[Event], ...]:
     """Every event class, bases included, so that a rule may judge all engine errors at once."""
     found = [item for item in vars(events).values() if inspect.isclass(item) and issubclass(item, Event)]

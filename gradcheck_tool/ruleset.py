@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
-from gradcheck_tool.rule import ON_FILE, Draft, DraftFix, Replacement, Rule, event_classes, handler_name
+from gradcheck_tool.rule import (
+    ON_FILE,
+    Draft,
+    DraftFix,
+    Replacement,
+    Rule,
+    event_classes,
+    handler_name,
+    handlers,
+)
 from gradcheck_tool.ruledoc import anchor
 from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
 from gradcheck_tool.ruleselect import DEFAULT, UnknownCodeError, check_selectors, is_selected, nearest
@@ -122,12 +131,16 @@ def _check_unique(rules: Sequence[Rule]) -> None:
 
 def _dispatch(rules: Iterable[Rule]) -> dict[type[Event], list[tuple[Rule, str]]]:
     """For each event class, the rules that judge it or one of its bases."""
-    table: dict[type[Event], list[tuple[Rule, str]]] = {kind: [] for kind in event_classes()}
+    takers: dict[str, list[Rule]] = {}
     for rule in rules:
-        for kind in table:
-            names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
-            table[kind] += [(rule, name) for name in names if hasattr(rule, name)]
-    return table
+        for name in handlers(type(rule)):
+            takers.setdefault(name, []).append(rule)
+    return {kind: _judges(kind, takers) for kind in event_classes()}
+
+
+def _judges(kind: type[Event], takers: dict[str, list[Rule]]) -> list[tuple[Rule, str]]:
+    names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
+    return [(rule, name) for name in names for rule in takers.get(name, ())]
 
 
 def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Draft]]:
