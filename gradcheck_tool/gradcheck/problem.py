@@ -13,6 +13,9 @@ from torch import Tensor
 from gradcheck_tool.gradcheck.rng import RandomState
 from gradcheck_tool.gradcheck.tree import Rebuild, flatten
 
+LARGE = 100_000
+"""Inputs with more entries than this are given fewer variations: every evaluation costs."""
+
 Values = Sequence[Tensor]
 Grads = list[Tensor | None]
 

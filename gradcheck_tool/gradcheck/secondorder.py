@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.compare import dense, difference, gradients
 from gradcheck_tool.gradcheck.probes import Cotangent
-from gradcheck_tool.gradcheck.problem import Problem
+from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import Judgement, judge
 
@@ -35,33 +35,53 @@ def check(session: Session) -> None:
 
 
 def _judged(session: Session, problem: Problem, cotangent: Cotangent) -> list[Judgement] | None:
-    """One verdict per input about d<w, gradients>/d input; None where the gradient has no graph."""
+    """One verdict per input about d<w, gradients>/d input; None where there is nothing to doubt."""
     values = problem.values
-    leaves, outputs = problem.graph(values)
+    made, weights, second = _second(session, problem, cotangent, None)
+    if not made or not finite([g for g in second if g is not None]):
+        return None
+    if session.body is not None:
+        body = session.body.with_leaves(problem.leaves)
+        exact = quiet(lambda: _second(session, body, cotangent, weights)[2])
+        if not isinstance(exact, Exception) and not _differ(second, exact, values):
+            return None
+    if sum(v.numel() for v in values) > LARGE:
+        return None
+    gradient_map = _GradientMap(problem, cotangent, made)
+    chosen: Cotangent = [weights[i] for i in made]
+    out = []
+    for i in range(len(values)):
+        direction = session.draws.direction(values, [i])
+        grads: Grads = [dense(g, values[k]).to(values[k].dtype) if k == i else None for k, g in enumerate(second)]
+        out.append(judge(gradient_map.problem, values, direction, [(chosen, grads)])[0])
+    return out
+
+
+def _differ(second: Grads, exact: Grads, values: list[Tensor]) -> bool:
+    return any(bool((difference(a, b, v, 1e-7) != 0).any()) for a, b, v in zip(second, exact, values, strict=True))
+
+
+def _second(
+    session: Session, problem: Problem, cotangent: Cotangent, weights: Cotangent | None
+) -> tuple[list[int], Cotangent, Grads]:
+    """Which gradients have a graph, the weights w, and the derivative of <w, gradients> by the inputs."""
+    leaves, outputs = problem.graph(problem.values)
     sent = [None if v is None else v.clone().requires_grad_() for v in cotangent]
     pairs = [(y, v) for y, v in zip(outputs, sent, strict=True) if v is not None]
     problem.shared.count.backwards += 1
     first = torch.autograd.grad(
         [y for y, _ in pairs], leaves, [v for _, v in pairs], create_graph=True, allow_unused=True
-    )  # type: ignore[arg-type]
+    )
     made = [i for i, g in enumerate(first) if g is not None and g.requires_grad]
     if not made:
-        return None
-    weights = [session.draws.cotangent([g])[0] if g is not None else None for g in first]
+        return [], [], []
+    if weights is None:
+        weights = [session.draws.cotangent([g])[0] if g is not None else None for g in first]
+    roots = [(first[i], weights[i]) for i in made if weights[i] is not None]
     problem.shared.count.backwards += 1
     # `backward`, not `grad`: only it runs the node with which `once_differentiable` refuses.
-    torch.autograd.backward([first[i] for i in made], [weights[i] for i in made])
-    second = [x.grad for x in leaves]
-    if not finite([g for g in second if g is not None]):
-        return None
-    gradient_map = _GradientMap(problem, cotangent, made)
-    chosen = [weights[i] for i in made]
-    out = []
-    for i in range(len(values)):
-        direction = session.draws.direction(values, [i])
-        grads = [dense(g, values[k]).to(values[k].dtype) if k == i else None for k, g in enumerate(second)]
-        out.append(judge(gradient_map.problem, values, direction, [(chosen, grads)])[0])  # type: ignore[list-item]
-    return out
+    torch.autograd.backward([g for g, _ in roots], [w for _, w in roots])  # type: ignore[arg-type]
+    return made, weights, [x.grad for x in leaves]
 
 
 class _GradientMap:

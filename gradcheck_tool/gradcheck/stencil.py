@@ -159,7 +159,8 @@ def slope(problem: Problem, values: Values, direction: Values, step: float, base
             dy[k] += _EIGHTH[j - 1] * odd
             six[k] += _SIXTH[j - 1] * odd
             eight[k] += _BINOMIAL[j] * (yp[k] + ym[k])
-            peak[k] = torch.maximum(peak[k], torch.maximum(yp[k].abs(), ym[k].abs()))
+            if j == 4:
+                peak[k] = torch.maximum(peak[k], torch.maximum(yp[k].abs(), ym[k].abs()))
     if not all(bool(torch.isfinite(d).all()) for d in dy):
         return None
     floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
-from gradcheck_tool.gradcheck.problem import Problem, is_real_number
+from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.tree import flatten
@@ -62,7 +62,8 @@ def _all(session: Session, problem: Problem) -> Iterator[Variation]:
     if total <= _LARGEST:
         yield from _values(session, problem)
         yield from _indices(session, problem)
-    yield from _arguments(session, problem)
+    if total <= LARGE:
+        yield from _arguments(session, problem)
     if total <= _LARGEST:
         yield from _batches(session, problem)
 
