@@ -398,11 +398,12 @@ class State:
 class _Renaming:
     """A one-to-one map between what two states made since they parted, built while comparing."""
 
-    __slots__ = ("_back", "_forth", "first", "second", "todo")
+    __slots__ = ("_back", "_forth", "first", "loose", "second", "todo")
 
-    def __init__(self, first: State, second: State) -> None:
+    def __init__(self, first: State, second: State, loose: bool) -> None:
         self.first = first
         self.second = second
+        self.loose = loose
         self._forth: dict[Any, Any] = {}
         self._back: dict[Any, Any] = {}
         self.todo: list[tuple[int, int]] = []
@@ -433,6 +434,8 @@ class _Renaming:
         if a is b:
             return True
         kind = type(a)
+        if self.loose and _is_number(a) and _is_number(b):
+            return True
         if kind is not type(b):
             return False
         if kind is Ref:
@@ -440,9 +443,7 @@ class _Renaming:
         if kind is Sym:
             if a.key == b.key:
                 return True
-            if isinstance(a.key, int) and isinstance(b.key, int):
-                return self.pair(("sym", a.key), ("sym", b.key))
-            return isinstance(a.key, tuple) and isinstance(b.key, tuple) and self.same(a.key, b.key)
+            return self.pair(a, b)
         if kind is tuple or kind is list:
             return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
         if kind is dict:
@@ -485,28 +486,55 @@ _COMPOUND: dict[type, tuple[str, ...]] = {
 }
 
 
-def same_state(a: State, b: State, live: frozenset[str | int] | None) -> bool:
+def _is_number(value: Any) -> bool:
+    """A number or text of which it matters little which one it is. (True, False and None matter.)"""
+    if isinstance(value, Const):
+        return type(value.value) in (int, float, str)
+    return isinstance(value, Sym) and value.kind in ("int", "float", "str", "data")
+
+
+def signature(state: State, live: frozenset[str | int] | None) -> int:
+    """A number that states can only share if they may be the same, loosely compared; cheap to compute."""
+    frame: Frame = state[state.frames[-1]]
+    heap = state.heap
+    parts: list[Any] = [state.grad, state.inference, len(state.frames)]
+    for name in live if live is not None else ():
+        value = frame.locals.get(name)
+        if isinstance(value, Ref):
+            record = heap[value.id]
+            if isinstance(record, Tensor):
+                parts.append((name, record.rg, record.leaf, record.grad_state))
+            else:
+                parts.append((name, type(record)))
+        elif _is_number(value):
+            parts.append((name, 0))
+        elif isinstance(value, (Const, Tup)):
+            parts.append((name, value if isinstance(value, Const) else len(value.items)))
+        else:
+            parts.append((name, type(value)))
+    return hash(tuple(sorted(map(hash, parts))))
+
+
+def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: bool = False) -> bool:
     """Are the two states the same for all that may still happen?
 
     `live` names the variables and registers of the innermost frame that may still be read (None: all).
+    With `loose`, numbers and texts count as the same: one of two states that differ in a counter only
+    stands for both, and what only the other would have shown is missed.
     """
     if a.grad is not b.grad or a.inference is not b.inference or a.saving is not b.saving or len(a.frames) != len(b.frames):
         return False
     if (a.exc is None) != (b.exc is None):
         return False
-    naming = _Renaming(a, b)
+    naming = _Renaming(a, b, loose)
     if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
         return False
-    top = (a.frames[-1].id, b.frames[-1].id) if a.frames else (0, 0)
-    if a.frames and not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
+    top = (a.frames[-1].id, b.frames[-1].id)
+    if not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
         return False
-    heap = b.heap
-    for number, record in a.heap.items():
-        other = heap.get(number)
-        if other is None or other is record or number == top[0]:
-            continue
-        if not naming.records(record, other):
-            return False
+    differ = _differing(naming, a, b, top[0])
+    if differ is None or (differ and not differ.isdisjoint(reachable_ids(a, live))):
+        return False
     done = {top}
     while naming.todo:
         pair = naming.todo.pop()
@@ -516,6 +544,55 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None) -> bool:
         if not naming.records(a.heap[pair[0]], b.heap[pair[1]]):
             return False
     return True
+
+
+def _differing(naming: _Renaming, a: State, b: State, top: int) -> set[int] | None:
+    """Records of both states that are not the same; None if one of them is certainly still in use."""
+    heap = b.heap
+    stack = {ref.id for ref in a.frames}
+    differ = set()
+    for number, record in a.heap.items():
+        other = heap.get(number)
+        if other is None or other is record or number == top:
+            continue
+        if not naming.records(record, other):
+            if number in stack or len(differ) >= MANY_DIFFERENCES:
+                return None
+            differ.add(number)
+    return differ
+
+
+MANY_DIFFERENCES = 64
+
+
+def reachable_ids(s: State, live: frozenset[str | int] | None) -> set[int]:
+    """Records that variables can still lead to; what only dead frames and used-up iterators hold is not."""
+    top: Frame = s[s.frames[-1]]
+    seen: set[int] = {s.frames[-1].id}
+    todo: list[Any] = [top.parent, top.env.globals, top.cls, top.receiver]
+    todo += [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
+    todo += s.frames[:-1]
+    todo += s.known.values()
+    heap = s.heap
+    while todo:
+        value = todo.pop()
+        kind = type(value)
+        if kind is Ref:
+            if value.id in seen:
+                continue
+            seen.add(value.id)
+            record = heap[value.id]
+            todo += [getattr(record, f) for f in record.STATE]
+        elif kind is tuple or kind is list:
+            todo += value
+        elif kind is dict:
+            todo += value.values()
+            todo += value
+        elif kind is Slot:
+            todo += (value.storage, value.edge)
+        elif kind in _COMPOUND:
+            todo += [getattr(value, f) for f in _COMPOUND[kind]]
+    return seen
 
 
 def _same_locals(naming: _Renaming, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
@@ -529,20 +606,21 @@ def _same_locals(naming: _Renaming, a: Frame, b: Frame, live: frozenset[str | in
     return True
 
 
-def merge(states: list[State], live: frozenset[str | int] | None, limit: int) -> list[State]:
+def merge(states: list[State], live: frozenset[str | int] | None, limit: int, loose: bool) -> list[State]:
     """The different ones among the states, at most `limit`, knowing of each what all its twins know.
 
     Dropping the rest can only hide findings: each kept state is a feasible one.
     """
     if len(states) < 2:
         return states
-    kept: list[State] = []
+    kept: list[tuple[int, State]] = []
     for state in states:
-        for other in kept:
-            if same_state(other, state, live):
+        mark = signature(state, live)
+        for known, other in kept:
+            if known == mark and same_state(other, state, live, loose):
                 other.facts = {k: v for k, v in other.facts.items() if state.facts.get(k) is v}
                 break
         else:
             if len(kept) < limit:
-                kept.append(state)
-    return kept
+                kept.append((mark, state))
+    return [state for _, state in kept]

@@ -260,7 +260,7 @@ class Calls:
         for state, value in normal:
             if state.frames:
                 state.edit(state.frames[-1]).locals["#result"] = value
-        kept = merge([state for state, _ in normal], None, MAX_RESULTS)
+        kept = merge([state for state, _ in normal], None, MAX_RESULTS, True)
         out = []
         for state in kept:
             value = NONE

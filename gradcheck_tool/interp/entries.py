@@ -9,10 +9,11 @@ from gradcheck_tool.autograd.events import Event
 from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, State
 from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Ref, Sym, Value
 from gradcheck_tool.interp import attributes, natives, roles
+from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
 from gradcheck_tool.ir import nodes as ir
 
-LIMIT = 120_000
+LIMIT = 60_000
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
 
 
@@ -98,7 +99,9 @@ def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None
 
 
 def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR) -> None:
-    """Run every function and method that nothing has called, with arguments that are unknown."""
+    """Run every function and method that nothing has called and that matters, with unknown arguments."""
+    cold = {id(f) for f in module.functions} - relevant(module)
+    m.entered |= cold
     for name, value in list(base[base.frames[0]].locals.items()):
         if not isinstance(name, str) or not isinstance(value, Ref):
             continue

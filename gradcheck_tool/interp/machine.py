@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool.autograd.events import Event, Site
-from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state
+from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state, signature
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
 from gradcheck_tool.ir import nodes as ir
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
 WIDEN_ROUND = 2
-MAX_DEPTH = 24
+MAX_SEEN = 32
+COMPARISON = 20
 
 
 class Exhausted(Exception):
@@ -125,26 +126,32 @@ class Machine:
         rank = self.rank(function)
         exits: list[Exit] = []
         pending: dict[int, list[State]] = {}
-        seen: dict[int, list[State]] = {}
+        seen: dict[int, list[tuple[int, State]]] = {}
         for target, state in self._run_block(s, function.blocks[block], index, exits):
             pending.setdefault(target, []).append(state)
         while pending:
             at = min(pending, key=rank.__getitem__)
             live = function.live_in.get(at)
-            states = merge(pending.pop(at), live, MAX_STATES)
+            waiting = pending.pop(at)
+            self.steps_left -= COMPARISON * (len(waiting) - 1)
+            states = merge(waiting, live, MAX_STATES, at not in function.loops)
             if at in function.loops:
-                states = self._new_at_head(states, seen.setdefault(at, []), live)
+                states = self._new_at_head(states, seen.setdefault(at, []), live, at)
             for state in states:
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
                     pending.setdefault(target, []).append(after)
         return exits
 
-    def _new_at_head(self, states: list[State], seen: list[State], live: Any) -> list[State]:
-        """The states that have not been at this loop head before."""
+    def _new_at_head(self, states: list[State], seen: list[tuple[int, State]], live: Any, head: int) -> list[State]:
+        """The states that have not been at this loop head before; none once there were very many."""
         new = []
         for state in states:
-            if not any(same_state(old, state, live) for old in seen):
-                seen.append(state.fork())
+            mark = signature(state, live)
+            loose = state[state.frames[-1]].rounds.get(head, 0) > WIDEN_ROUND
+            if len(seen) < MAX_SEEN and not any(
+                mark == known and same_state(old, state, live, loose) for known, old in seen
+            ):
+                seen.append((mark, state.fork()))
                 new.append(state)
         return new
 
