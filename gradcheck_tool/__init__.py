@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import BroadcastLoss as BroadcastLoss
     from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
+    from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
     from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
     from gradcheck_tool.autograd.events import EngineError as EngineError
     from gradcheck_tool.autograd.events import EvaluationGraph as EvaluationGraph
@@ -132,6 +133,7 @@ _PUBLIC = {
         "BackwardCall",
         "CheckpointUse",
         "ClipGradients",
+        "DistributedMisuse",
         "DroppedResult",
         "EngineError",
         "EvaluationGraph",

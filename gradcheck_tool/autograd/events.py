@@ -619,3 +619,19 @@ class LeftInEval(Event):
 
     module: str
     call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributedMisuse(Event):
+    """A protocol of torch.distributed or DistributedDataParallel is broken.
+
+    `kind`: `inner-module` (`ddp.module(x)` computes a root that is back-propagated, so that gradients
+    are not reduced), `no-sync-backward` (no_sync() is around backward but not around its forward, which
+    decides), `inplace-collective` (all_reduce, broadcast or reduce of a tensor that requires grad, which
+    is back-propagated afterwards) or `gather-detaches` (what all_gather or gather filled enters a root
+    while the tensor that was sent requires grad and enters it in no other way).
+    """
+
+    kind: str
+    call: str
+    subject: str

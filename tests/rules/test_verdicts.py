@@ -112,6 +112,10 @@ def mode(kind: str) -> ev.Event:
     return event(ev.GradModeMisuse, kind=kind, call="torch.no_grad()")
 
 
+def distributed(kind: str) -> ev.Event:
+    return event(ev.DistributedMisuse, kind=kind, call="call(x)", subject="ddp")
+
+
 def kept(kind: str) -> ev.Event:
     return event(ev.GraphKept, container="total", value="loss", kind=kind)
 
@@ -246,6 +250,10 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL807", event(ev.HookMisuse, kind="inplace-after-full-hook", subject="layer", call="y += 1")),
     ("GL808", checkpoint(reentrant=True, inputs=False, trains=True)),
     ("GL809", event(ev.HookMisuse, kind="returns-nothing", subject="w", call="grad = grad * mask")),
+    ("GL810", distributed("inner-module")),
+    ("GL811", distributed("no-sync-backward")),
+    ("GL812", distributed("gather-detaches")),
+    ("GL813", distributed("inplace-collective")),
     ("GL901", named("torch.autograd.Variable")),
     ("GL902", method("context", "saved_variables")),
     ("GL903", method("tensor", "volatile")),

@@ -1,0 +1,73 @@
+"""GL813: a loss is reduced over the processes before backward."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity
+
+
+class InplaceCollective(Rule):
+    """A tensor that is back-propagated is overwritten by a collective first.
+
+    ## What it detects
+
+    `dist.all_reduce(loss)`, `reduce` or `broadcast` of a tensor that requires a gradient, before its
+    backward.
+
+    ## Why it is wrong
+
+    The collective writes in place and records nothing: the value is the sum over all processes, the
+    gradient is that of the local loss alone. PyTorch warns when backward passes it.
+
+    ## Example
+
+    ```python
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    model = torch.nn.Linear(2, 1)
+    loss = model(torch.ones(4, 2)).pow(2).mean()
+    dist.all_reduce(loss)  # <- GL813
+    loss.backward()
+    dist.destroy_process_group()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    model = torch.nn.Linear(2, 1)
+    loss = model(torch.ones(4, 2)).pow(2).mean()
+    loss.backward()
+    shown = loss.detach()
+    dist.all_reduce(shown)
+    dist.destroy_process_group()
+    ```
+
+    ## Fix safety
+
+    There is no fix: the calls have to be reordered.
+
+    ## References
+
+    - [`torch.distributed.all_reduce`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)
+    """
+
+    code = "GL813"
+    name = "inplace-collective"
+    severity = Severity.WARNING
+    effect = "warns"
+    predicts = "an autograd kernel was not registered to the Autograd key"
+
+    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
+        if event.kind == "inplace-collective":
+            yield self.finding(
+                event,
+                f"`{event.call}` overwrites `{event.subject}` in a way that autograd does not record",
+                "reduce a detached copy after backward",
+            )
