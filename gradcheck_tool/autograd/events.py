@@ -93,7 +93,10 @@ class LeafWrite(EngineError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewWrite(EngineError):
-    """An in-place operation that a view forbids: `kind` is `multi-output`, `no-grad`, `function`,
+    """An in-place operation that a view forbids.
+
+    The text of a write to the output of a module with a full backward hook begins with PyTorch's `Output
+    0 of BackwardHookFunction`, by which rules know it. `kind` is `multi-output`, `no-grad`, `function`,
     `expanded`, `detach` (detach_ on a view) or `inference`.
     """
 
@@ -531,9 +534,8 @@ class FunctionDefect(Event):
 class HookMisuse(Event):
     """A hook does what hooks may not.
 
-    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place),
-    `inplace-after-full-hook` (the output of a module with a full backward hook is changed in place:
-    PyTorch raises) or `returns-nothing` (a tensor hook binds a new value to its argument's name, or
+    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
+    `returns-nothing` (a tensor hook binds a new value to its argument's name, or
     computes from it into a local that nothing else reads, and returns nothing on every path).
     """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, HookMisuse, Rule, Severity
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite
 
 
 class InplaceAfterFullHook(Rule):
@@ -50,11 +50,11 @@ class InplaceAfterFullHook(Rule):
     severity = Severity.ERROR
     predicts = "Output 0 of BackwardHookFunction is a view and is being modified inplace"
 
-    def on_hook_misuse(self, event: HookMisuse) -> Iterator[Draft]:
-        if event.kind == "inplace-after-full-hook":
+    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+        if "BackwardHookFunction" in event.text:
             yield self.finding(
                 event,
-                f"`{event.call}` changes the output of `{event.subject}` in place, which its full "
-                "backward hook forbids",
+                f"`{event.write}` changes `{event.tensor}` in place, the output of a module with a full "
+                "backward hook",
                 "use the out-of-place operation (`inplace=False`)",
             )

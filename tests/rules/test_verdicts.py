@@ -247,7 +247,16 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL804", backward(create_graph=True)),
     ("GL805", event(ev.UnguardedNone, input="y", call="g.norm()")),
     ("GL806", event(ev.HookMisuse, kind="mutates-gradient", subject="h", call="g.mul_(2)")),
-    ("GL807", event(ev.HookMisuse, kind="inplace-after-full-hook", subject="layer", call="y += 1")),
+    (
+        "GL807",
+        event(
+            ev.ViewWrite,
+            text="Output 0 of BackwardHookFunction is a view",
+            tensor="y",
+            write="y += 1",
+            kind="function",
+        ),
+    ),
     ("GL808", checkpoint(reentrant=True, inputs=False, trains=True)),
     ("GL809", event(ev.HookMisuse, kind="returns-nothing", subject="w", call="grad = grad * mask")),
     ("GL810", distributed("inner-module")),
