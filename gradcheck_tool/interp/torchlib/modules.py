@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd import engine, optable
+from gradcheck_tool.autograd import engine
 
 from gradcheck_tool.autograd.events import GradientsCleared
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
@@ -26,6 +26,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import attributes, conditions, natives
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
+from gradcheck_tool.interp.torchlib import layers
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -63,64 +64,15 @@ MODULE_BASES = frozenset(
 
 
 def find_layer(name: str) -> Native | None:
-    """The constructor of a layer class of the tables."""
-    if name.startswith("torch.nn.") and (optable.layer(name) is not None):
-        return make_layer
-    return None
+    """The constructor of a layer class that the model knows."""
+    return make_layer if layers.is_layer(name) else None
 
 
 def make_layer(m: Machine, s: State, call: Args) -> Result:
-    """`nn.Linear(3, 4)`: an object with the parameters and buffers that the table lists."""
+    """`nn.Linear(3, 4)`: an object with the parameters and buffers of the layer."""
     ref = s.new(Instance(call.func, {"training": TRUE}))
-    init_layer(m, s, ref, natives.lib_name(call.func), call)
+    layers.construct(m, s, ref, natives.lib_name(call.func), call)
     return ref
-
-
-def init_layer(m: Machine, s: State, ref: Ref, name: str, call: Args) -> None:
-    """What the constructor of a layer class does to a new object."""
-    from gradcheck_tool.interp.torchlib.functions import fact
-
-    spec = optable.layer(name)
-    if spec is None:
-        s.edit(ref).open = True
-        return
-    given = dict(zip(spec.params, call.args))
-    given.update({k: v for k, v in call.kwargs.items() if k in spec.params})
-    facts = {p: fact(s, v) for p, v in given.items()}
-    mine = s.edit(ref)
-    mine.attrs["#arguments"] = Tup(tuple(Tup((Const(k), v)) for k, v in given.items()))
-    for p in spec.params:
-        mine.attrs.setdefault(p, given.get(p, _default(spec.defaults.get(p))))
-    for tensor in spec.tensors:
-        exists = spec.has(tensor, facts)
-        if exists is False:
-            s.edit(ref).attrs[tensor.name] = NONE
-            continue
-        is_param = tensor.kind == "parameter"
-        new = engine.new_tensor(s, call.site, rg=is_param and tensor.dtype == "float", dtype=tensor.dtype, name=f"{tensor.name}")  # fmt: skip
-        record: Tensor = s[new]
-        record.is_param = is_param
-        record.inference = False
-        if exists is None:
-            record.rg, record.unsure_graph = None, True
-        record.shape = _layer_shape(name, tensor.name, given)
-        s.edit(ref).attrs[tensor.name] = new
-        if not is_param:
-            _mark_buffer(s, ref, tensor.name)
-
-
-def _default(value: Any) -> Value:
-    return Const(value) if isinstance(value, (bool, int, float, str)) or value is None else unknown("data")
-
-
-def _layer_shape(name: str, tensor: str, given: dict[str, Value]) -> tuple[int | None, ...] | None:
-    sizes = {k: natives.const(v) for k, v in given.items()}
-    if name == "torch.nn.Linear":
-        out, into = sizes.get("out_features"), sizes.get("in_features")
-        return (out, into) if tensor == "weight" else (out,)
-    if name == "torch.nn.Embedding" and tensor == "weight":
-        return (sizes.get("num_embeddings"), sizes.get("embedding_dim"))
-    return None
 
 
 def _mark_buffer(s: State, ref: Ref, name: str) -> None:
@@ -189,8 +141,8 @@ def init_module(m: Machine, s: State, call: Args) -> Result:
     for name in names:
         if name in SEQUENTIAL or name in LISTS:
             return _fill_list(m, s, call.self, name, call)
-        if optable.layer(name) is not None:
-            init_layer(m, s, call.self, name, call)
+        if layers.is_layer(name):
+            layers.construct(m, s, call.self, name, call)
             return NONE
     return NONE
 
@@ -367,8 +319,8 @@ def forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
         native = natives.METHODS.get((name, "forward"))
         if native is not None:
             return native(m, s, call)
-        if optable.layer(name) is not None:
-            return forward_layer(m, s, ref, name, call)
+        if layers.is_layer(name):
+            return layers.run(m, s, ref, name, call)
     return unknown_forward(m, s, ref, call)
 
 
@@ -390,54 +342,6 @@ def _forward_sequential(m: Machine, s: State, ref: Ref, call: Args) -> Result:
                 after += m.calls.call(state, item, [value], {}, call.site, call.text)
         pairs = after
     return pairs
-
-
-def forward_layer(m: Machine, s: State, ref: Ref, name: str, call: Args) -> Result:
-    """The call of a layer of the tables.
-
-    Raises:
-        Raised: where PyTorch would.
-    """
-    from gradcheck_tool.interp.torchlib import functions
-
-    spec = optable.layer(name)
-    record: Instance = s[ref]
-    if spec is None:
-        return unknown()
-    bound: dict[str, Value] = dict(zip(spec.inputs, call.args))
-    bound.update({k: v for k, v in call.kwargs.items() if k in spec.inputs})
-    facts = {p: functions.fact(s, record.attrs[p]) for p in spec.params if p in record.attrs}
-    facts.update({p: functions.fact(s, v) for p, v in bound.items()})
-    training = conditions.known(s, record.attrs.get("training", TRUE))
-    facts["training"] = ("const", training) if training is not None else "unknown"
-    tensors = functions.tensor_arguments(m, s, bound, call.site)
-    for p in list(tensors):
-        if isinstance(bound.get(p), Sym):
-            facts[p] = "tensor"
-    for held in spec.tensors:
-        value = record.attrs.get(held.name)
-        if s.get(value, Tensor) is not None:
-            tensors[held.name] = value  # type: ignore[assignment]
-    profile = spec.resolve(facts)
-    if profile is None:
-        return unknown_forward(m, s, ref, call)
-    text = call.text
-    result = functions.apply_profile(m, s, profile, tensors, bound, name.rpartition(".")[2].lower(), call.site, text)
-    _layer_result_shape(s, name, record, bound, result)
-    return result
-
-
-def _layer_result_shape(s: State, name: str, record: Instance, bound: dict[str, Value], result: Value) -> None:
-    if s.get(result, Tensor) is None:
-        return
-    source = s.get(bound.get("input"), Tensor)
-    if name == "torch.nn.Linear" and source is not None and source.shape:
-        size = natives.const(record.attrs.get("out_features"))
-        s.edit(result).shape = (*source.shape[:-1], size if isinstance(size, int) else None)  # type: ignore[arg-type]
-    elif name.endswith("Loss"):
-        reduction = record.attrs.get("reduction", Const("mean"))
-        if reduction in (Const("mean"), Const("sum")):
-            s.edit(result).shape = ()  # type: ignore[arg-type]
 
 
 # -- methods ------------------------------------------------------------------------------------------
