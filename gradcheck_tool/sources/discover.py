@@ -99,9 +99,12 @@ class _Walker:
                 yield path
 
     def _excluded(self, folder: Path, start: Path) -> _Ignore:
+        """The exclusions for a folder; below a start that they exclude or do not reach, from there on."""
         config = self._config_for(folder)
         excluded = _Ignore(config.root, _exclusions(config))
-        return _Ignore(start, excluded.spec) if excluded.decides(start, True) else excluded
+        if excluded.decides(start, True) or not start.is_relative_to(config.root):
+            return _Ignore(start, excluded.spec)
+        return excluded
 
     def _ignores_above(self, folder: Path) -> tuple[_Ignore, ...]:
         """The ignore files of the folders between this one and the root of its repository."""

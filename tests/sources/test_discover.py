@@ -38,6 +38,12 @@ def test_environments_are_left_out_unless_named(tree):
     assert found(root, ".venv/lib/site-packages") == [".venv/lib/site-packages/torch/a.py"]
 
 
+def test_environments_are_left_out_of_folders_elsewhere_too(tree):
+    root = tree("here/a.py", "there/site-packages/b.py", "there/c.py")
+    configs = Configs(root / "here", Overrides())
+    assert discover([root / "there"], configs.for_folder).files == [root / "there/c.py"]
+
+
 def test_gitignore_is_heeded_at_every_level_and_the_inner_one_wins(tree):
     root = tree(
         ".git/HEAD", "gen/a.py", "gen/keep.py", "sub/local.py", "sub/deep/local.py", "x_pb2.py", "ok.py"
