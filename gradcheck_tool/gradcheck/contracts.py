@@ -13,7 +13,7 @@ from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
-from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, is_real_number
+from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.target import function_behind
@@ -58,7 +58,7 @@ def _call_fresh(session: Session) -> list[Any]:
     with torch.enable_grad():
         flat = flatten(problem.call(*args, **kwargs))[0]
     for position, (before, after) in enumerate(zip(kept, fresh, strict=True)):
-        if before is None or _identical(before, after):
+        if before is None or identical(before, after):
             continue
         problem.shared.copies = True
         marked = any(y is after for y in flat if isinstance(y, Tensor)) and after.grad_fn is not None
@@ -74,12 +74,6 @@ def _call_fresh(session: Session) -> list[Any]:
     return flat
 
 
-def _identical(a: Tensor, b: Tensor) -> bool:
-    if a.shape != b.shape or torch.equal(a, b):
-        return a.shape == b.shape
-    return bool(((a == b) | ((a != a) & (b != b))).all().item())  # noqa: PLR0124
-
-
 def _draw(session: Session, problem: Problem) -> Cotangent:
     return session.draws.cotangent(problem.forward(problem.values))
 
@@ -90,7 +84,7 @@ def backward_works(session: Session) -> bool:
     cotangent = _draw(session, problem)
     given = problem.with_values([copied(v) for v in problem.values])
     outcome = quiet(lambda: gradients(given, cotangent))
-    changed = [i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not _identical(a, b)]
+    changed = [i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)]
     if changed:
         problem.shared.copies = True
         text = f"backward overwrites input {changed[0]}: nothing else may use that tensor after the forward"
@@ -175,7 +169,7 @@ def _nondeterministic(session: Session, message: str) -> None:
 def _close(a: Tensor, b: Tensor, slack: float) -> bool:
     if a.shape != b.shape:
         return False
-    if _identical(a, b):
+    if identical(a, b):
         return True
     eps = torch.finfo(a.dtype).eps if is_real_number(a) else 0.0
     x, y = wide(a), wide(b)
@@ -221,7 +215,7 @@ def _cotangent_kept(session: Session, problem: Problem, cotangent: Cotangent) ->
     leaves, outputs = problem.graph(problem.values)
     problem.pull(leaves, outputs, sent)
     for k, (before, after) in enumerate(zip(cotangent, sent, strict=True)):
-        if before is not None and after is not None and not _identical(before, after):
+        if before is not None and after is not None and not identical(before, after):
             session.add(
                 "GC202",
                 "mutates-cotangent",

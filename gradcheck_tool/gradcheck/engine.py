@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck import contracts, forwardmode, lowprecision, secondorder, variations
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
 from gradcheck_tool.gradcheck.oracle import body_of, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
@@ -19,7 +20,7 @@ from gradcheck_tool.gradcheck.samples import Sample
 from gradcheck_tool.gradcheck.session import Options, Session, Verdict, finite, quiet
 from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
-from gradcheck_tool.gradcheck.target import Target, function_behind
+from gradcheck_tool.gradcheck.target import Target
 from gradcheck_tool.gradcheck.tree import flatten
 
 
@@ -70,12 +71,10 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
 
 def _start(session: Session) -> bool:
     """Run the forward once with a graph: learn the outputs and what the Function does to its arguments."""
-    from gradcheck_tool.gradcheck.contracts import first_call  # noqa: PLC0415  (contracts imports the session's parts)
-
     if not session.problem.wrt:
         session.add("GC303", "unknown", "no input is a floating-point or complex tensor")
         return False
-    outputs = first_call(session)
+    outputs = contracts.first_call(session)
     if outputs is None:
         return False
     flat, found = outputs
@@ -96,8 +95,6 @@ def _start(session: Session) -> bool:
 
 
 def _run(session: Session) -> None:
-    from gradcheck_tool.gradcheck import contracts, forwardmode, lowprecision, secondorder, variations  # noqa: PLC0415
-
     thorough = session.klass is not None or session.options.builtin
     session.problem = _widest(session.native)
     session.body = _oracle(session)
@@ -165,5 +162,3 @@ def _report(session: Session) -> Report:
         notes=tuple(dict.fromkeys(session.notes)),
     )
 
-
-__all__ = ["check_function", "function_behind"]

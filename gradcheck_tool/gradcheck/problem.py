@@ -157,6 +157,15 @@ def copied(value: Tensor) -> Tensor:
     return value.clone()
 
 
+def identical(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same elements; NaN equals NaN."""
+    if torch.complex32 in (a.dtype, b.dtype):
+        a, b = a.to(torch.complex64), b.to(torch.complex64)
+    if a.shape != b.shape or torch.equal(a, b):
+        return a.shape == b.shape
+    return bool(((a == b) | ((a != a) & (b != b))).all().item())  # noqa: PLR0124
+
+
 def _cast(leaf: Any, dtype: torch.dtype) -> Any:
     if not is_real_number(leaf):
         return leaf

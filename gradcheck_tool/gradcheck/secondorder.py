@@ -12,6 +12,9 @@ from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import Judgement, judge
 
+_LEAST = 1e-6
+"""Second derivatives of special functions are known to PyTorch to this relative precision only."""
+
 
 def check(session: Session) -> None:
     """Compare the graph of the gradient with finite differences of the gradient itself."""
@@ -28,7 +31,7 @@ def check(session: Session) -> None:
             return
         if verdicts is None:
             return
-        wrong = [i for i, v in enumerate(verdicts) if v.wrong]
+        wrong = [i for i, v in enumerate(verdicts) if v.wrong and abs(v.gap.size) > _LEAST * abs(v.gap.numeric)]
         if not wrong:
             return
     _report(session, wrong, verdicts)
