@@ -1,4 +1,4 @@
-"""Build hook: a wheel carries the built-in rules inside the package; an editable install uses the repository's."""
+"""Build hook: a wheel carries the built-in rules; an editable install uses the repository's."""
 
 from __future__ import annotations
 
