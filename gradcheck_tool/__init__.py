@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.ruleset import Replacement as Replacement
     from gradcheck_tool.ruleset import Rule as Rule
     from gradcheck_tool.ruleset import RuleSet as RuleSet
+    from gradcheck_tool.ruleset import by_site as by_site
 
 __version__ = "0.1.0"
 
@@ -124,7 +125,7 @@ _PUBLIC = {
         "source_text",
         "with_keyword",
     ),
-    "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet"),
+    "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (
         "LeftInEval",
         "BroadcastLoss",

@@ -6,16 +6,18 @@ import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from gradcheck_tool.autograd import events
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.findings import Applicability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.findings import Severity
+
+EventT = TypeVar("EventT", bound=Event)
 
 Effect = Literal["raises", "silent", "warns"]
 
@@ -132,6 +134,15 @@ def _fix(kind: Applicability, message: str, parts: tuple[Replacement | None, ...
     return DraftFix(kind, message, known) if len(known) == len(parts) else None
 
 
+def by_site(happened: Iterable[Event], kind: type[EventT]) -> dict[Site, list[EventT]]:
+    """The events of one kind, by place, in the order in which the place was visited."""
+    visits: dict[Site, list[EventT]] = {}
+    for event in happened:
+        if isinstance(event, kind):
+            visits.setdefault(event.site, []).append(event)
+    return visits
+
+
 def version_key(version: str) -> tuple[int, ...]:
     """The numbers that start a version, for comparison: `2.13.0+cpu` -> (2, 13, 0)."""
     match = re.match(r"\d+(\.\d+)*", version.strip())
@@ -140,10 +151,14 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split("."))
 
 
-@cache
 def handler_name(event: type[Event]) -> str:
     """The method that judges an event class: `FreedGraph` -> `on_freed_graph`."""
-    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
+    return "on_" + _snake_case(event.__name__)
+
+
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 @cache

@@ -13,6 +13,7 @@ from gradcheck_tool.rule import (
     DraftFix,
     Replacement,
     Rule,
+    by_site,
     event_classes,
     handler_name,
     handlers,
@@ -24,7 +25,16 @@ from gradcheck_tool.ruleselect import DEFAULT, UnknownCodeError, check_selectors
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Draft", "DraftFix", "Replacement", "Rule", "RulePackError", "RuleSet", "UnknownCodeError"]
+__all__ = [
+    "Draft",
+    "DraftFix",
+    "Replacement",
+    "Rule",
+    "RulePackError",
+    "RuleSet",
+    "UnknownCodeError",
+    "by_site",
+]
 
 Locate = Callable[[Site], Location]
 

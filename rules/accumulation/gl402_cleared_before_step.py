@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity
+from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity, by_site
 
 
 class ClearedBeforeStep(Rule):
@@ -64,14 +64,12 @@ class ClearedBeforeStep(Rule):
     symptom = "assert torch.equal(model.weight, start)"
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
-        steps = [event for event in events if isinstance(event, OptimizerStep)]
-        for event in steps:
-            visits = [other.gradients for other in steps if other.site == event.site]
-            if all(gradients == {"zeroed"} for gradients in visits):
+        for visits in by_site(events, OptimizerStep).values():
+            if all(step.gradients == {"zeroed"} for step in visits):
                 yield self.finding(
-                    event,
-                    f"`{event.optimizer}` steps on gradients that were cleared after the last backward, "
-                    "so nothing "
-                    "is applied",
+                    visits[0],
+                    f"`{visits[0].optimizer}` steps on gradients that were cleared after the last "
+                    "backward, so "
+                    "nothing is applied",
                     "clear before backward, or after the step",
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity
+from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity, by_site
 
 
 class ClipWithoutEffect(Rule):
@@ -100,16 +100,12 @@ class ClipWithoutEffect(Rule):
     symptom = "assert (model.weight - start).norm() > 1.1"
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
-        clips = [event for event in events if isinstance(event, ClipGradients)]
-        for event in clips:
-            seen = frozenset().union(*(other.gradients for other in clips if other.site == event.site))
-            if not event.measures and seen and seen <= {"none", "zeroed", "stale"}:
-                yield self.finding(
-                    event, f"clipping `{event.target}` has no effect here: {_why(seen)}", _ADVICE
-                )
-
-
-_ADVICE = "clip between backward and step"
+        for visits in by_site(events, ClipGradients).values():
+            seen = frozenset().union(*(clip.gradients for clip in visits))
+            if seen and seen <= {"none", "zeroed", "stale"} and not any(clip.measures for clip in visits):
+                target = visits[0].target
+                message = f"clipping `{target}` has no effect here: {_why(seen)}"
+                yield self.finding(visits[0], message, "clip between backward and step")
 
 
 def _why(kinds: frozenset[str]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity
+from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity, by_site
 
 
 class StepWithoutGradients(Rule):
@@ -65,13 +65,12 @@ class StepWithoutGradients(Rule):
     symptom = "assert torch.equal(model.weight, start)"
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
-        steps = [event for event in events if isinstance(event, OptimizerStep)]
-        for event in steps:
-            visits = [other.gradients for other in steps if other.site == event.site]
-            starts_empty = visits[0] == {"none"}
-            if event.in_loop and starts_empty and frozenset().union(*visits) <= {"none", "zeroed"}:
+        for visits in by_site(events, OptimizerStep).values():
+            first = visits[0]
+            seen = frozenset().union(*(step.gradients for step in visits))
+            if first.in_loop and first.gradients == {"none"} and seen <= {"none", "zeroed"}:
                 yield self.finding(
-                    event,
-                    f"`{event.optimizer}` steps although no backward has stored a gradient in its parameters",
+                    first,
+                    f"`{first.optimizer}` steps although no backward has stored a gradient in its parameters",
                     "call backward before the step",
                 )
