@@ -72,7 +72,9 @@ class SavedTensorModified(EngineError):
     """A backward needs a saved tensor whose storage was written since.
 
     `writer` is `inplace`, `optimizer` (a step), `parameter-update` (load_state_dict, init, copy into
-    a parameter), or `buffer` (running statistics, embedding renormalisation).
+    a parameter), or `buffer` (running statistics, embedding renormalisation). `tensor` is the text of
+    `op` where the operation saved its own result. `carrier` is the text of what brings the graph of an
+    earlier iteration into the root ('' where the graph is this iteration's own).
     """
 
     root: str
@@ -80,6 +82,7 @@ class SavedTensorModified(EngineError):
     op: str
     writer: str
     write: str
+    carrier: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,13 +114,14 @@ class GraphCarriedOver(Rule):
         if event.cause == "carried":
             if carrier == event.root:
                 what = f"`{event.root}` still contains the graph of an earlier iteration"
-                advice = "differentiate each iteration's own loss, or call backward once after the loop"
+                advice = "detach what is carried over, or call backward once after the loop"
             else:
                 what = f"`{carrier}` brings the graph of an earlier iteration into `{event.root}`"
                 advice = f"detach `{carrier}` first in each iteration (retain_graph=True only hides this)"
         elif event.cause == "outside-loop":
-            what = f"`{carrier}` was computed once, before the loop, but every iteration differentiates it"
-            advice = f"compute `{carrier}` inside the loop, or detach it if it is a constant"
+            early = event.carrier or event.op
+            what = f"`{early}` was computed once, before the loop, but every iteration differentiates it"
+            advice = f"compute `{early}` inside the loop, or detach it if it is a constant"
         else:
             return
         yield self.finding(event, f"{what}, and `{event.freed_by}` has freed that", advice)

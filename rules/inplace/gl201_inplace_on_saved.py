@@ -65,9 +65,11 @@ class InplaceOnSaved(Rule):
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "inplace":
             return
+        saved = "its result" if event.tensor == event.op else f"`{event.tensor}`"
         yield self.finding(
             event,
-            f"`{event.op}` saved `{event.tensor}` for its derivative, but `{event.write}` changed it before "
-            f"`{event.root}` was differentiated",
+            f"`{event.op}` saved {saved} for its derivative, but `{event.write}` changed it before "
+            f"`{event.root}` "
+            "was differentiated",
             "use the out-of-place operation there, or clone first",
         )

@@ -87,9 +87,20 @@ class StepBeforeBackward(Rule):
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "optimizer":
             return
-        yield self.finding(
-            event,
+        changed = (
             f"`{event.write}` changed the weights that `{event.root}` was computed with (`{event.op}` saved "
-            f"`{event.tensor}`) before it was differentiated",
-            f"call backward for all losses before any step, or compute `{event.root}` again after the step",
+            f"`{event.tensor}`) before it was differentiated"
         )
+        if event.carrier:
+            yield self.finding(
+                event,
+                f"{changed}: `{event.carrier}` brings the graph of an earlier iteration along",
+                f"detach `{event.carrier}` first in each iteration (retain_graph=True only hides this)",
+            )
+        else:
+            yield self.finding(
+                event,
+                changed,
+                f"call backward for all losses before any step, or compute `{event.root}` again after the "
+                "step",
+            )

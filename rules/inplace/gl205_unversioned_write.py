@@ -60,9 +60,9 @@ class UnversionedWriteOnSaved(Rule):
     symptom = "assert torch.all(weight.grad == 0), weight.grad  # the true gradient is about 0.2 and 0.1"
 
     def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
+        saved = "the result" if event.tensor == event.op else f"`{event.tensor}`,"
         yield self.finding(
             event,
-            f"the gradient is silently wrong: `{event.how}` overwrote `{event.tensor}`, which "
-            f"`{event.op}` had saved",
+            f"the gradient is silently wrong: `{event.how}` overwrote {saved} which `{event.op}` had saved",
             "write after backward, or make a new tensor instead of overwriting",
         )

@@ -365,6 +365,17 @@ def test_what_is_right_is_left_alone(events: tuple[ev.Event, ...]) -> None:
     assert judge(*events) == []
 
 
+def test_a_step_that_a_carried_graph_meets_is_explained_by_what_carries_it() -> None:
+    (finding,) = judge(replace(modified("optimizer"), carrier="hidden"))
+    assert "detach `hidden`" in finding.message
+
+
+@pytest.mark.parametrize(("tensor", "words"), [("exp", "saved its result"), ("h", "saved `h`")])
+def test_a_saved_result_is_not_named_twice(tensor: str, words: str) -> None:
+    (finding,) = judge(replace(modified("inplace"), tensor=tensor))
+    assert words in finding.message
+
+
 def test_engine_errors_foretell_the_engines_own_text() -> None:
     assert judge(freed("same-root"))[0].predicts == "PyTorch says this"
 
