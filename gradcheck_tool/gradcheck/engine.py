@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck import contracts, forwardmode, lowprecision, secondorder, variations
+from gradcheck_tool.gradcheck import contracts, forwardmode, heatmap, lowprecision, modes, secondorder, variations
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
-from gradcheck_tool.gradcheck.oracle import body_of, same_values
+from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
 from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.problem import Evaluations, Problem, Shared, generators_of, is_real_number
@@ -58,9 +58,9 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     leaves, build = flatten([args, kwargs])
     generators = generators_of(target.cls, target.call, leaves)
     shared = Shared(count, RandomState(generators))
-    wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and not x.is_sparse)
+    wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and x.layout == torch.strided)
     if not wrt:
-        wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and not x.is_sparse)
+        wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.layout == torch.strided)
     problem = Problem(target.call, tuple(leaves), lambda new: tuple(build(new)), wrt, (), shared)
     session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
     started = _start(session)
@@ -78,7 +78,7 @@ def _start(session: Session) -> bool:
     if outputs is None:
         return False
     flat, found = outputs
-    outs = tuple(i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad and not y.is_sparse)
+    outs = tuple(i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad and y.layout == torch.strided)
     session.native = Problem(
         session.problem.call, session.problem.leaves, session.problem.build, session.problem.wrt, outs, session.problem.shared
     )
@@ -112,6 +112,8 @@ def _run(session: Session) -> None:
             forwardmode.check_jvp(session)
         if session.options.vmap:
             forwardmode.check_vmap(session)
+    if steady:
+        modes.check(session)
     if session.options.contracts and thorough:
         contracts.check(session)
 
@@ -121,8 +123,8 @@ def _widest(native: Problem) -> Problem:
     if coarsest(native.values) is torch.float64:
         return native
     wide = native.cast(torch.float64)
-    outputs = quiet(lambda: wide.forward(wide.values))
-    if isinstance(outputs, Exception) or not finite(outputs):
+    outputs = quiet(lambda: (wide.forward(wide.values), native.forward(native.values)))
+    if isinstance(outputs, Exception) or not finite(outputs[0]) or not all(map(close, outputs[1], outputs[0])):
         return native
     graph = quiet(lambda: wide.graph(wide.values)[1])
     if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
@@ -151,6 +153,10 @@ def _report(session: Session) -> Report:
     for v in inputs:
         if v.verdict == "inconclusive":
             session.add("GC191", "unknown", f"input {v.index}: noise drowns the signal, the check is inconclusive", input=v.index)
+    heat = {i: v.heat for i, v in enumerate(session.verdicts) if v.heat is not None}
+    if session.options.plots is not None:
+        for i, values in heat.items():
+            heatmap.picture(values, session.options.plots, f"{session.target.name}.input{i}")
     return Report(
         function=session.target.name,
         findings=tuple(sorted(session.findings, key=lambda f: f.sort_key())),
@@ -160,5 +166,6 @@ def _report(session: Session) -> Report:
         skipped=session.skipped,
         tried=session.tried,
         notes=tuple(dict.fromkeys(session.notes)),
+        heat=heat,
     )
 

@@ -128,7 +128,10 @@ def _reference(session: Session, narrow: Problem, cotangent: Cotangent) -> list[
 
 
 def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.dtype) -> dict[int, Tensor]:
-    """Entries whose error exceeds what the measured rounding noise explains."""
+    """Entries whose error exceeds what the measured rounding noise explains.
+
+    Without a plain version in the same precision the noise is known badly, and the bound is generous.
+    """
     values = narrow.values
     eps = torch.finfo(dtype).eps
     analytic = gradients(narrow, cotangent)
@@ -146,6 +149,9 @@ def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.d
             noise = torch.maximum(noise, (dense(plain[i], values[i]) - exact[i]).abs())
         pooled = max(float(noise.square().mean().sqrt()), 2 * float(error.median()) if error.numel() > 16 else 0.0)
         allowed = 12 * pooled + 4 * noise + 2 * eps * exact[i].abs() + torch.finfo(dtype).tiny
+        if plain is None or isinstance(plain, Exception):
+            rms = float(exact[i].abs().square().mean().sqrt()) if error.numel() else 0.0
+            allowed = allowed + 64 * eps * (exact[i].abs() + rms) + 1e-2 * rms
         out[i] = error > allowed
     return out
 

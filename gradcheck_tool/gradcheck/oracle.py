@@ -69,10 +69,11 @@ def same_values(problem: Problem, other: Problem) -> bool:
         return False
     if not all(isinstance(y, Tensor) and y.requires_grad for y in outputs):
         return False
-    return all(_close(y.detach(), e) for y, e in zip(outputs, expected, strict=True))
+    return all(close(y.detach(), e) for y, e in zip(outputs, expected, strict=True))
 
 
-def _close(a: Tensor, b: Tensor) -> bool:
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two versions of an output agree to half the digits of the coarser dtype."""
     if a.shape != b.shape:
         return False
     eps = max(torch.finfo(x.dtype).eps for x in (a, b))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.gradcheck import heatmap
 from gradcheck_tool.gradcheck.problem import Evaluations
 
 VERDICTS = ("ok", "wrong", "inconclusive", "surrogate", "not checked")
@@ -45,6 +49,7 @@ class Report:
         skipped: number of variations that the forward refused.
         tried: number of variations that were compared.
         notes: remarks that are no findings.
+        heat: for wrong inputs, the size of the error of every entry (shape of the input).
     """
 
     function: str
@@ -55,6 +60,7 @@ class Report:
     skipped: int = 0
     tried: int = 0
     notes: tuple[str, ...] = field(default=())
+    heat: Mapping[int, Tensor] = field(default_factory=dict, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -80,10 +86,27 @@ class Report:
             lines.append(f"  input {verdict.index}: {verdict.verdict}{tail}")
         for finding in self.findings:
             place = f"{finding.location.filename}:{finding.location.start.row}"
-            lines += [f"  {place} {finding.code} {finding.severity.value}: {finding.message}"]
+            lines += [f"  {place} {finding.code} {finding.severity.value}: {finding.message}", *_table(finding)]
+        for index, heat in self.heat.items():
+            lines += [f"  where input {index} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
         count = self.evaluations
         lines.append(
             f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations compared, "
             f"{self.skipped} refused by the forward"
         )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def _table(finding: Finding) -> list[str]:
+    """The numbers behind a finding, on one line; nothing where there are none."""
+    evidence = finding.evidence or {}
+    if evidence.get("analytic") is None or evidence.get("numeric") is None:
+        return []
+    place = "" if evidence.get("index") is None else f" at {evidence['index']}"
+    ratio = "" if evidence.get("ratio") is None else f", ratio {evidence['ratio']:.6g}"
+    numbers = f"analytic {evidence['analytic']:.9g}, numeric {evidence['numeric']:.9g}"
+    return [f"      input {evidence.get('input')}{place}: {numbers} +- {evidence.get('numeric_error') or 0:.1e}{ratio}"]
+
+
+def _indented(block: str) -> list[str]:
+    return [f"      {line}" for line in block.splitlines()]
