@@ -555,8 +555,8 @@ class Function:
     functions too, called on the spot with the first iterable as their only parameter `.0`.
 
     `local_names` are the names bound in here (of a module: its globals). `captured` are those of
-    them that functions inside read or rebind; they count as live everywhere. In a module and in a
-    function nothing is live at the end; in a class body every name is, as it becomes an attribute.
+    them that functions inside, `super()` or `locals()` read; they count as live everywhere. At the
+    end of a module or function nothing is live; of a class body every name is: it is an attribute.
     """
 
     name: str

@@ -64,6 +64,8 @@ def _resolve(table: ScopeTable, enclosing: dict[str, ScopeTable], global_reads: 
         _resolve(child, inner, global_reads)
     if not _READS_ALL_NAMES.isdisjoint(found):
         table.captured |= own
+    if "super" in found and function.params:
+        table.captured.add(function.params[0].name)  # `super()` reads it
     function.local_names = frozenset(own)
     function.captured = frozenset(table.captured)
 

@@ -70,6 +70,7 @@ KINDS = {
     ir.ParamKind.KEYWORD_ONLY: inspect.Parameter.KEYWORD_ONLY,
     ir.ParamKind.KWARGS: inspect.Parameter.VAR_KEYWORD,
 }
+EXHAUSTED = object()
 # Class patterns with one positional part match these as a whole.
 SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
@@ -90,6 +91,7 @@ class Frame:
     module: dict[str, Any]
     outer: Frame | None
     regs: dict[int, Any] = field(default_factory=dict)
+    caught: BaseException | None = None
     class_cell: types.CellType = field(default_factory=types.CellType)
 
     def owner(self, name: str) -> Frame:
@@ -97,7 +99,10 @@ class Frame:
         frame = self.outer
         while frame is not None:
             kind = frame.function.kind
-            if name in frame.function.local_names and kind not in {ir.FunctionKind.CLASS, ir.FunctionKind.MODULE}:
+            if name in frame.function.local_names and kind not in {
+                ir.FunctionKind.CLASS,
+                ir.FunctionKind.MODULE,
+            }:
                 return frame
             frame = frame.outer
         raise AssertionError(f"no function around {self.function.qualname} owns {name}")
@@ -150,7 +155,7 @@ def drive_generator(requests: Any) -> Any:
         answer, exception = None, None
         try:
             answer = (yield request[1]) if request[0] == "yield" else (yield from request[1])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             exception = error
 
 
@@ -164,7 +169,7 @@ async def drive_coroutine(requests: Any) -> Any:
         answer, exception = None, None
         try:
             answer = await request[1]
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             exception = error
 
 
@@ -178,7 +183,7 @@ async def drive_async_generator(requests: Any) -> Any:
         answer, exception = None, None
         try:
             answer = (await request[1]) if request[0] == "await" else (yield request[1])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             exception = error
 
 
@@ -194,6 +199,7 @@ def execute(frame: Frame) -> Any:
     function = frame.function
     block = function.blocks[function.entry]
     while True:
+        forget_dead(frame, function.live_in[block.id])
         try:
             for instr in block.instrs:
                 if type(instr) in REQUESTS:
@@ -204,14 +210,20 @@ def execute(frame: Frame) -> Any:
             if isinstance(end, ir.Return):
                 return None if end.value is None else frame.regs[end.value]
             target = yield from follow(frame, end)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             if block.handler is None:
                 return Failed(error)
             block = function.blocks[block.handler]
-            assert isinstance(block.instrs[0], ir.Catch)
-            frame.regs[block.instrs[0].dst] = error
+            frame.caught = error
         else:
             block = function.blocks[target]
+
+
+def forget_dead(frame: Frame, live: frozenset[int | str]) -> None:
+    for reg in frame.regs.keys() - live:
+        del frame.regs[reg]
+    for name in frame.function.local_names & frame.variables.keys() - live:
+        del frame.variables[name]
 
 
 def follow(frame: Frame, end: ir.Terminator | None) -> Any:
@@ -221,11 +233,9 @@ def follow(frame: Frame, end: ir.Terminator | None) -> Any:
         return end.then if frame.regs[end.condition] else end.otherwise
     if isinstance(end, ir.ForIter):
         iterator = frame.regs[end.iterator]
-        try:
-            frame.regs[end.dst] = (yield "await", iterator.__anext__()) if end.is_async else next(iterator)
-        except StopAsyncIteration if end.is_async else StopIteration:
-            return end.exhausted
-        return end.body
+        item = (yield "await", anext(iterator, EXHAUSTED)) if end.is_async else next(iterator, EXHAUSTED)
+        frame.regs[end.dst] = item
+        return end.exhausted if item is EXHAUSTED else end.body
     if isinstance(end, ir.Raise):
         assert end.exc is not None
         exception = frame.regs[end.exc]
@@ -322,7 +332,9 @@ def make_function(frame: Frame, i: ir.MakeFunction) -> None:
             inspect.Parameter(
                 parameter.name,
                 KINDS[parameter.kind],
-                default=frame.regs[i.defaults[parameter.name]] if parameter.has_default else inspect.Parameter.empty,
+                default=frame.regs[i.defaults[parameter.name]]
+                if parameter.has_default
+                else inspect.Parameter.empty,
             )
             for parameter in function.params
         ]
@@ -447,7 +459,9 @@ def build_slice(frame: Frame, i: ir.BuildSlice) -> None:
 
 def match_test(frame: Frame, i: ir.MatchTest) -> None:
     subject = frame.regs[i.subject]
-    parts = {"sequence": sequence_parts, "mapping": mapping_parts, "class": class_parts}[i.kind](frame, i, subject)
+    parts = {"sequence": sequence_parts, "mapping": mapping_parts, "class": class_parts}[i.kind](
+        frame, i, subject
+    )
     frame.regs[i.dst] = parts is not None
     if parts is not None:
         frame.regs.update(zip(i.captures, parts, strict=True))
@@ -546,18 +560,14 @@ def sets(compute: Any) -> Any:
 
 
 def matches(error: BaseException, kind: Any) -> bool:
-    try:
-        raise error
-    except kind:
-        return True
-    except BaseException as raised:
-        if raised is not error:
-            raise
-        return False
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in kinds):
+        raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+    return isinstance(error, kinds)
 
 
 def catch(frame: Frame, i: ir.Catch) -> None:
-    assert isinstance(frame.regs[i.dst], BaseException)
+    frame.regs[i.dst], frame.caught = frame.caught, None
 
 
 EXECUTE: dict[type, Any] = {

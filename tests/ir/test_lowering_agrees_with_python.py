@@ -11,7 +11,9 @@ import pytest
 
 from tests.ir.concrete import run
 
-SECTIONS = re.split(r"^#### (.*)\n", Path(__file__).with_name("programs.txt").read_text("utf-8"), flags=re.MULTILINE)
+SECTIONS = re.split(
+    r"^#### (.*)\n", Path(__file__).with_name("programs.txt").read_text("utf-8"), flags=re.MULTILINE
+)
 PROGRAMS = dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))
 
 
