@@ -1,0 +1,137 @@
+"""The pre-commit hooks, run by the real program on a real repository; and the GitHub action's steps."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+
+LEAF_WRITE = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nw += 1\n"
+RIGHT = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nprint((w * 2).sum())\n"
+
+
+def run(*command, cwd, **environment):
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+@pytest.fixture
+def command(tmp_path):
+    """A folder with a `gradlint` that runs this checkout."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "gradlint"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m gradcheck_tool "$@"\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path, command):
+    """A git repository that uses the hooks, and a way to commit to it."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    run(*git, "init", "-q", cwd=folder)
+    # The hooks as they are published, on the checkout's code instead of an installed copy.
+    hooks = [{**hook, "language": "system"} for hook in HOOKS if hook["id"] == "gradlint"]
+    config = {"repos": [{"repo": "local", "hooks": hooks}]}
+    (folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    environment = {
+        "PATH": f"{command}{os.pathsep}{os.environ['PATH']}",
+        "PRE_COMMIT_HOME": str(tmp_path / "home"),
+    }
+    installed = run(sys.executable, "-m", "pre_commit", "install", cwd=folder, **environment)
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+
+    def commit(**files):
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        run(*git, "add", "-A", cwd=folder)
+        return run(*git, "commit", "-q", "-m", "change", cwd=folder, **environment)
+
+    return commit
+
+
+def test_commit_with_a_mistake_is_refused(repository):
+    result = repository(**{"train.py": LEAF_WRITE})
+    assert result.returncode != 0
+    assert "train.py:4:1" in result.stdout + result.stderr
+    assert "GL301" in result.stdout + result.stderr
+
+
+def test_right_program_and_files_without_torch_pass(repository):
+    result = repository(**{"train.py": RIGHT, "plain.py": "print(1)\n", "empty.py": "", "readme.md": "#\n"})
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_commit_without_any_python_passes(repository):
+    assert repository(**{"readme.md": "# Hello\n"}).returncode == 0
+
+
+def test_exclusions_hold_for_files_that_the_hook_names(repository):
+    files = {"generated.py": LEAF_WRITE, "gradlint.toml": 'extend-exclude = ["generated.py"]\n'}
+    assert repository(**files).returncode == 0
+
+
+def test_notebooks_are_checked(repository):
+    cell = {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [], "source": LEAF_WRITE}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    result = repository(**{"n.ipynb": json.dumps(notebook)})
+    assert result.returncode != 0
+    assert "n.ipynb:cell 1:4:1" in result.stdout + result.stderr
+
+
+def test_hooks_are_what_pre_commit_accepts():
+    checked = run(sys.executable, "-m", "pre_commit", "validate-manifest", ".pre-commit-hooks.yaml", cwd=ROOT)
+    assert checked.returncode == 0, checked.stdout
+    assert [hook["id"] for hook in HOOKS] == ["gradlint", "gradlint-fix"]
+    for hook in HOOKS:
+        assert hook["types_or"] == ["python", "pyi", "jupyter"]
+        assert hook["require_serial"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the action's steps are written for bash")
+class TestAction:
+    @pytest.fixture
+    def check(self, tmp_path, command):
+        """Run the action's last step as GitHub does."""
+        step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
+
+        def act(**inputs):
+            values = {"PATHS": ".", "ARGS": "", "SARIF_FILE": "", "FAIL": "true", **inputs}
+            binary = str(command / "gradlint")
+            return run("bash", "-e", "-c", step["run"], cwd=tmp_path, GRADLINT_BIN=binary, **values)
+
+        return act
+
+    def test_annotates_and_writes_sarif(self, check, tmp_path):
+        (tmp_path / "train.py").write_text(LEAF_WRITE)
+        result = check(SARIF_FILE="out.sarif")
+        assert result.returncode == 1
+        assert result.stdout.startswith("::error title=gradlint (GL301),file=train.py,line=4,")
+        assert json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+
+    def test_can_leave_the_job_green(self, check, tmp_path):
+        (tmp_path / "train.py").write_text(LEAF_WRITE)
+        assert check(FAIL="false").returncode == 0
+
+    def test_inputs_are_never_commands(self, check, tmp_path):
+        (tmp_path / "a.py").write_text(RIGHT)
+        check(PATHS="a.py; touch owned $(touch owned2)", ARGS="`touch owned3`")
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith("owned")]
