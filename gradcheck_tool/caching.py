@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import __version__
+from gradcheck_tool.builtin import builtin_pack
 from gradcheck_tool.checker import FileResult
-from gradcheck_tool.rulepack import builtin_pack
 from gradcheck_tool.sources.cache import ResultCache, digest, digest_file, stamp
 from gradcheck_tool.sources.modules import find_module
 

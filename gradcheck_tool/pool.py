@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +33,9 @@ def check_all(tasks: Sequence[Task], checker: Checker, jobs: int) -> Iterator[Fi
     if jobs == 1 or len(tasks) < WORTHWHILE:
         yield from _check_here(tasks, checker)
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Forking is quickest by far, and safe while this process has one thread.
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_start) as pool:

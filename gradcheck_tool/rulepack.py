@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.rule import Rule, check_rule
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
 _numbers = itertools.count()
@@ -18,13 +18,6 @@ _numbers = itertools.count()
 
 class RulePackError(Exception):
     """A rule pack cannot be loaded, or a rule of it failed. The text names the file."""
-
-
-def builtin_pack() -> Path:
-    """The folder of the built-in rules: inside the package when installed, else the repository's."""
-    package = Path(__file__).resolve().parent
-    installed = package / "_rules"
-    return installed if installed.is_dir() else package.parent / "rules"
 
 
 def load_pack(folder: Path) -> list[type[Rule]]:

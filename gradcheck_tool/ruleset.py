@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import Event, Site
+from gradcheck_tool.builtin import builtin_pack
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.rule import (
     ON_FILE,
@@ -19,7 +20,7 @@ from gradcheck_tool.rule import (
     handlers,
 )
 from gradcheck_tool.ruledoc import anchor
-from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
+from gradcheck_tool.rulepack import RulePackError, load_pack
 from gradcheck_tool.ruleselect import DEFAULT, UnknownCodeError, check_selectors, is_selected, nearest
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from gradcheck_tool import __version__
@@ -15,6 +16,9 @@ def main() -> None:
     if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
         sys.stdout.write(f"gradlint {__version__}\n")
         return
+    # Nothing that start-up makes is garbage: looking for some only costs time.
+    gc.disable()
     from gradcheck_tool.cli.app import app
 
+    gc.enable()
     app(prog_name="gradlint")

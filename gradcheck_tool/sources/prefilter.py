@@ -10,11 +10,12 @@ _TORCH = (b"torch", b".backward(", b"requires_grad", b"zero_grad")
 _FRAMEWORKS = (b"accelerate", b"deepspeed", b"fastai", b"ignite", b"lightning", b"timm", b"transformers")
 _IMPORTS = re.compile(rb"(?:import|from)\s+(?:" + b"|".join(_FRAMEWORKS) + rb")\b")
 
-# What every finding needs some of, in any spelling: a gradient, a change in place, a name of autograd's.
+# What every finding needs some of, in any spelling: a gradient, a module, a change in place, a name of
+# autograd's.
 _HAZARD = re.compile(
-    rb"backward|autograd|grad|Variable|volatile|Function|Parameter|\.data\b|\.step\(|numpy\(|deepcopy"
-    rb"|[a-z0-9]_\(|\]\s*(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=[^=]|\.\w+\s*(?:[-+*/@%&|^]|//|\*\*|<<|>>)=|inplace|detach"
-    rb"|retain_graph|checkpoint|training_step|\bhook"
+    rb"backward|autograd|grad|\bnn\b|Variable|volatile|Function|Parameter|\.data\b|\.step\(|numpy\(|deepcopy"
+    rb"|[a-z0-9]_\(|\]\s*=[^=]|[\w\])]\s*(?:[-+*/@%&|^]|//|\*\*|<<|>>)=|inplace|detach"
+    rb"|retain_graph|checkpoint|training_step|\bhook|\breinforce\b|autocast|GradScaler"
 )
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gradcheck_tool.rulepack import RulePackError, builtin_pack, load_pack
+from gradcheck_tool.builtin import builtin_pack
+from gradcheck_tool.rulepack import RulePackError, load_pack
 from gradcheck_tool.ruleset import RuleSet
 
 if TYPE_CHECKING:
