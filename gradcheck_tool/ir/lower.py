@@ -25,10 +25,21 @@ def lower_module(source: str, filename: str) -> ModuleIR:
     """Parse and lower one file.
 
     Raises:
-        libcst.ParserSyntaxError: `source` is not valid Python.
+        libcst.ParserSyntaxError: `source` is not valid Python, or newer than the parser knows.
         LoweringError: it is nested too deeply.
     """
-    return lower_tree(cst.parse_module(source), source, filename)
+    return lower_tree(_parse(source), source, filename)
+
+
+def _parse(source: str) -> cst.Module:
+    try:
+        return cst.parse_module(source)
+    except (cst.CSTLogicError, cst.CSTValidationError) as error:
+        # The parser accepts some new syntax (concatenated template strings) that its nodes refuse.
+        lines = source.splitlines(keepends=True)
+        raise cst.ParserSyntaxError(
+            f"the parser does not support this file: {error}", lines=lines, raw_line=1, raw_column=0
+        ) from error
 
 
 def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:

@@ -73,7 +73,7 @@ class Positions:
         lines[0] = lines[0][column:]
         text = "\n".join(lines)
         if len(lines) > 1:
-            text = _without_comments(text)
+            text = _without_comments(text).replace("\\\n", "\n")
         text = " ".join(text.split())
         return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 3] + "..."
 

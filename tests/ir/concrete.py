@@ -76,8 +76,14 @@ SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set,
 
 
 def run(source: str, name: str = "__main__", package: str | None = None) -> dict[str, Any]:
-    """Lower and run a program; returns its global variables."""
+    """Lower and run a program; returns its global variables.
+
+    Those that the program itself reads no more are forgotten, unless it is a library (has a package).
+    """
     module = lower_module(source, "program.py")
+    if package is not None:
+        for id_, live in module.body.live_in.items():
+            module.body.live_in[id_] = live | module.body.local_names
     variables: dict[str, Any] = {"__name__": name, "__builtins__": builtins, "__package__": package}
     variables["__doc__"] = module.body.docstring
     finish(execute(Frame(module.body, variables, variables, None)))
@@ -209,6 +215,9 @@ def execute(frame: Frame) -> Any:
             end = block.terminator
             if isinstance(end, ir.Return):
                 return None if end.value is None else frame.regs[end.value]
+            if isinstance(end, ir.Raise | ir.Reraise):
+                assert end.exc is not None
+                raise frame.regs[end.exc]
             target = yield from follow(frame, end)
         except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             if block.handler is None:
@@ -231,17 +240,11 @@ def follow(frame: Frame, end: ir.Terminator | None) -> Any:
         return end.target
     if isinstance(end, ir.Branch):
         return end.then if frame.regs[end.condition] else end.otherwise
-    if isinstance(end, ir.ForIter):
-        iterator = frame.regs[end.iterator]
-        item = (yield "await", anext(iterator, EXHAUSTED)) if end.is_async else next(iterator, EXHAUSTED)
-        frame.regs[end.dst] = item
-        return end.exhausted if item is EXHAUSTED else end.body
-    if isinstance(end, ir.Raise):
-        assert end.exc is not None
-        exception = frame.regs[end.exc]
-        raise exception
-    assert isinstance(end, ir.Reraise)
-    raise frame.regs[end.exc]
+    assert isinstance(end, ir.ForIter)
+    iterator = frame.regs[end.iterator]
+    item = (yield "await", anext(iterator, EXHAUSTED)) if end.is_async else next(iterator, EXHAUSTED)
+    frame.regs[end.dst] = item
+    return end.exhausted if item is EXHAUSTED else end.body
 
 
 # Names

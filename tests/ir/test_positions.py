@@ -1,0 +1,114 @@
+"""Nodes are found where the author sees them: 1-based rows and columns, end exclusive."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from gradcheck_tool.findings import Position
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.ir.positions import Positions
+
+
+def span(source, kind, index=0):
+    """Where the `index`-th instruction of this kind stands, and its text."""
+    module = lower_module(source, "p.py")
+    positions = Positions(module)
+    found = [
+        instr
+        for function in (module.body, *module.functions)
+        for block in function.blocks.values()
+        for instr in (*block.instrs, block.terminator)
+        if isinstance(instr, kind)
+    ]
+    location = positions.locate(found[index].node)
+    assert location.filename == "p.py"
+    assert location.cell is None
+    start, end = location.start, location.end
+    return (start.row, start.column, end.row, end.column), positions.text(found[index].node)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "expected", "text"),
+    [
+        ("x = f(a)\n", ir.Call, (1, 5, 1, 9), "f(a)"),
+        ("x = f(a)", ir.Call, (1, 5, 1, 9), "f(a)"),
+        ("if a:\n\tf(x)\n", ir.Call, (2, 2, 2, 6), "f(x)"),
+        ("if a:\n\t\tb = f(x)\t# c\n", ir.Call, (2, 7, 2, 11), "f(x)"),
+        ("é = 'ü' + 日本(a)\n", ir.Call, (1, 11, 1, 16), "日本(a)"),
+        ("x = '😀', f(1)\n", ir.Call, (1, 10, 1, 14), "f(1)"),
+        ("x = 1\r\ny = f(a)\r\n", ir.Call, (2, 5, 2, 9), "f(a)"),
+        ("x = 1\ry = f(a)\r", ir.Call, (2, 5, 2, 9), "f(a)"),
+        ("\ufeffx = f(a)\n", ir.Call, (1, 5, 1, 9), "f(a)"),
+        ("x = 1\n\fy = f(a)\n", ir.Call, (2, 6, 2, 10), "f(a)"),
+        ("\f\fy = f(a)\n", ir.Call, (1, 7, 1, 11), "f(a)"),
+        ("\f\ny = f(a)\n", ir.Call, (2, 5, 2, 9), "f(a)"),
+        ("if a:\n\f    f(a)\n", ir.Call, (2, 6, 2, 10), "f(a)"),
+        ("x = f(\n    a,  # note\n    '#',\n)\n", ir.Call, (1, 5, 4, 2), "f( a, '#', )"),
+        ("x = f(a) \\\n  .b\n", ir.GetAttr, (1, 5, 2, 5), "f(a) .b"),
+        ("(a + b).c()\n", ir.Call, (1, 1, 1, 12), "(a + b).c()"),
+        ("x = (a + b)\n", ir.BinOp, (1, 6, 1, 11), "a + b"),
+        ("'''a\n\n''' + f(x)\n", ir.Call, (3, 7, 3, 11), "f(x)"),
+        ("x += 1\n", ir.InplaceOp, (1, 1, 1, 7), "x += 1"),
+        ("x += 1\n", ir.StoreName, (1, 1, 1, 7), "x += 1"),
+        ("x[0] = y\n", ir.SetItem, (1, 1, 1, 9), "x[0] = y"),
+        ("x[0], y = z\n", ir.SetItem, (1, 1, 1, 5), "x[0]"),
+        ("x.a: int = 3\n", ir.SetAttr, (1, 1, 1, 13), "x.a: int = 3"),
+        ("x, y = z\n", ir.StoreName, (1, 1, 1, 2), "x"),
+        ("@d\nasync def f(a): pass\n", ir.MakeFunction, (2, 11, 2, 12), "f"),
+        ("@d\ndef f(a): pass\n", ir.Call, (1, 1, 1, 3), "@d"),
+        ("class  A(B):\n    pass\n", ir.MakeClass, (1, 8, 1, 9), "A"),
+        ("with a() as b, c:\n    pass\n", ir.EnterWith, (1, 6, 1, 9), "a()"),
+        ("for i in x:\n    pass\n", ir.ForIter, (1, 1, 1, 11), "for i in x"),
+        ("for i in x:\n    pass\n", ir.Return, (1, 1, 1, 1), ""),
+        ("try:\n    a()\nfinally:\n    b()\n", ir.Catch, (3, 1, 3, 8), "finally"),
+        ("try:\n    a()\nexcept B as c:\n    pass\n", ir.MatchException, (3, 1, 3, 7), "except"),
+        ("import a.b as c\n", ir.Import, (1, 8, 1, 16), "a.b as c"),
+        ("assert a, 'x'\n", ir.Raise, (1, 1, 1, 14), "assert a, 'x'"),
+        ("x = [a for a in b]\n", ir.MakeFunction, (1, 5, 1, 19), "[a for a in b]"),
+        ("def f():\n    return  1\n", ir.Return, (1, 1, 1, 1), ""),
+    ],
+)
+def test_span_and_text(source, kind, expected, text):
+    assert span(source, kind) == (expected, text)
+
+
+def test_every_instruction_has_a_place():
+    source = (
+        "@d\nclass A(B, metaclass=M):\n    async def f(self, *a, b=1):\n        async with c as d: await d\n"
+        "        while x:\n            try:\n                match y:\n                    case [1, *r] if r: break\n"
+        "                    case {'k': v, **w} | A(v, w=w): del v[0]\n            except E as e: raise F from e\n"
+        "            else: x -= (z := 1)\n            finally: print(f'{x!r:>{y}}', {k: v for k, v in q if not k})\n"
+        "if a: pass\nelif b < c < d: pass\nelse: x = y if (lambda: (yield))() else z[1:2, ...]\n"
+    )
+    module = lower_module(source, "p.py")
+    positions = Positions(module)
+    lines = source.split("\n")
+    for function in (module.body, *module.functions):
+        for block in function.blocks.values():
+            for instr in (*block.instrs, block.terminator):
+                location = positions.locate(instr.node)
+                assert Position(1, 1) <= location.start <= location.end
+                assert location.end.column <= len(lines[location.end.row - 1]) + 1
+
+
+def test_long_text_is_shortened():
+    module = lower_module(f"x = f({', '.join(['argument'] * 20)})\n", "p.py")
+    text = Positions(module).text(module.tree.body[0].body[0].value)
+    assert len(text) == 60
+    assert text.startswith("f(argument, ")
+    assert text.endswith("...")
+
+
+def test_foreign_node_is_a_key_error():
+    module = lower_module("x = 1\n", "p.py")
+    with pytest.raises(KeyError):
+        Positions(module).locate(cst.Name("x"))
+
+
+def test_deep_trees_have_positions():
+    module = lower_module("x = " + " + ".join(["a"] * 2000) + "\n", "p.py")
+    location = Positions(module).locate(module.tree.body[0].body[0].value)
+    assert location.start == Position(1, 5)
+    assert location.end == Position(1, 5 + 4 * 2000 - 3)
