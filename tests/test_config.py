@@ -1,10 +1,24 @@
 """Which configuration is in force, and what is said about one that cannot be used."""
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
-from gradcheck_tool.config import DEFAULT_EXCLUDE, Config, ConfigError, Configs, Overrides, load_config
+import gradcheck_tool
+from gradcheck_tool.config import (
+    DEFAULT_EXCLUDE,
+    KEYS,
+    Config,
+    ConfigError,
+    Configs,
+    Overrides,
+    load_config,
+    parse_config,
+)
+
+SCHEMA = json.loads((Path(gradcheck_tool.__file__).parent / "config.schema.json").read_text())
 
 
 def write(path, text):
@@ -132,3 +146,35 @@ def test_every_key_is_read(tmp_path):
 
 def test_defaults_exclude_environments():
     assert {".venv", "node_modules", "site-packages"} <= set(DEFAULT_EXCLUDE)
+
+
+class TestSchemaForEditors:
+    def test_has_every_key(self):
+        assert set(SCHEMA["properties"]) == set(KEYS)
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            {},
+            {"select": ["default", "GL2", "GL301", "ALL"], "per-file-ignores": {"a.py": ["GL4"]}},
+            {
+                "target-torch": "2.6",
+                "baseline": "b.json",
+                "rule-packs": ["p"],
+                "gradcheck": {"device": "cpu"},
+            },
+            {"selct": []},
+            {"select": "GL2"},
+            {"target-torch": "newest"},
+            {"per-file-ignores": {"a.py": "GL4"}},
+            {"report-unused-suppressions": 1},
+        ],
+    )
+    def test_accepts_what_gradlint_accepts(self, table):
+        try:
+            parse_config(table, Path("/r/gradlint.toml"))
+        except ConfigError:
+            accepted = False
+        else:
+            accepted = True
+        assert jsonschema.Draft7Validator(SCHEMA).is_valid(table) is accepted
