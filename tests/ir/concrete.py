@@ -217,7 +217,7 @@ def execute(frame: Frame) -> Any:
                 return None if end.value is None else frame.regs[end.value]
             if isinstance(end, ir.Raise | ir.Reraise):
                 assert end.exc is not None
-                raise frame.regs[end.exc]
+                raise frame.regs[end.exc]  # noqa: TRY301  the block's own handler is next
             target = yield from follow(frame, end)
         except BaseException as error:  # noqa: BLE001  the program's, handled or raised later
             if block.handler is None:

@@ -28,6 +28,7 @@ def run_by_python(source):
     exec(compile(source, "program.py", "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_prints_what_python_prints(name):
     expected = output_of(run_by_python, PROGRAMS[name])
