@@ -27,12 +27,12 @@ LIMIT_S = 40
 THOROUGH = False
 
 
-class TooSlow(Exception):  # noqa: N818
+class TooSlowError(Exception):
     """The operator's time is over."""
 
 
 def _stop(*_: Any) -> None:
-    raise TooSlow
+    raise TooSlowError
 
 
 def loosened(op: Any) -> list[str]:
@@ -46,9 +46,10 @@ def loosened(op: Any) -> list[str]:
         marks.append(op.gradcheck_wrapper.__name__)
     for skip in op.skips:
         name = str(getattr(skip, "test_name", ""))
-        if "grad" in name.lower() and "Bwd" in str(getattr(skip, "cls_name", "")) + str(getattr(skip, "test_class", "")):
-            marks.append(f"skips {name}")
-        elif str(getattr(skip, "cls_name", "")) in ("TestBwdGradients", "TestFwdGradients"):
+        if (
+            "grad" in name.lower()
+            and "Bwd" in str(getattr(skip, "cls_name", "")) + str(getattr(skip, "test_class", ""))
+        ) or str(getattr(skip, "cls_name", "")) in ("TestBwdGradients", "TestFwdGradients"):
             marks.append(f"skips {name}")
     return marks
 
@@ -86,7 +87,9 @@ def main() -> None:
         totals.update(verdicts)
         marks = loosened(op)
         if marks:
-            relaxed.setdefault(f"{op.name} {op.variant_test_name}".strip(), (marks, Counter()))[1].update(verdicts)
+            relaxed.setdefault(f"{op.name} {op.variant_test_name}".strip(), (marks, Counter()))[1].update(
+                verdicts
+            )
     print("\nOperators for which PyTorch skips or loosens gradcheck, and the verdicts here:")
     for key, (marks, verdicts) in relaxed.items():
         print(f"  {key}: {', '.join(sorted(set(marks)))[:160]} -> {dict(verdicts)}")
@@ -127,8 +130,11 @@ def one(op: Any, dtype: torch.dtype, most: int) -> Counter[str]:
             verdicts["reported"] += 1
             for finding in report.findings:
                 if finding.severity.value != "info":
-                    print(f"{op.name} {op.variant_test_name} {dtype}: {finding.code} {finding.message[:220]}", flush=True)
-    except TooSlow:
+                    print(
+                        f"{op.name} {op.variant_test_name} {dtype}: {finding.code} {finding.message[:220]}",
+                        flush=True,
+                    )
+    except TooSlowError:
         verdicts["too slow"] += 1
         print(f"{op.name} {dtype}: stopped after {LIMIT_S} s", flush=True)
     except Exception as error:  # noqa: BLE001  (an operator's sample generator may raise)

@@ -146,7 +146,7 @@ _TABLE = (
         "GC206",
         "backward-raises",
         _E,
-        "`backward` raises for an incoming gradient that autograd may pass: a non-contiguous or expanded one, "
+        "`backward` raises for an incoming gradient that autograd may pass: a non-contiguous or expanded one "
         "or None for an output that the loss does not use.",
     ),
     Code(
@@ -186,8 +186,8 @@ _TABLE = (
         "GC301",
         "nondeterministic",
         _E,
-        "The same call with the same random state gives different results, or `backward` draws random numbers "
-        "of its own.",
+        "The same call with the same random state gives different results, or `backward` draws random "
+        "numbers of its own.",
     ),
     Code("GC302", "forward-raises", _E, "`forward` raises for the given inputs."),
     Code("GC303", "not-checkable", _I, "No input requires grad, or no output is differentiable."),

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.probes import Cotangent, Draws, like_contiguous
-from gradcheck_tool.gradcheck.problem import Grads, Problem
 from gradcheck_tool.gradcheck.stencil import Judgement, judge, ladder, scales, slope, wide
 
-_SCREEN = 1e-9
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.gradcheck.problem import Grads, Problem
+
+SCREEN = 1e-9
+"""Relative difference above which a gradient is compared with finite differences."""
 _ENTRIES = 24
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Analytic and reference gradients of one problem for one cotangent."""
+
+    problem: Problem
+    cotangent: Cotangent
+    analytic: Grads
+    reference: Grads | None
 
 
 @dataclass(frozen=True)
@@ -33,10 +48,16 @@ class Mismatch:
 
 def dense(gradient: Tensor | None, like: Tensor) -> Tensor:
     """`gradient` in double precision; zeros for None."""
-    return torch.zeros_like(wide(like)) if gradient is None else wide(gradient.to_dense() if gradient.is_sparse else gradient)
+    return (
+        torch.zeros_like(wide(like))
+        if gradient is None
+        else wide(gradient.to_dense() if gradient.is_sparse else gradient)
+    )
 
 
-def difference(analytic: Tensor | None, reference: Tensor | None, like: Tensor, screen: float = _SCREEN) -> Tensor:
+def difference(
+    analytic: Tensor | None, reference: Tensor | None, like: Tensor, screen: float = SCREEN
+) -> Tensor:
     """Analytic minus reference where it exceeds rounding, else zero; NaN in the analytic gradient counts."""
     a, r = dense(analytic, like), dense(reference, like)
     if a.shape != r.shape:
@@ -56,16 +77,14 @@ def non_finite(analytic: Tensor | None, reference: Tensor | None, like: Tensor) 
     return ~torch.isfinite(a.abs()) & torch.isfinite(r.abs())
 
 
-def confirm(
-    problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, draws: Draws
-) -> Mismatch | None:
+def confirm(compared: Comparison, index: int, draws: Draws) -> Mismatch | None:
     """Prove by finite differences that the gradient of input `index` is wrong; None if that cannot be shown.
 
     The proof has to succeed twice with independent directions. Where the function has a kink or a tie,
     any limit of nearby derivatives is a right answer, so there it also has to succeed beside the point.
     """
-    shown = _shown(problem, cotangent, analytic, reference, index, draws)
-    if shown is None or _shown(problem, cotangent, analytic, reference, index, draws) is None:
+    shown = _shown(compared, index, draws)
+    if shown is None or _shown(compared, index, draws) is None:
         return None
     return shown
 
@@ -96,19 +115,19 @@ def beside(problem: Problem, draws: Draws, amount: float = 0.01) -> Problem:
     return problem.with_values([draws.jitter(v, amount) for v in problem.values])
 
 
-def _shown(
-    problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, draws: Draws
-) -> Mismatch | None:
+def _shown(compared: Comparison, index: int, draws: Draws) -> Mismatch | None:
+    problem, cotangent, analytic = compared.problem, compared.cotangent, compared.analytic
+    assert compared.reference is not None
     value = problem.values[index]
-    gap = difference(analytic[index], reference[index], value)
+    gap = difference(analytic[index], compared.reference[index], value)
     if not bool((gap != 0).any()):
         return None
     whole = _along(problem, cotangent, analytic, index, _aligned(gap, value, draws))
     if whole.wrong:
-        return Mismatch(index, problem, cotangent, analytic[index], reference[index], whole)
+        return Mismatch(index, problem, cotangent, analytic[index], compared.reference[index], whole)
     if whole.verdict == "agree":
         return None
-    return _one_by_one(problem, cotangent, analytic, reference, index, gap)
+    return _one_by_one(compared, index, gap)
 
 
 def _aligned(gap: Tensor, value: Tensor, draws: Draws) -> Tensor:
@@ -124,9 +143,9 @@ def _along(problem: Problem, cotangent: Cotangent, analytic: Grads, index: int, 
     return judge(problem, values, direction, [(cotangent, alone)])[0]
 
 
-def _one_by_one(
-    problem: Problem, cotangent: Cotangent, analytic: Grads, reference: Grads, index: int, gap: Tensor
-) -> Mismatch | None:
+def _one_by_one(compared: Comparison, index: int, gap: Tensor) -> Mismatch | None:
+    problem, cotangent, analytic = compared.problem, compared.cotangent, compared.analytic
+    assert compared.reference is not None
     value = problem.values[index]
     (scale,) = scales([value])
     order = gap.abs().reshape(-1).argsort(descending=True)[:_ENTRIES]
@@ -141,7 +160,9 @@ def _one_by_one(
             shown = shown or verdict
     if shown is None:
         return None
-    return Mismatch(index, problem, cotangent, analytic[index], reference[index], shown, tuple(proven))
+    return Mismatch(
+        index, problem, cotangent, analytic[index], compared.reference[index], shown, tuple(proven)
+    )
 
 
 def gradients(problem: Problem, cotangent: Cotangent, needs: Sequence[bool] | None = None) -> Grads:

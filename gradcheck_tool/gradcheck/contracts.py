@@ -28,7 +28,12 @@ def first_call(session: Session) -> tuple[list[Any], Any] | None:
         shared.copies = True
         outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)))
     if isinstance(outcome, Exception):
-        session.add("GC302", "crash", f"forward raises {type(outcome).__name__}: {_short(outcome)}", predicts=str(outcome))
+        session.add(
+            "GC302",
+            "crash",
+            f"forward raises {type(outcome).__name__}: {_short(outcome)}",
+            predicts=str(outcome),
+        )
         return None
     flat: list[Any] = outcome
     klass = next((k for y in flat if isinstance(y, Tensor) and (k := function_behind(y)) is not None), None)
@@ -52,7 +57,9 @@ def _call_fresh(session: Session) -> list[Any]:
             tensor.requires_grad_()
             tensor = copied(tensor) if problem.shared.copies else tensor
         fresh.append(tensor)
-    kept = [x.detach().clone() if isinstance(x, Tensor) and x.layout == torch.strided else None for x in fresh]
+    kept = [
+        x.detach().clone() if isinstance(x, Tensor) and x.layout == torch.strided else None for x in fresh
+    ]
     args, kwargs = problem.build(fresh)
     problem.shared.count.forwards += 1
     with torch.enable_grad():
@@ -84,7 +91,9 @@ def backward_works(session: Session) -> bool:
     cotangent = _draw(session, problem)
     given = problem.with_values([copied(v) for v in problem.values])
     outcome = quiet(lambda: gradients(given, cotangent))
-    changed = [i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)]
+    changed = [
+        i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)
+    ]
     if changed:
         problem.shared.copies = True
         text = f"backward overwrites input {changed[0]}: nothing else may use that tensor after the forward"
@@ -113,14 +122,21 @@ def _misplaced(seen: Observation | None, problem: Problem) -> str | None:
     if seen is None or seen.raw is None:
         return None
     for position, gradient in enumerate(seen.raw):
-        if gradient is not None and position < len(problem.leaves) and not is_real_number(problem.leaves[position]):
+        if (
+            gradient is not None
+            and position < len(problem.leaves)
+            and not is_real_number(problem.leaves[position])
+        ):
             missing = [p for p in problem.wrt if p < len(seen.raw) and seen.raw[p] is None]
             if missing:
-                return f"backward returns the gradient of argument {missing[0]} in the place of argument {position}"
+                where = f"argument {missing[0]} in the place of argument {position}"
+                return f"backward returns the gradient of {where}"
     return None
 
 
-def _observe(session: Session, problem: Problem, cotangent: Cotangent, needs: list[bool] | None = None) -> Observation | None:
+def _observe(
+    session: Session, problem: Problem, cotangent: Cotangent, needs: list[bool] | None = None
+) -> Observation | None:
     if session.target.cls is None:
         return None
     klass, seen = observed(session.target.cls)
@@ -193,7 +209,7 @@ def check(session: Session) -> None:
     """All contract checks, each on a graph of its own, in the dtype that was given."""
     problem = session.native
     cotangent = _draw(session, problem)
-    if not finite([v for v in problem.forward(problem.values)]):
+    if not finite(list(problem.forward(problem.values))):
         return
     _cotangent_kept(session, problem, cotangent)
     seen = _observe(session, problem, cotangent)
@@ -235,14 +251,20 @@ def _raw_returns(session: Session, problem: Problem, seen: Observation) -> None:
         else:
             coarse = not is_real_number(gradient)
         if coarse:
-            text = f"the gradient of input {index} has dtype {gradient.dtype}, the input {leaf.dtype}: digits are lost"
+            text = (
+                f"the gradient of input {index} is {gradient.dtype}, the input {leaf.dtype}: digits are lost"
+            )
             session.add("GC204", "dtype", text, input=index, argument=position)
     for n, (position, gradient) in enumerate(arguments):
         for other, again in arguments[n + 1 :]:
             if _overlap(gradient, again):
                 i, j = problem.wrt.index(position), problem.wrt.index(other)
-                what = " (the incoming gradient itself)" if any(_overlap(gradient, c) for c in seen.cotangents) else ""
-                text = f"the gradients of inputs {i} and {j} share memory{what}: changing one in place changes the other"
+                what = (
+                    " (the incoming gradient itself)"
+                    if any(_overlap(gradient, c) for c in seen.cotangents)
+                    else ""
+                )
+                text = f"the gradients of inputs {i} and {j} share memory{what}: they change together"
                 session.add("GC203", "aliased", text, input=i, other_input=j)
                 return
 
@@ -263,7 +285,7 @@ def _kept_alive(session: Session, problem: Problem) -> None:
             session.add(
                 "GC205",
                 "leak",
-                f"output {k} is stored as an attribute of ctx and keeps itself alive; use ctx.save_for_backward",
+                f"output {k} is an attribute of ctx and keeps itself alive; use ctx.save_for_backward",
                 output=k,
             )
             del held, node, outputs, y
@@ -290,7 +312,8 @@ def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
             if i in session.wrong_inputs() or _same_gradients([everything[i]], [got[i]], 1e4):
                 continue
             word = "none" if got[i] is None else "zero" if not bool((got[i] != 0).any()) else "unknown"
-            text = f"the gradient of input {i} is {'missing' if word != 'unknown' else 'different'} when only inputs {asked} require grad"
+            how = "missing" if word != "unknown" else "different"
+            text = f"the gradient of input {i} is {how} when only inputs {asked} require grad"
             session.add("GC111", word, text, input=i, requires_grad=asked)
     _unneeded(session, problem, cotangent)
 
@@ -303,7 +326,9 @@ def _unneeded(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     extra = [p for p, g in enumerate(seen.raw) if p in problem.wrt[1:] and g is not None]
     if extra:
         inputs = [problem.wrt.index(p) for p in extra]
-        session.notes.append(f"backward computes the gradients of inputs {inputs} also when they do not require grad")
+        session.notes.append(
+            f"backward computes the gradients of inputs {inputs} also when they do not require grad"
+        )
 
 
 def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) -> None:
@@ -321,10 +346,9 @@ def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) ->
         if isinstance(zeros, Exception):
             continue
         for i, (a, b) in enumerate(zip(got, zeros, strict=True)):
-            a = torch.zeros_like(problem.values[i]) if a is None else a
-            b = torch.zeros_like(problem.values[i]) if b is None else b
-            if i not in session.wrong_inputs() and not _same_gradients([a], [b], 1e4):
-                text = f"the gradient of input {i} changes when the other outputs are unused instead of having zero gradients"
+            pair = [torch.zeros_like(problem.values[i]) if g is None else g for g in (a, b)]
+            if i not in session.wrong_inputs() and not _same_gradients(pair[:1], pair[1:], 1e4):
+                text = f"the gradient of input {i} differs between unused outputs and zero gradients for them"
                 session.add("GC101", "output-ignored", text, input=i, output=k)
 
 
@@ -336,7 +360,9 @@ def _twice(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     first = [None if g is None else g.clone() for g in first]
     second = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
     if isinstance(second, Exception) or not _same_gradients(first, second, 1e4):
-        session.add("GC207", "unknown", "a second backward through the same graph raises or gives another gradient")
+        session.add(
+            "GC207", "unknown", "a second backward through the same graph raises or gives another gradient"
+        )
 
 
 def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> None:
@@ -352,5 +378,6 @@ def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> No
         session.add(
             "GC208",
             "wrong-saved-tensor",
-            "another call between forward and backward changes the gradient: state is shared between calls instead of kept on ctx",
+            "another call between forward and backward changes the gradient: state is shared between calls "
+            "instead of kept on ctx",
         )

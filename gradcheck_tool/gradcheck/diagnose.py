@@ -33,8 +33,8 @@ Rule = Callable[[Evidence], "Diagnosis | None"]
 def diagnose(evidence: Evidence, klass: Any) -> Diagnosis:
     """The first rule that explains the evidence; `unknown` if none does."""
     rules: tuple[Rule, ...] = (
-        _nan, _absent, _cotangent, _spurious, _output_ignored, _factor, _rounded, _conjugate, _swapped, _moved,
-        _reduced, _accumulation, _one_region,
+        _nan, _absent, _cotangent, _spurious, _output_ignored, _factor, _rounded, _conjugate, _swapped,
+        _moved, _reduced, _accumulation, _one_region,
     )  # fmt: skip
     for rule in rules:
         answer = rule(evidence)
@@ -59,7 +59,9 @@ def _nan(e: Evidence) -> Diagnosis | None:
     if not bool(bad.any()):
         return None
     where = describe_region(e, bad)
-    return Diagnosis("nan", f"{_name(e)} is not finite {where or ''} although the derivative is".replace("  ", " "))
+    return Diagnosis(
+        "nan", f"{_name(e)} is not finite {where or ''} although the derivative is".replace("  ", " ")
+    )
 
 
 def _absent(e: Evidence) -> Diagnosis | None:
@@ -78,11 +80,15 @@ def _cotangent(e: Evidence) -> Diagnosis | None:
     other = e.cotangents[2]
     if _norm(double - g, e.known) <= 1e-6 * size and _norm(e.analytic[2] - g, e.known) <= 1e-6 * size:
         return Diagnosis("ignores-cotangent", f"{_name(e)} does not depend on the incoming gradient")
-    added = e.pull_analytic([None if a is None or b is None else a + b for a, b in zip(v, other, strict=True)])
+    added = e.pull_analytic(
+        [None if a is None or b is None else a + b for a, b in zip(v, other, strict=True)]
+    )
     defect = added[e.index].reshape(-1) - g - e.analytic[2]
     allowed = 100 * float((e.tolerance[0] + e.tolerance[2]).max())
     scale = size + _norm(e.analytic[2], e.known)
-    if _norm(defect, e.known) > max(1e-5 * scale, allowed) or _norm(double - 2 * g, e.known) > max(1e-5 * scale, allowed):
+    if _norm(defect, e.known) > max(1e-5 * scale, allowed) or _norm(double - 2 * g, e.known) > max(
+        1e-5 * scale, allowed
+    ):
         return Diagnosis("not-linear-in-cotangent", f"{_name(e)} is not linear in the incoming gradient")
     return None
 
@@ -110,7 +116,9 @@ def _output_ignored(e: Evidence) -> Diagnosis | None:
     if not ignored or right + len(ignored) < len(v):
         return None
     which = ", ".join(map(str, ignored))
-    return Diagnosis("output-ignored", f"{_name(e)} ignores the incoming gradient of output {which}", {"outputs": ignored})
+    return Diagnosis(
+        "output-ignored", f"{_name(e)} ignores the incoming gradient of output {which}", {"outputs": ignored}
+    )
 
 
 def _factor(e: Evidence) -> Diagnosis | None:
@@ -121,8 +129,13 @@ def _factor(e: Evidence) -> Diagnosis | None:
     ratio = (r.conj() * a).sum() / power
     c = complex(ratio.item()) if ratio.is_complex() else float(ratio)
     rest = float((a - ratio * r).abs().square().sum().sqrt())
-    allowed = max(3 * float(e.tolerance[:, e.known].square().sum().sqrt()) * max(1.0, abs(c)), 1e-6 * abs(c) * math.sqrt(power))
-    if rest > min(allowed, 0.05 * abs(c - 1) * math.sqrt(power)) and rest > 1e-3 * abs(c - 1) * math.sqrt(power):
+    allowed = max(
+        3 * float(e.tolerance[:, e.known].square().sum().sqrt()) * max(1.0, abs(c)),
+        1e-6 * abs(c) * math.sqrt(power),
+    )
+    if rest > min(allowed, 0.05 * abs(c - 1) * math.sqrt(power)) and rest > 1e-3 * abs(c - 1) * math.sqrt(
+        power
+    ):
         return None
     if isinstance(c, complex):
         if abs(c.imag) > 1e-6 * abs(c):
@@ -152,26 +165,34 @@ def _rounded(e: Evidence) -> Diagnosis | None:
     return None
 
 
+def _sizes(e: Evidence) -> dict[str, float]:
+    """Numbers that factors are often made of: shapes, scalar arguments and small constants."""
+    sizes: dict[str, float] = {"2": 2.0, "3": 3.0, "4": 4.0, "pi": math.pi, "ln 2": math.log(2)}
+    for i, value in enumerate(e.problem.values):
+        sizes.setdefault(f"the number of elements of input {i}", float(value.numel()))
+        for axis, length in enumerate(value.shape):
+            sizes.setdefault(f"size {length} of axis {axis} of input {i}", float(length))
+    for position, leaf in enumerate(e.problem.leaves):
+        if isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
+            sizes[f"argument {position} ({leaf!r})"] = float(leaf)
+    return {label: size for label, size in sizes.items() if size not in (0.0, 1.0)}
+
+
 def name_factor(c: float, e: Evidence) -> str | None:
     """A likely source of the factor: a small number, a size, its root, or an argument of the call."""
-    sizes: dict[str, float] = {"2": 2.0, "3": 3.0, "4": 4.0, "pi": math.pi, "ln 2": math.log(2)}
-    tensors = [(f"input {i}", v) for i, v in enumerate(e.problem.values)]
-    for label, value in tensors:
-        sizes.setdefault(f"the number of elements of {label}", float(value.numel()))
-        for axis, size in enumerate(value.shape):
-            sizes.setdefault(f"size {size} of axis {axis} of {label}", float(size))
-    for position, leaf in enumerate(e.problem.leaves):
-        if isinstance(leaf, (int, float)) and not isinstance(leaf, bool) and leaf not in (0, 1):
-            sizes[f"argument {position} ({leaf!r})"] = float(leaf)
     found: list[str] = []
-    for label, size in reversed(sizes.items()):
-        if size in (0.0, 1.0):
-            continue
+    for label, size in _sizes(e).items():
         root = math.sqrt(abs(size))
-        for form, value in ((f"{label}", size), (f"1 / {label}", 1 / size), (f"sqrt of {label}", root), (f"1 / sqrt of {label}", 1 / root), (f"square of {label}", size * size), (f"1 / square of {label}", 1 / size / size)):
-            if abs(abs(c) - abs(value)) <= 1e-5 * abs(value):
-                found.append(form)
-    return min(found, key=lambda f: (not f.lstrip("1/ ").startswith("argument"), len(f))) if found else None
+        forms = {
+            label: size,
+            f"1 / {label}": 1 / size,
+            f"sqrt of {label}": root,
+            f"1 / sqrt of {label}": 1 / root,
+            f"square of {label}": size * size,
+            f"1 / square of {label}": 1 / size / size,
+        }
+        found += [form for form, value in forms.items() if abs(abs(c) - abs(value)) <= 1e-5 * abs(value)]
+    return min(found, key=lambda f: ("argument" not in f, len(f))) if found else None
 
 
 def _conjugate(e: Evidence) -> Diagnosis | None:
@@ -234,7 +255,9 @@ def _moved(e: Evidence) -> Diagnosis | None:
         return answer
     a, r = e.analytic.abs().sort(1).values, e.reference.abs().sort(1).values
     rough = r[0][r[0] > 1e-6 * r[0].max()]
-    generic = len(rough) > 2 and len(torch.unique((rough / rough.max()).round(decimals=6))) > max(2, len(rough) // 2)
+    generic = len(rough) > 2 and len(torch.unique((rough / rough.max()).round(decimals=6))) > max(
+        2, len(rough) // 2
+    )
     if generic and bool(((a - r).abs() <= 10 * e.tolerance.max()).all()):
         return Diagnosis("permuted", f"{_name(e)} has the right entries in the wrong places")
     return None
@@ -267,12 +290,16 @@ def _moved_cotangent(e: Evidence) -> Diagnosis | None:
                 if bool(((e.analytic[2] - again).abs() <= 10 * float(e.tolerance[2].max())).all()):
                     if len(e.known) < first.numel() and word == "transposed":
                         return Diagnosis("broadcast", f"{_name(e)} is summed over the wrong dimension")
-                    text = f"the incoming gradient must be {word}" + ("" if inside == "as is" else f" and the result {inside}")
+                    text = f"the incoming gradient must be {word}" + (
+                        "" if inside == "as is" else f" and the result {inside}"
+                    )
                     return _move_diagnosis(e, word if inside in ("as is", word) else "permuted", text + ":")
     return None
 
 
-def _one(e: Evidence, pull: Callable[[Cotangent], list[Tensor]], move: Callable[[Tensor], Tensor], row: int) -> Tensor:
+def _one(
+    e: Evidence, pull: Callable[[Cotangent], list[Tensor]], move: Callable[[Tensor], Tensor], row: int
+) -> Tensor:
     v = e.cotangents[row][0]
     assert v is not None
     return pull([move(v).contiguous()])[e.index]
@@ -296,7 +323,9 @@ def _reduced(e: Evidence) -> Diagnosis | None:
     return None
 
 
-def _slice_explains(e: Evidence, pull: Callable[[Cotangent], list[Tensor]], output: int, axis: int, at: int) -> bool:
+def _slice_explains(
+    e: Evidence, pull: Callable[[Cotangent], list[Tensor]], output: int, axis: int, at: int
+) -> bool:
     for row in (0, 2):
         kept: Cotangent = []
         for k, v in enumerate(e.cotangents[row]):
@@ -316,17 +345,20 @@ def _slice_diagnosis(e: Evidence, v: Tensor, axis: int, at: int) -> Diagnosis:
     spread = math.prod(e.shape) < v.numel() and _broadcastable(e.shape, tuple(v.shape))
     which = "first" if at == 0 else "last"
     if spread:
-        return Diagnosis("broadcast", f"{_name(e)} is not summed over axis {axis} of the output: only the {which} slice is used")
+        return Diagnosis(
+            "broadcast",
+            f"{_name(e)} is not summed over axis {axis} of the output: only the {which} slice is used",
+        )
     if axis == 0:
-        return Diagnosis("batch", f"{_name(e)} uses only the {which} sample of the batch (axis 0 of the output)")
+        return Diagnosis(
+            "batch", f"{_name(e)} uses only the {which} sample of the batch (axis 0 of the output)"
+        )
     return Diagnosis("region", f"{_name(e)} uses only the {which} slice of axis {axis} of the output")
 
 
 def _broadcastable(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
-    try:
-        return torch.broadcast_shapes(shape, into) == torch.Size(into)
-    except RuntimeError:
-        return False
+    tail = into[len(into) - len(shape) :]
+    return len(shape) <= len(into) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
 
 
 def _accumulation(e: Evidence) -> Diagnosis | None:
@@ -334,7 +366,12 @@ def _accumulation(e: Evidence) -> Diagnosis | None:
     if not e.shape:
         return None
     for leaf in e.problem.leaves:
-        if not isinstance(leaf, Tensor) or leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
+        if (
+            not isinstance(leaf, Tensor)
+            or leaf.is_floating_point()
+            or leaf.is_complex()
+            or leaf.dtype == torch.bool
+        ):
             continue
         flat = leaf.detach().reshape(-1).cpu()
         if flat.numel() < 2:
@@ -344,8 +381,15 @@ def _accumulation(e: Evidence) -> Diagnosis | None:
             if repeated is None:
                 continue
             wrong = bad.movedim(axis, 0).reshape(size, -1).any(1)
-            if bool(wrong.any()) and bool((~wrong | repeated).all()) and not bool(repeated.all() and not wrong.all()):
-                return Diagnosis("accumulation", f"{_name(e)} is wrong exactly where an index is repeated: contributions are not added up")
+            if (
+                bool(wrong.any())
+                and bool((~wrong | repeated).all())
+                and not bool(repeated.all() and not wrong.all())
+            ):
+                return Diagnosis(
+                    "accumulation",
+                    f"{_name(e)} is wrong exactly where an index is repeated: contributions are not added up",
+                )
     return None
 
 
@@ -359,7 +403,7 @@ def _repeated(index: Tensor, size: int) -> Tensor | None:
         return None
     if len(index) == size:
         return torch.tensor([counts[int(value)] > 1 for value in index.tolist()])
-    if 0 <= low and high < size:
+    if low >= 0 and high < size:
         return torch.tensor([counts.get(row, 0) > 1 for row in range(size)])
     return None
 
@@ -392,7 +436,7 @@ def _scattered(e: Evidence) -> Diagnosis | None:
     if good < max(1, int(live.sum()) // 10):
         return None
     count = int(bad.sum())
-    text = f"{_name(e)} is wrong in {count} of {int(live.sum())} examined entries{_how(e, bad)} and right in the others"
+    text = f"{_name(e)} is wrong in {count} of {int(live.sum())} examined entries{_how(e, bad)}, else right"
     return Diagnosis("region", text, {"entries": count})
 
 
@@ -401,11 +445,19 @@ def _missing_term(e: Evidence) -> Diagnosis:
     gap = (e.reference - e.analytic)[:, known]
     a, r = e.analytic[:, known], e.reference[:, known]
     like = _proportional(e, gap)
-    cosine = abs(complex((a.conj() * r).sum().item())) / (float(a.abs().square().sum().sqrt() * r.abs().square().sum().sqrt()) or 1.0)
+    cosine = abs(complex((a.conj() * r).sum().item())) / (
+        float(a.abs().square().sum().sqrt() * r.abs().square().sum().sqrt()) or 1.0
+    )
     if like is None and cosine < 0.2 and float(a.abs().max()) > 0:
-        return Diagnosis("unknown", f"{_name(e)} is unrelated to the derivative (cosine {cosine:.2g})", {"cosine": cosine})
+        return Diagnosis(
+            "unknown", f"{_name(e)} is unrelated to the derivative (cosine {cosine:.2g})", {"cosine": cosine}
+        )
     tail = f"; what is missing is {like}" if like else ""
-    return Diagnosis("missing-term", f"{_name(e)} lacks a term of the chain rule (cosine to the right one {cosine:.3g}){tail}", {"cosine": cosine})
+    return Diagnosis(
+        "missing-term",
+        f"{_name(e)} lacks a term of the chain rule (cosine to the right one {cosine:.3g}){tail}",
+        {"cosine": cosine},
+    )
 
 
 def _proportional(e: Evidence, gap: Tensor) -> str | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch.autograd.gradcheck import GradcheckError
 
 from gradcheck_tool.gradcheck.engine import check_function
-from gradcheck_tool.gradcheck.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gradcheck_tool.gradcheck.report import Report
 
 
-class GradientError(GradcheckError):  # type: ignore[misc]
+class GradientError(GradcheckError):
     """A wrong gradient or a broken contract; `report` has the findings."""
 
     def __init__(self, report: Report) -> None:

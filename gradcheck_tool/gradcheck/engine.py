@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck import contracts, forwardmode, heatmap, lowprecision, modes, secondorder, variations
+from gradcheck_tool.gradcheck import (
+    contracts,
+    forwardmode,
+    heatmap,
+    lowprecision,
+    modes,
+    secondorder,
+    variations,
+)
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
 from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
@@ -22,6 +29,9 @@ from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
 from gradcheck_tool.gradcheck.target import Target
 from gradcheck_tool.gradcheck.tree import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> Report:
@@ -47,7 +57,9 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
     if isinstance(inputs, Sample):
         args, kwargs = inputs.args, {**inputs.kwargs, **(kwargs or {})}
     else:
-        args = inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
+        args = (
+            inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
+        )
     chosen = Options(**options)
     with preserved():
         return _check(Target.of(func), args, dict(kwargs or {}), chosen)
@@ -58,10 +70,12 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     leaves, build = flatten([args, kwargs])
     generators = generators_of(target.cls, target.call, leaves)
     shared = Shared(count, RandomState(generators))
-    wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and x.layout == torch.strided)
+    wrt = tuple(
+        i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and x.layout == torch.strided
+    )
     if not wrt:
         wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.layout == torch.strided)
-    problem = Problem(target.call, tuple(leaves), lambda new: tuple(build(new)), wrt, (), shared)
+    problem = Problem(target.call, tuple(leaves), build, wrt, (), shared)
     session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
     started = _start(session)
     if started:
@@ -78,9 +92,18 @@ def _start(session: Session) -> bool:
     if outputs is None:
         return False
     flat, found = outputs
-    outs = tuple(i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad and y.layout == torch.strided)
+    outs = tuple(
+        i
+        for i, y in enumerate(flat)
+        if isinstance(y, Tensor) and y.requires_grad and y.layout == torch.strided
+    )
     session.native = Problem(
-        session.problem.call, session.problem.leaves, session.problem.build, session.problem.wrt, outs, session.problem.shared
+        session.problem.call,
+        session.problem.leaves,
+        session.problem.build,
+        session.problem.wrt,
+        outs,
+        session.problem.shared,
     )
     session.problem = session.native
     session.klass = session.target.cls or found
@@ -124,7 +147,11 @@ def _widest(native: Problem) -> Problem:
         return native
     wide = native.cast(torch.float64)
     outputs = quiet(lambda: (wide.forward(wide.values), native.forward(native.values)))
-    if isinstance(outputs, Exception) or not finite(outputs[0]) or not all(map(close, outputs[1], outputs[0])):
+    if (
+        isinstance(outputs, Exception)
+        or not finite(outputs[0])
+        or not all(map(close, outputs[1], outputs[0]))
+    ):
         return native
     graph = quiet(lambda: wide.graph(wide.values)[1])
     if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
@@ -152,7 +179,12 @@ def _report(session: Session) -> Report:
     ]
     for v in inputs:
         if v.verdict == "inconclusive":
-            session.add("GC191", "unknown", f"input {v.index}: noise drowns the signal, the check is inconclusive", input=v.index)
+            session.add(
+                "GC191",
+                "unknown",
+                f"input {v.index}: noise drowns the signal, the check is inconclusive",
+                input=v.index,
+            )
     heat = {i: v.heat for i, v in enumerate(session.verdicts) if v.heat is not None}
     if session.options.plots is not None:
         for i, values in heat.items():
@@ -168,4 +200,3 @@ def _report(session: Session) -> Report:
         notes=tuple(dict.fromkeys(session.notes)),
         heat=heat,
     )
-

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.compare import dense, gradients
 from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis
-from gradcheck_tool.gradcheck.problem import Problem
 from gradcheck_tool.gradcheck.stencil import coarsest, ladder, scales, slope, wide
 
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.compare import Mismatch
+    from gradcheck_tool.gradcheck.problem import Problem
+
 Pull = Callable[[Cotangent], list[Tensor]]
+
+_MOST = 8
+"""Wrong entries that are listed one by one."""
 
 FULL_JACOBIAN = 200
 """Inputs with at most this many entries are measured entry by entry once a probe has failed."""
@@ -78,53 +85,63 @@ def numeric_jacobian(problem: Problem, columns: Columns) -> dict[int, Measured]:
     output and a column an entry, error bar of each).
     """
     base = problem.forward(problem.values)
-    steps = ladder(problem.values, base)[:2]
+    differences = _Differences(problem, base, ladder(problem.values, base)[:2])
     return {
         index: [
-            (part, *_columns(problem, index, flats, part, steps, base))
+            (part, *differences.columns(index, flats, part))
             for part in ((1, 1j) if problem.values[index].is_complex() else (1,))
         ]
         for index, flats in columns.items()
     }
 
 
-def _columns(
-    problem: Problem, index: int, flats: Sequence[int], part: complex, steps: list[float], base: list[Tensor]
-) -> tuple[Tensor, Tensor]:
-    scale = scales(problem.values)[index].reshape(-1)
-    pairs = []
-    for flat in flats:
-        direction = [torch.zeros_like(wide(v), memory_format=torch.contiguous_format) for v in problem.values]
-        direction[index].view(-1)[flat] = part * scale[flat].item()
-        pairs.append(_column(problem, direction, steps, base, index, flat))
-    return torch.stack([c for c, _ in pairs], 1), torch.stack([e for _, e in pairs], 1)
+@dataclass(frozen=True)
+class _Differences:
+    """Single-entry differences around one point, at the better of several steps."""
+
+    problem: Problem
+    base: list[Tensor]
+    steps: list[float]
+
+    def columns(self, index: int, flats: Sequence[int], part: complex) -> tuple[Tensor, Tensor]:
+        """Derivatives of all outputs by the chosen entries, and their error bars."""
+        scale = scales(self.problem.values)[index].reshape(-1)
+        pairs = []
+        for flat in flats:
+            direction = [
+                torch.zeros_like(wide(v), memory_format=torch.contiguous_format) for v in self.problem.values
+            ]
+            direction[index].view(-1)[flat] = torch.tensor(part * scale[flat].item())
+            pairs.append(self._column(direction, index, flat))
+        return torch.stack([c for c, _ in pairs], 1), torch.stack([e for _, e in pairs], 1)
+
+    def _column(self, direction: list[Tensor], index: int, flat: int) -> tuple[Tensor, Tensor]:
+        size = sum(y.numel() for y in self.base)
+        best = torch.zeros(size, dtype=torch.promote_types(torch.float64, wide(self.base[0]).dtype))
+        bar = torch.full((size,), float("inf"), dtype=torch.float64)
+        for step in self.steps:
+            measured = slope(self.problem, self.problem.values, direction, step, self.base)
+            if measured is None:
+                continue
+            unit = abs(complex(measured.dx[index].reshape(-1)[flat].item()))
+            column = torch.cat([d.reshape(-1) for d in measured.dy]) / unit
+            noise = torch.cat([s.reshape(-1) for s in measured.sigma]) * (8 / step / unit)
+            error = noise + torch.cat([d.reshape(-1).abs() for d in measured.rough]) * (2 / unit)
+            better = error < bar
+            best = torch.where(better, column.to(best.dtype), best)
+            bar = torch.where(better, error, bar)
+        return best, bar
 
 
-def _column(
-    problem: Problem, direction: list[Tensor], steps: list[float], base: list[Tensor], index: int, flat: int
-) -> tuple[Tensor, Tensor]:
-    size = sum(y.numel() for y in base)
-    best = torch.zeros(size, dtype=torch.promote_types(torch.float64, wide(base[0]).dtype))
-    bar = torch.full((size,), float("inf"), dtype=torch.float64)
-    for step in steps:
-        measured = slope(problem, problem.values, direction, step, base)
-        if measured is None:
-            continue
-        unit = abs(complex(measured.dx[index].reshape(-1)[flat].item()))
-        column = torch.cat([d.reshape(-1) for d in measured.dy]) / unit
-        noise = torch.cat([s.reshape(-1) for s in measured.sigma]) * (8 / step / unit)
-        error = noise + torch.cat([d.reshape(-1).abs() for d in measured.rough]) * (2 / unit)
-        better = error < bar
-        best = torch.where(better, column.to(best.dtype), best)
-        bar = torch.where(better, error, bar)
-    return best, bar
+def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int]) -> Evidence:
+    """Collect evidence about a mismatch, from `body` where it is trusted, else by finite differences.
 
-
-def gather(problem: Problem, body: Problem | None, index: int, draws: Draws, first: Sequence[Cotangent], found: Sequence[int]) -> Evidence:
-    """Collect evidence for input `index`, from `body` where it is trusted, else by finite differences."""
+    `found` are entries already known to be wrong; they are measured in any case.
+    """
+    problem, index = m.problem, m.index
     outputs = problem.forward(problem.values)
     total = sum(y.numel() for y in outputs)
-    cotangents = [*first, *(draws.cotangent(outputs) for _ in range(4))]
+    cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(4))]
     if total <= 64:
         cotangents += [basis(outputs, k) for k in range(total)]
     pull = _pull_function(problem)
@@ -142,7 +159,9 @@ def gather(problem: Problem, body: Problem | None, index: int, draws: Draws, fir
         known = torch.ones_like(mine[0], dtype=torch.bool)
         tolerance = _slack(mine, all_analytic[index], problem)
     else:
-        mine, tolerance, known, all_reference, pull_reference = _measured(problem, index, cotangents, draws, found)
+        mine, tolerance, known, all_reference, pull_reference = _measured(
+            problem, index, cotangents, draws, found
+        )
     return Evidence(
         problem, index, cotangents, all_analytic[index], mine, tolerance, known, all_analytic, all_reference,
         pull, pull_reference, none,
@@ -166,7 +185,11 @@ def _measured(
     if small:
         columns: Columns = {i: range(n) for i, n in enumerate(sizes)}
     else:
-        picked = {*found, *draws.integers(sizes[index], 40)} if sizes[index] > FULL_JACOBIAN else range(sizes[index])
+        picked = (
+            {*found, *draws.integers(sizes[index], 40)}
+            if sizes[index] > FULL_JACOBIAN
+            else range(sizes[index])
+        )
         columns = {index: sorted(picked)}
     jacobians = numeric_jacobian(problem, columns)
 
@@ -198,7 +221,9 @@ def _measured(
     return reference, tolerance, known, everything, pull_reference
 
 
-def localise(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws, most: int = 8) -> tuple[list[int], bool]:
+def localise(
+    problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws
+) -> tuple[list[int], bool]:
     """Flat indices of wrong entries by adaptive group testing, and whether the wrong set is too dense.
 
     Every test moves one group of entries at random and costs eight forwards; a wrong entry among n is
@@ -215,7 +240,9 @@ def localise(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: in
         u = torch.zeros_like(wide(values[index])).reshape(-1)
         full = (scale * draws.magnitudes(values[index]) * draws.signs(values[index])).reshape(-1)
         u[low:high] = full[low:high]
-        direction = [u.reshape(v.shape) if i == index else torch.zeros_like(wide(v)) for i, v in enumerate(values)]
+        direction = [
+            u.reshape(v.shape) if i == index else torch.zeros_like(wide(v)) for i, v in enumerate(values)
+        ]
         measured = slope(problem, values, direction, step, base)
         return measured is not None and not measured.gap(cotangent, grads).explained
 
@@ -223,15 +250,15 @@ def localise(problem: Problem, cotangent: Cotangent, analytic: Tensor, index: in
     groups = [(0, n)]
     while groups:
         groups.sort(key=lambda g: g[0] - g[1])
-        low, high = groups.pop(0) if len(groups) < 4 * most else groups.pop()
+        low, high = groups.pop(0) if len(groups) < 4 * _MOST else groups.pop()
         if high - low == 1:
             found.append(low)
-            if len(found) >= most:
+            if len(found) >= _MOST:
                 return found, True
             continue
         middle = (low + high) // 2
         halves = [(low, middle), (middle, high)]
         groups += [half for half in halves if fails(*half)]
-        if len(groups) > 4 * most:
-            return [*found, *(low for low, _ in groups[:most])], True
+        if len(groups) > 4 * _MOST:
+            return [*found, *(low for low, _ in groups[:_MOST])], True
     return found, False

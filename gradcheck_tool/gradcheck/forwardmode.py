@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from gradcheck_tool.gradcheck.problem import Problem
 from gradcheck_tool.gradcheck.session import Session, quiet
 from gradcheck_tool.gradcheck.stencil import inner, judge, pairing, wide
 from gradcheck_tool.gradcheck.target import overrides
 from gradcheck_tool.gradcheck.tree import flatten
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.problem import Problem
 
 
 def check_jvp(session: Session) -> None:
@@ -42,17 +44,22 @@ def _pushed(problem: Problem, direction: list[Tensor]) -> list[Tensor]:
     """Tangents of the outputs for the tangents `direction` of the inputs."""
     values = problem.values
     with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(v.detach().clone(), d.to(v.dtype)) for v, d in zip(values, direction, strict=True)]
-        args = problem._arguments(duals)  # noqa: SLF001  (same package)
+        duals = [
+            forward_ad.make_dual(v.detach().clone(), d.to(v.dtype))  # type: ignore[no-untyped-call]
+            for v, d in zip(values, direction, strict=True)
+        ]
+        args = problem.arguments(duals)
         flat = problem.raw(args)
         out = []
         for k in problem.outs:
-            primal, tangent = forward_ad.unpack_dual(flat[k])
+            primal, tangent = forward_ad.unpack_dual(flat[k])  # type: ignore[no-untyped-call]
             out.append(torch.zeros_like(primal) if tangent is None else tangent.clone())
     return out
 
 
-def _jvp_is_wrong(session: Session, problem: Problem, direction: list[Tensor], tangents: list[Tensor]) -> bool:
+def _jvp_is_wrong(
+    session: Session, problem: Problem, direction: list[Tensor], tangents: list[Tensor]
+) -> bool:
     """Judge <v, tangents> against differences by handing `judge` a gradient with the same pairing."""
     values = problem.values
     v = session.draws.cotangent(tangents)
@@ -117,12 +124,19 @@ def _batched(problem: Problem, batches: list[list[Any]], chosen: tuple[int, ...]
 
 
 def _equal(looped: list[list[Any]], batched: list[Tensor]) -> bool:
-    columns = [torch.stack([row[k] for row in looped]) for k in range(len(looped[0])) if isinstance(looped[0][k], Tensor)]
+    columns = [
+        torch.stack([row[k] for row in looped])
+        for k in range(len(looped[0]))
+        if isinstance(looped[0][k], Tensor)
+    ]
     for a, b in zip(columns, batched, strict=True):
         if a.shape != b.shape:
             return False
         size = float(a.abs().max()) if a.numel() else 0.0
         eps = torch.finfo(a.dtype).eps if a.is_floating_point() or a.is_complex() else 0.0
-        if not bool(((a - b).abs() <= 1e5 * eps * size).all() or torch.equal(torch.isnan(a), torch.isnan(b)) and bool(torch.isnan(a).any())):
+        if not bool(
+            ((a - b).abs() <= 1e5 * eps * size).all()
+            or (torch.equal(torch.isnan(a), torch.isnan(b)) and bool(torch.isnan(a).any()))
+        ):
             return False
     return True

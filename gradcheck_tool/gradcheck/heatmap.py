@@ -37,7 +37,7 @@ def picture(heat: Tensor, folder: str, name: str) -> Path:
     Raises:
         ImportError: if matplotlib is not installed (the extra `plots`).
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415  (an optional extra)
+    from matplotlib.figure import Figure
 
     path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".png")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from gradcheck_tool.gradcheck.compare import dense, gradients
 from gradcheck_tool.gradcheck.probes import Draws, one_output
-from gradcheck_tool.gradcheck.problem import Problem
 from gradcheck_tool.gradcheck.stencil import ladder, slope, wide
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.problem import Problem
 
 
 def looks_intended(problem: Problem, draws: Draws) -> str | None:
@@ -47,7 +51,9 @@ def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:
         if near is None:
             continue
         for k, dy in enumerate(near.dy):
-            if float(dy.abs().max() if dy.numel() else 0.0) != 0.0 and not _mostly_flat(problem, draws, index, k, step):
+            if float(dy.abs().max() if dy.numel() else 0.0) != 0.0 and not _mostly_flat(
+                problem, draws, index, k, step
+            ):
                 continue
             v = one_output(draws.cotangent(base), k)
             grad = gradients(problem, v)[index]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.probes import Cotangent
-from gradcheck_tool.gradcheck.problem import Problem
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, scales, wide
 
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.probes import Cotangent
+    from gradcheck_tool.gradcheck.problem import Problem
 
-def one_sided(problem: Problem, index: int, flat: int, step: float) -> tuple[list[Tensor], list[Tensor]] | None:
+
+def one_sided(
+    problem: Problem, index: int, flat: int, step: float
+) -> tuple[list[Tensor], list[Tensor]] | None:
     """Slopes of every output to the right and to the left of entry `flat` of input `index`.
 
     Second-order one-sided differences with steps `step` and `2 step`; None if an output is not finite.
@@ -28,7 +33,9 @@ def one_sided(problem: Problem, index: int, flat: int, step: float) -> tuple[lis
             moved.view(-1)[flat] += sign * factor * step
             point = [moved.to(v.dtype) if i == index else v for i, v in enumerate(values)]
             ends.append([wide(y) for y in problem.forward(point)])
-        slopes = [sign * (4 * near - far - 3 * y) / (2 * step) for near, far, y in zip(*ends, base, strict=True)]
+        slopes = [
+            sign * (4 * near - far - 3 * y) / (2 * step) for near, far, y in zip(*ends, base, strict=True)
+        ]
         if not all(bool(torch.isfinite(s).all()) for s in slopes):
             return None
         sides.append(slopes)
@@ -84,7 +91,11 @@ def outside_subgradient(
 def _typical(problem: Problem, cotangent: Cotangent) -> float:
     """The size of <cotangent, outputs>: slopes far below it, per scale of the input, are zero."""
     outputs = problem.forward(problem.values)
-    return sum(float((wide(v) * wide(y)).abs().sum()) for v, y in zip(cotangent, outputs, strict=True) if v is not None)
+    return sum(
+        float((wide(v) * wide(y)).abs().sum())
+        for v, y in zip(cotangent, outputs, strict=True)
+        if v is not None
+    )
 
 
 def _interval(cotangent: Cotangent, right: list[Tensor], left: list[Tensor]) -> tuple[float, float]:

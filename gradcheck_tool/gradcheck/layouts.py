@@ -53,13 +53,16 @@ def _layouts(value: Tensor) -> Iterator[tuple[str, Layout]]:
             yield f"expanded along axis {axis}", lambda t, axis=axis: expanded(t, axis)  # type: ignore[misc]
             break
     if value.dim() >= 1 and value.numel() > 1:
-        yield "a single value expanded", lambda t: t.detach().reshape(-1)[:1].clone().reshape([1] * t.dim()).expand(t.shape)
+        yield (
+            "a single value expanded",
+            lambda t: t.detach().reshape(-1)[:1].clone().reshape([1] * t.dim()).expand(t.shape),
+        )
 
 
 def agree(a: Grads, b: Grads, usual: Grads) -> int | None:
     """The first input whose two gradients differ by more than rounding, None if all agree.
 
-    `usual` are gradients for an ordinary cotangent: rounding is relative to them where the compared ones cancel.
+    `usual` are gradients for an ordinary cotangent: rounding is relative to them.
     """
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
         if x is None and y is None:
@@ -99,7 +102,9 @@ def check_cotangent_layouts(session: Session, problem: Problem, cotangent: Cotan
         for name, layout in _layouts(v):
             odd = layout(v)
             plain = like_contiguous([odd if n == k else w for n, w in enumerate(cotangent)])
-            strange: Cotangent = [layout(v) if n == k else w for n, w in enumerate(like_contiguous(cotangent))]
+            strange: Cotangent = [
+                layout(v) if n == k else w for n, w in enumerate(like_contiguous(cotangent))
+            ]
             expected = quiet(lambda plain=plain: gradients(problem, plain))  # type: ignore[misc]
             if isinstance(expected, Exception):
                 continue
@@ -107,12 +112,12 @@ def check_cotangent_layouts(session: Session, problem: Problem, cotangent: Cotan
             if isinstance(got, Exception):
                 if _is_mutation(session):
                     continue
-                text = f"backward raises when the incoming gradient of output {k} is {name}: {str(got).strip()[:200]}"
+                text = f"backward raises when the incoming gradient of output {k} is {name}: {str(got)[:200]}"
                 session.add("GC206", "crash", text, output=k, layout=name, predicts=str(got))
                 return
             wrong = agree(expected, got, usual)
             if wrong is not None:
-                text = f"the gradient of input {wrong} changes when the incoming gradient of output {k} is {name}"
+                text = f"the gradient of input {wrong} changes when the gradient of output {k} is {name}"
                 session.add("GC106", "layout", text, input=wrong, output=k, layout=name)
                 return
 
@@ -144,7 +149,14 @@ def check_input_layouts(session: Session, problem: Problem) -> None:
             else:
                 text = f"the gradient of input {wrong} changes when input {i} is {name}"
             severity = Severity.ERROR if session.klass is not None or kind == "backward" else Severity.INFO
-            session.add("GC106", "layout", text, input=wrong if kind == "backward" else i, layout=name, severity=severity)
+            session.add(
+                "GC106",
+                "layout",
+                text,
+                input=wrong if kind == "backward" else i,
+                layout=name,
+                severity=severity,
+            )
             return
 
 

@@ -18,12 +18,12 @@ def _transposed(t: Tensor) -> Tensor:
 
 
 PROJECTIONS: dict[str, Projection] = {
-    "symmetric": lambda x, u: (u + _transposed(u)) / 2,
-    "skew-symmetric": lambda x, u: (u - _transposed(u)) / 2,
-    "lower-triangular": lambda x, u: u.tril(),
-    "upper-triangular": lambda x, u: u.triu(),
+    "symmetric": lambda _, u: (u + _transposed(u)) / 2,
+    "skew-symmetric": lambda _, u: (u - _transposed(u)) / 2,
+    "lower-triangular": lambda _, u: u.tril(),
+    "upper-triangular": lambda _, u: u.triu(),
     "orthogonal": lambda x, u: x @ ((_transposed(x) @ u - _transposed(u) @ x) / 2),
-    "simplex": lambda x, u: u - u.mean(-1, keepdim=True),
+    "simplex": lambda _, u: u - u.mean(-1, keepdim=True),
     "unit-norm": lambda x, u: u - x * (x.conj() * u).real.sum(-1, keepdim=True),
 }
 """Manifolds that can be declared by name (matrices in the last two axes, vectors in the last one)."""

@@ -80,7 +80,9 @@ def check(session: Session) -> None:
             continue
         for i, (a, b) in enumerate(zip(expected, got, strict=True)):
             if i not in session.wrong_inputs() and _apart(a, b, problem.values[i]) > slack:
-                session.add("GC210", "unknown", f"the gradient of input {i} changes under {name}", input=i, mode=name)
+                session.add(
+                    "GC210", "unknown", f"the gradient of input {i} changes under {name}", input=i, mode=name
+                )
 
 
 def _apart(a: Tensor | None, b: Tensor | None, like: Tensor) -> float:

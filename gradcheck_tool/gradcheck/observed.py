@@ -7,11 +7,12 @@ result of `backward`; several mistakes are visible only before that.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.target import overrides
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass
@@ -34,4 +35,6 @@ def observed(klass: Any) -> tuple[Any, Observation]:
         seen.raw = result if isinstance(result, tuple) else (result,)
         return result
 
-    return type(klass.__name__, (klass,), {name: staticmethod(backward), "__module__": klass.__module__}), seen
+    return type(
+        klass.__name__, (klass,), {name: staticmethod(backward), "__module__": klass.__module__}
+    ), seen

@@ -1,4 +1,4 @@
-"""Who knows the right gradient: the body of `forward` itself, a reference of the user's, or finite differences.
+"""Who knows the right gradient: the body of `forward`, a reference of the user's, or finite differences.
 
 The body of `forward`, called with a stand-in for `ctx` while the graph is being recorded, is an exact
 reference for one forward and one backward where it is made of differentiable PyTorch operations. It is
@@ -8,15 +8,18 @@ every accusation that rests on it is confirmed by finite differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.problem import Problem
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.target import Target, overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradcheck_tool.gradcheck.problem import Problem
 
 
 class BodyContext:
@@ -65,7 +68,7 @@ def same_values(problem: Problem, other: Problem) -> bool:
     try:
         expected = problem.forward(problem.values)
         _, outputs = other.graph(other.values)
-    except Exception:  # noqa: BLE001  (user code may raise anything; then there is no such oracle)
+    except Exception:  # noqa: BLE001  (user code may raise anything)
         return False
     if not all(isinstance(y, Tensor) and y.requires_grad for y in outputs):
         return False

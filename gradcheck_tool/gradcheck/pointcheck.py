@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.compare import Mismatch, beside, confirm, dense, gradients, is_regular, non_finite
+from gradcheck_tool.gradcheck.compare import (
+    SCREEN,
+    Comparison,
+    Mismatch,
+    beside,
+    confirm,
+    dense,
+    gradients,
+    is_regular,
+    non_finite,
+)
 from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
 from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, localise
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.kinks import outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
-from gradcheck_tool.gradcheck.probes import Cotangent
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, code_of
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.probes import Cotangent
 
 _STRUCTURAL = {
     "transposed", "permuted", "swapped", "conjugate", "accumulation", "broadcast", "not-linear-in-cotangent",
@@ -41,7 +52,7 @@ def check_given(session: Session) -> None:
     cotangents = cotangents_for(session, problem)
     analytic = [gradients(problem, v) for v in cotangents]
     guard = _guard(session, problem, cotangents, analytic)
-    mismatches = _mismatches(session, problem, cotangents, analytic, direct=guard)
+    mismatches = _mismatches(session, problem, cotangents, analytic, guard)
     for i, verdict in enumerate(session.verdicts):
         judgement = guard[i] if i < len(guard) else guard[0]
         verdict.word = "ok" if judgement.verdict == "agree" or session.body is not None else "inconclusive"
@@ -58,7 +69,7 @@ def check_variation(session: Session, problem: Problem, label: str, body: Proble
     held, session.body = session.body, body
     try:
         guard = [] if body is not None else _guard(session, problem, cotangents, analytic)
-        mismatches = _mismatches(session, problem, cotangents, analytic, direct=guard, skip=session.wrong_inputs())
+        mismatches = _mismatches(session, problem, cotangents, analytic, guard)
         report(session, mismatches, label, natural=False)
     finally:
         session.body = held
@@ -70,16 +81,16 @@ def _state_sensitivity(session: Session, index: int, judgement: Judgement) -> No
     size = max(abs(gap.numeric), abs(gap.analytic))
     if not math.isfinite(gap.error) or size == 0.0:
         return
-    entries = session.problem.values[index].numel()
-    floor = 1e-9 if session.body is not None else 0.0
-    factor = gap.error / size
-    session.verdicts[index].factor = max(floor and min(floor, factor), factor if session.body is None else min(factor, 1e-9))
-    session.verdicts[index].entry = session.verdicts[index].factor * (
-        math.sqrt(entries) if session.body is None else 1.0
-    )  # type: ignore[operator]
+    factor, spread = gap.error / size, math.sqrt(session.problem.values[index].numel())
+    if session.body is not None:
+        factor, spread = min(factor, SCREEN), 1.0
+    session.verdicts[index].factor = factor
+    session.verdicts[index].entry = factor * spread
 
 
-def _guard(session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads]) -> list[Judgement]:
+def _guard(
+    session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads]
+) -> list[Judgement]:
     """Probe every input by finite differences at the point itself, or beside it where a kink blurs it.
 
     Also decides whether the body of `forward` may be trusted as reference.
@@ -88,12 +99,20 @@ def _guard(session: Session, problem: Problem, cotangents: list[Cotangent], anal
     if any(v.verdict == "unclear" for v in verdicts):
         moved = beside(problem, session.draws, 0.02)
         again = _probe(session, moved, cotangents, [gradients(moved, v) for v in cotangents], trust=False)
-        verdicts = [b if a.verdict == "unclear" and b.verdict == "agree" else a for a, b in zip(verdicts, again, strict=True)]
+        verdicts = [
+            b if a.verdict == "unclear" and b.verdict == "agree" else a
+            for a, b in zip(verdicts, again, strict=True)
+        ]
     return verdicts
 
 
 def _probe(
-    session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], *, trust: bool = True
+    session: Session,
+    problem: Problem,
+    cotangents: list[Cotangent],
+    analytic: list[Grads],
+    *,
+    trust: bool = True,
 ) -> list[Judgement]:
     values = problem.values
     out = []
@@ -101,14 +120,19 @@ def _probe(
         direction = session.draws.direction(values, [i])
         if i in session.manifolds:
             direction[i] = session.manifolds[i](wide(values[i]), direction[i])
-        pairs = [(v, [g if k == i else None for k, g in enumerate(grads)]) for v, grads in zip(cotangents, analytic, strict=True)]
+        pairs = [
+            (v, [g if k == i else None for k, g in enumerate(grads)])
+            for v, grads in zip(cotangents, analytic, strict=True)
+        ]
         own = len(pairs)
         if session.body is not None:
             pairs += [(v, gradients(session.body.with_values(values), v)) for v in cotangents[:1]]
         results = judge(problem, values, direction, [(v, list(g)) for v, g in pairs])
         if trust and session.body is not None and any(r.wrong for r in results[own:]):
             session.body, session.oracle = None, "finite differences"
-            session.notes.append("the body of forward hides part of the derivative; finite differences judged")
+            session.notes.append(
+                "the body of forward hides part of the derivative; finite differences judged"
+            )
         worst = min(results[:own], key=lambda r: ("wrong", "unclear", "agree").index(r.verdict))
         out.append(worst)
     return out
@@ -120,32 +144,42 @@ def _mismatches(
     cotangents: list[Cotangent],
     analytic: list[Grads],
     direct: list[Judgement],
-    skip: Collection[int] = (),
 ) -> list[Mismatch]:
+    """Proven mismatches of the inputs that are not known to be wrong already, one per input."""
+    done = session.wrong_inputs()
     found: dict[int, Mismatch] = {}
     for v, a in zip(cotangents, analytic, strict=True):
-        reference = gradients(session.body.with_leaves(problem.leaves), v) if session.body is not None else None
+        body = _body_at(session, problem)
+        compared = Comparison(problem, v, a, None if body is None else gradients(body, v))
         for i in range(len(problem.wrt)):
-            if i in found or i in skip:
-                continue
-            bad = _not_finite(session, problem, v, a, reference, i)
-            if bad is not None:
-                found[i] = bad
-            elif reference is not None and i not in session.manifolds:
-                proven = confirm(problem, v, a, reference, i, session.draws)
-                if proven is not None and _repeats(session, proven):
-                    found[i] = proven
-    for i, verdict in enumerate(direct):
-        if verdict.wrong and i not in found and i not in skip and not _on_manifold(session, problem, cotangents, analytic, i):
-            proven = Mismatch(i, problem, cotangents[0], analytic[0][i], None, verdict)
-            if _repeats(session, proven):
+            if i not in found and i not in done and (proven := _proven(session, compared, i)) is not None:
                 found[i] = proven
+    for i, verdict in enumerate(direct):
+        if not verdict.wrong or i in found or i in done:
+            continue
+        if _on_manifold(session, problem, cotangents, analytic, i):
+            continue
+        proven = Mismatch(i, problem, cotangents[0], analytic[0][i], None, verdict)
+        if _repeats(session, proven):
+            found[i] = proven
     return list(found.values())
+
+
+def _proven(session: Session, compared: Comparison, i: int) -> Mismatch | None:
+    """A mismatch of input `i` that the oracle shows and finite differences confirm."""
+    bad = _not_finite(session, compared, i)
+    if bad is not None:
+        return bad
+    if compared.reference is None or i in session.manifolds:
+        return None
+    proven = confirm(compared, i, session.draws)
+    return proven if proven is not None and _repeats(session, proven) else None
 
 
 def _is_stable(session: Session, m: Mismatch) -> bool:
     """Whether the analytic gradient is determined at this point: a change of the inputs by a few rounding
-    errors must move it by much less than the disagreement (it does not where singular values coincide)."""
+    errors must move it by much less than the disagreement (it does not where singular values coincide).
+    """
     values = m.problem.values
     eps = torch.finfo(coarsest(values)).eps
     moved = [(wide(v) * (1 + 4 * eps * session.draws.signs(v).real)).to(v.dtype) for v in values]
@@ -166,9 +200,10 @@ def _repeats(session: Session, m: Mismatch) -> bool:
     for _ in range(2):
         moved = beside(m.problem, session.draws)
         a = gradients(moved, m.cotangent)
-        if session.body is not None:
-            again = confirm(moved, m.cotangent, a, gradients(session.body.with_leaves(moved.leaves), m.cotangent), m.index, session.draws)
-            shown = again is not None
+        body = _body_at(session, moved)
+        if body is not None:
+            compared = Comparison(moved, m.cotangent, a, gradients(body, m.cotangent))
+            shown = confirm(compared, m.index, session.draws) is not None
         else:
             direction = session.draws.direction(moved.values, [m.index])
             alone: Grads = [g if k == m.index else None for k, g in enumerate(a)]
@@ -178,8 +213,9 @@ def _repeats(session: Session, m: Mismatch) -> bool:
     return True
 
 
-def _not_finite(
-    session: Session, problem: Problem, v: Cotangent, a: Grads, reference: Grads | None, i: int) -> Mismatch | None:
+def _not_finite(session: Session, compared: Comparison, i: int) -> Mismatch | None:
+    """NaN or infinity where the derivative exists, or where the oracle finds a finite subgradient."""
+    problem, v, a, reference = compared.problem, compared.cotangent, compared.analytic, compared.reference
     value = problem.values[i]
     gradient = dense(a[i], value)
     broken = ~torch.isfinite(gradient.abs())
@@ -190,11 +226,22 @@ def _not_finite(
     for flat in [int(k) for k in broken.reshape(-1).nonzero()[:4, 0]]:
         shown = outside_subgradient(problem, v, gradient, i, flat)
         if shown is not None and ((shown.smooth and custom) or bool(known.reshape(-1)[flat])):
-            return Mismatch(i, problem, v, a[i], None if reference is None else reference[i], shown.judgement, (flat,), at_kink=True)
+            return Mismatch(
+                i,
+                problem,
+                v,
+                a[i],
+                None if reference is None else reference[i],
+                shown.judgement,
+                (flat,),
+                at_kink=True,
+            )
     return None
 
 
-def _on_manifold(session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], i: int) -> bool:
+def _on_manifold(
+    session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads], i: int
+) -> bool:
     """Whether the gradient is right along the manifold on which the input lies; remembers it."""
     values = problem.values
     name = recognised(values[i])
@@ -204,11 +251,16 @@ def _on_manifold(session: Session, problem: Problem, cotangents: list[Cotangent]
     for _ in range(2):
         direction = session.draws.direction(values, [i])
         direction[i] = project(wide(values[i]), direction[i])
-        pairs = [(v, [g if k == i else None for k, g in enumerate(grads)]) for v, grads in zip(cotangents, analytic, strict=True)]
+        pairs = [
+            (v, [g if k == i else None for k, g in enumerate(grads)])
+            for v, grads in zip(cotangents, analytic, strict=True)
+        ]
         if any(r.verdict != "agree" for r in judge(problem, values, direction, pairs)):
             return False
     session.manifolds[i] = project
-    session.notes.append(f"input {i} is {name}: its gradient is right along that manifold, which is what was checked")
+    session.notes.append(
+        f"input {i} is {name}: its gradient is right along that manifold, which is what was checked"
+    )
     return True
 
 
@@ -268,13 +320,19 @@ def _report_intended(session: Session, mismatches: list[Mismatch], intended: str
 def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
     if m.at_kink and not torch.isfinite(dense(m.analytic, m.problem.values[m.index]).abs()).all():
         answer = Diagnosis("nan", f"the gradient of input {m.index} is not finite although the derivative is")
-        session.add("GC105", "nan", _told(answer.text, label), **_numbers(m, m.entries[0], m.judgement.gap), problem=m.problem)
+        session.add(
+            "GC105",
+            "nan",
+            _told(answer.text, label),
+            **_numbers(m, m.entries[0], m.judgement.gap),
+            problem=m.problem,
+        )
         return
     found, dense_error = list(m.entries), False
     n = m.problem.values[m.index].numel()
     if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
         found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
-    evidence = gather(m.problem, _body_at(session, m.problem), m.index, session.draws, [m.cotangent], found)
+    evidence = gather(m, _body_at(session, m.problem), session.draws, found)
     answer = diagnose(evidence, session.klass)
     if _is_excused(session, evidence, answer, label):
         session.verdicts[m.index].word = "ok"
@@ -287,7 +345,13 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     facts: dict[str, Any] = {**answer.facts, **({"variation": label} if label else {})}
     if dense_error:
         facts["localised"] = "the wrong entries are too many to be listed"
-    session.add(code_of(word), word, _told(answer.text, label), **{**facts, **_numbers(m, flat, gap)}, problem=m.problem)
+    session.add(
+        code_of(word),
+        word,
+        _told(answer.text, label),
+        **{**facts, **_numbers(m, flat, gap)},
+        problem=m.problem,
+    )
 
 
 def _is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: str) -> bool:
@@ -300,7 +364,9 @@ def _is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: 
         bad = evidence.off
         return bool((evidence.reference.abs() <= evidence.tolerance)[bad].all())
     if answer.word in ("zero", "none") and session.problem.shared.rng.draws:
-        session.notes.append(f"input {evidence.index} has a zero gradient although random numbers drawn depend on it")
+        session.notes.append(
+            f"input {evidence.index} has a zero gradient although random numbers drawn depend on it"
+        )
         return True
     return bool(label) and answer.word == "precision"
 
@@ -310,7 +376,12 @@ def _body_at(session: Session, problem: Problem) -> Problem | None:
 
 
 def _word_of_variation(label: str, word: str) -> str:
-    for prefix, answer in (("batch", "batch"), ("repeated", "accumulation"), ("layout", "layout"), ("argument", word)):
+    for prefix, answer in (
+        ("batch", "batch"),
+        ("repeated", "accumulation"),
+        ("layout", "layout"),
+        ("argument", word),
+    ):
         if label.startswith(prefix):
             return answer
     return "region"
@@ -349,4 +420,3 @@ def _heat(evidence: Evidence) -> Tensor:
     """Size of the disagreement per entry of the input, averaged over the cotangents."""
     gap: Tensor = torch.nan_to_num((evidence.analytic - evidence.reference).abs()) * evidence.known
     return gap.mean(0).reshape(evidence.shape)
-

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.problem import Values
 from gradcheck_tool.gradcheck.stencil import scales, wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.gradcheck.problem import Values
 
 Cotangent = list[Tensor | None]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.rng import RandomState
 from gradcheck_tool.gradcheck.tree import Rebuild, flatten
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.rng import RandomState
 
 LARGE = 100_000
 """Inputs with more entries than this are given fewer variations: every evaluation costs."""
@@ -92,7 +94,8 @@ class Problem:
         self.shared.rng.seed()
         return flatten(self.call(*args, **kwargs))[0]
 
-    def _arguments(self, values: Values) -> list[Any]:
+    def arguments(self, values: Values) -> list[Any]:
+        """All leaves with `values` in the places of the differentiated inputs."""
         leaves = list(self.leaves)
         if self.shared.copies:
             leaves = [x.clone() if isinstance(x, Tensor) else x for x in leaves]
@@ -105,7 +108,7 @@ class Problem:
         with torch.no_grad():
             if self.shared.copies:
                 values = [copied(v) for v in values]
-            flat = self.raw(self._arguments(values))
+            flat = self.raw(self.arguments(values))
         return [flat[i].detach() for i in self.outs]
 
     def graph(self, values: Values, needs: Sequence[bool] | None = None) -> tuple[list[Tensor], list[Tensor]]:
@@ -114,10 +117,12 @@ class Problem:
         leaves = [v.detach().requires_grad_(w) for v, w in zip(values, wanted, strict=True)]
         with torch.enable_grad():
             given = [copied(v) if self.shared.copies else v for v in leaves]
-            flat = self.raw(self._arguments(given))
+            flat = self.raw(self.arguments(given))
         return leaves, [flat[i] for i in self.outs]
 
-    def vjp(self, values: Values, cotangents: Sequence[Tensor | None], needs: Sequence[bool] | None = None) -> Grads:
+    def vjp(
+        self, values: Values, cotangents: Sequence[Tensor | None], needs: Sequence[bool] | None = None
+    ) -> Grads:
         """The gradients that the Function returns, on a graph of its own; None for inputs not asked for.
 
         A cotangent of None leaves that output out of the loss.
@@ -163,7 +168,7 @@ def identical(a: Tensor, b: Tensor) -> bool:
         a, b = a.to(torch.complex64), b.to(torch.complex64)
     if a.shape != b.shape or torch.equal(a, b):
         return a.shape == b.shape
-    return bool(((a == b) | ((a != a) & (b != b))).all().item())  # noqa: PLR0124
+    return bool(((a == b) | (torch.isnan(a) & torch.isnan(b))).all().item()) if is_real_number(a) else False
 
 
 def _cast(leaf: Any, dtype: torch.dtype) -> Any:
@@ -198,16 +203,10 @@ def _filled(cell: Any) -> bool:
     return True
 
 
-def frames_of(error: BaseException) -> tuple[str, int] | None:
-    """File and line where `error` was raised."""
-    trace = error.__traceback__
-    place = None
+def raised_by_engine(error: BaseException) -> bool:
+    """Whether `error` was raised by this package itself and not by the code under check or by PyTorch."""
+    trace, filename = error.__traceback__, ""
     while trace is not None:
-        place = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        filename = trace.tb_frame.f_code.co_filename
         trace = trace.tb_next
-    return place
-
-
-def numpy_loaded() -> bool:
-    """Whether the program under check uses numpy."""
-    return "numpy" in sys.modules
+    return Path(filename).parent == Path(__file__).parent and filename != __file__

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.evidence import Evidence
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.gradcheck.evidence import Evidence
 
 
 def describe_region(evidence: Evidence, bad: Tensor) -> str | None:
@@ -15,7 +18,9 @@ def describe_region(evidence: Evidence, bad: Tensor) -> str | None:
 
     `bad` is a flat mask over the input. Entries whose gradient is zero either way fit any predicate.
     """
-    live = ((evidence.reference.abs() > evidence.tolerance) | (evidence.analytic.abs() > evidence.tolerance)).any(0)
+    live = (
+        (evidence.reference.abs() > evidence.tolerance) | (evidence.analytic.abs() > evidence.tolerance)
+    ).any(0)
     live = (live | bad) & evidence.known
     if not bool(bad.any()) or not bool((live & ~bad).any()):
         return None
@@ -61,6 +66,10 @@ def _of_place(shape: tuple[int, ...], bad: Tensor) -> Iterator[tuple[str, Tensor
     if not shape:
         return
     grid = bad.reshape(shape)
+    few = int(bad.sum()) <= 4
+    places = ", ".join(str(tuple(int(k) for k in place)) for place in grid.nonzero()[:4])
+    if few and bad.numel() > 64:
+        yield f"at {places}", bad
     for axis, size in enumerate(shape):
         if size < 2:
             continue
@@ -73,9 +82,8 @@ def _of_place(shape: tuple[int, ...], bad: Tensor) -> Iterator[tuple[str, Tensor
     for axis, size in enumerate(shape):
         edge.index_fill_(axis, torch.tensor([0, size - 1]), True)
     yield "at the boundary", edge.reshape(-1)
-    if int(bad.sum()) <= 4:
-        places = [tuple(int(k) for k in place) for place in grid.nonzero()]
-        yield "at " + ", ".join(map(str, places)), bad
+    if few:
+        yield f"at {places}", bad
 
 
 def _span(hit: list[int], size: int) -> str:
@@ -85,6 +93,8 @@ def _span(hit: list[int], size: int) -> str:
         return f"the last index ({size - 1})"
     if hit == [0, size - 1]:
         return "the first and last index"
+    if len(hit) == 1:
+        return f"index {hit[0]}"
     if hit == list(range(hit[0], hit[-1] + 1)):
         return f"indices {hit[0]} to {hit[-1]}"
     return "indices " + ", ".join(map(str, hit[:8])) + (", ..." if len(hit) > 8 else "")

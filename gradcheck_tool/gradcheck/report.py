@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Finding, Severity
 from gradcheck_tool.gradcheck import heatmap
-from gradcheck_tool.gradcheck.problem import Evaluations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+    from gradcheck_tool.gradcheck.problem import Evaluations
 
 VERDICTS = ("ok", "wrong", "inconclusive", "surrogate", "not checked")
 
@@ -33,7 +37,9 @@ class InputVerdict:
         """The sensitivity as a sentence; empty where nothing was measured."""
         if self.factor is None or self.entry is None:
             return ""
-        return f"would have noticed a factor of {self.factor:.0e} and an error of {self.entry:.0e} in one entry"
+        return (
+            f"would have noticed a factor of {self.factor:.0e} and an error of {self.entry:.0e} in one entry"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,16 @@ class Report:
             lines.append(f"  input {verdict.index}: {verdict.verdict}{tail}")
         for finding in self.findings:
             place = f"{finding.location.filename}:{finding.location.start.row}"
-            lines += [f"  {place} {finding.code} {finding.severity.value}: {finding.message}", *_table(finding)]
+            lines += [
+                f"  {place} {finding.code} {finding.severity.value}: {finding.message}",
+                *_table(finding),
+            ]
         for index, heat in self.heat.items():
             lines += [f"  where input {index} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
         count = self.evaluations
         lines.append(
-            f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations compared, "
-            f"{self.skipped} refused by the forward"
+            f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations compared,"
+            f" {self.skipped} refused by the forward"
         )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -105,7 +114,8 @@ def _table(finding: Finding) -> list[str]:
     place = "" if evidence.get("index") is None else f" at {evidence['index']}"
     ratio = "" if evidence.get("ratio") is None else f", ratio {evidence['ratio']:.6g}"
     numbers = f"analytic {evidence['analytic']:.9g}, numeric {evidence['numeric']:.9g}"
-    return [f"      input {evidence.get('input')}{place}: {numbers} +- {evidence.get('numeric_error') or 0:.1e}{ratio}"]
+    error = evidence.get("numeric_error") or 0.0
+    return [f"      input {evidence.get('input')}{place}: {numbers} +- {error:.1e}{ratio}"]
 
 
 def _indented(block: str) -> list[str]:

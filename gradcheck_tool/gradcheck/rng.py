@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def _numpy() -> Any:
@@ -55,7 +57,9 @@ class RandomState:
 
 def _snapshot() -> tuple[Any, ...]:
     numpy = _numpy()
-    state = numpy.random.get_state()[1].tobytes() + bytes([numpy.random.get_state()[2] % 251]) if numpy else b""
+    state = (
+        numpy.random.get_state()[1].tobytes() + bytes([numpy.random.get_state()[2] % 251]) if numpy else b""
+    )
     return torch.get_rng_state(), random.getstate(), state
 
 

@@ -6,25 +6,27 @@ through PyTorch's saved-tensor hooks, and the gradient is compared with the refe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradcheck_tool.gradcheck.compare import dense
-from gradcheck_tool.gradcheck.evidence import Evidence
 from gradcheck_tool.gradcheck.probes import like_contiguous
 from gradcheck_tool.gradcheck.problem import is_real_number
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.evidence import Evidence
 
 _MOST_INTERMEDIATES = 40
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Keeps the results of the operations inside `forward`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.results: list[tuple[str, Tensor]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -42,7 +44,10 @@ def _candidates(evidence: Evidence) -> list[tuple[str, Tensor]]:
     with recorder:
         outputs = problem.forward(problem.values)
     found += [(f"output {k}", y.detach()) for k, y in enumerate(outputs)]
-    found += [(f"the intermediate result of `{name}` (operation {k} of forward)", t) for k, (name, t) in enumerate(recorder.results)]
+    found += [
+        (f"the intermediate result of `{name}` (operation {k} of forward)", t)
+        for k, (name, t) in enumerate(recorder.results)
+    ]
     return found
 
 
@@ -82,7 +87,8 @@ def better_saved_tensor(evidence: Evidence, klass: Any) -> str | None:
             if not fits or torch.equal(tensor, saved):
                 continue
             if _explains(evidence, slot, tensor):
-                return f"the gradient of input {evidence.index} would be right if saved tensor {slot} were {label}"
+                subject = f"the gradient of input {evidence.index}"
+                return f"{subject} would be right if saved tensor {slot} were {label}"
     return None
 
 
@@ -90,7 +96,7 @@ def _explains(evidence: Evidence, slot: int, tensor: Tensor) -> bool:
     for row in (0, 2):
         try:
             got = _with_saved(evidence, slot, tensor, row)
-        except Exception:  # noqa: BLE001  (a replaced tensor may make user code raise)
+        except Exception:  # noqa: BLE001  (user code may raise anything)
             return False
         gap = (got - evidence.reference[row]).abs()
         if not bool(((gap <= 10 * evidence.tolerance[row].max()) | ~evidence.known).all()):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import dense, difference, gradients
-from gradcheck_tool.gradcheck.probes import Cotangent
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import Judgement, judge
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.probes import Cotangent
 
 _LEAST = 1e-6
 """Second derivatives of special functions are known to PyTorch to this relative precision only."""
@@ -24,14 +28,20 @@ def check(session: Session) -> None:
     outputs = problem.forward(problem.values)
     cotangent = session.draws.cotangent(outputs)
     for attempt in range(2):
-        point = problem if attempt == 0 else problem.with_values([session.draws.jitter(v, 0.05) for v in problem.values])
+        point = (
+            problem
+            if attempt == 0
+            else problem.with_values([session.draws.jitter(v, 0.05) for v in problem.values])
+        )
         verdicts = quiet(lambda point=point: _judged(session, point, cotangent))  # type: ignore[misc]
         if isinstance(verdicts, Exception):
             session.notes.append("the second derivative is refused: backward cannot be differentiated")
             return
         if verdicts is None:
             return
-        wrong = [i for i, v in enumerate(verdicts) if v.wrong and abs(v.gap.size) > _LEAST * abs(v.gap.numeric)]
+        wrong = [
+            i for i, v in enumerate(verdicts) if v.wrong and abs(v.gap.size) > _LEAST * abs(v.gap.numeric)
+        ]
         if not wrong:
             return
     _report(session, wrong, verdicts)
@@ -55,13 +65,17 @@ def _judged(session: Session, problem: Problem, cotangent: Cotangent) -> list[Ju
     out = []
     for i in range(len(values)):
         direction = session.draws.direction(values, [i])
-        grads: Grads = [dense(g, values[k]).to(values[k].dtype) if k == i else None for k, g in enumerate(second)]
+        grads: Grads = [
+            dense(g, values[k]).to(values[k].dtype) if k == i else None for k, g in enumerate(second)
+        ]
         out.append(judge(gradient_map.problem, values, direction, [(chosen, grads)])[0])
     return out
 
 
 def _differ(second: Grads, exact: Grads, values: list[Tensor]) -> bool:
-    return any(bool((difference(a, b, v, 1e-7) != 0).any()) for a, b, v in zip(second, exact, values, strict=True))
+    return any(
+        bool((difference(a, b, v, 1e-7) != 0).any()) for a, b, v in zip(second, exact, values, strict=True)
+    )
 
 
 def _second(
@@ -83,7 +97,7 @@ def _second(
     roots = [(first[i], weights[i]) for i in made if weights[i] is not None]
     problem.shared.count.backwards += 1
     # `backward`, not `grad`: only it runs the node with which `once_differentiable` refuses.
-    torch.autograd.backward([g for g, _ in roots], [w for _, w in roots])  # type: ignore[arg-type]
+    torch.autograd.backward([g for g, _ in roots], [w for _, w in roots])
     return made, weights, [x.grad for x in leaves]
 
 

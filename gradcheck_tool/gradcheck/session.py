@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Finding, Severity
 from gradcheck_tool.gradcheck.codes import CODES
-from gradcheck_tool.gradcheck.manifolds import Projection
-from gradcheck_tool.gradcheck.probes import Draws
-from gradcheck_tool.gradcheck.problem import Problem
-from gradcheck_tool.gradcheck.target import Target
+from gradcheck_tool.gradcheck.problem import raised_by_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gradcheck_tool.gradcheck.manifolds import Projection
+    from gradcheck_tool.gradcheck.probes import Draws
+    from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.target import Target
 
 _CODE_OF_WORD = {
     "none": "GC102",
@@ -87,7 +91,7 @@ class Session:
     tried: int = 0
     skipped: int = 0
 
-    def add(
+    def add(  # noqa: PLR0913  (all but three are keyword-only)
         self,
         code: str,
         word: str,
@@ -103,7 +107,11 @@ class Session:
         evidence = {"diagnosis": word, **evidence}
         for known in self.findings:
             old = known.evidence or {}
-            if known.code == code and old.get("diagnosis") == word and old.get("input") == evidence.get("input"):
+            if (
+                known.code == code
+                and old.get("diagnosis") == word
+                and old.get("input") == evidence.get("input")
+            ):
                 return
         tensors = (problem or self.problem).values
         self.findings.append(
@@ -130,7 +138,9 @@ def quiet(call: Callable[[], Any]) -> Any:
     """The result of `call`, or the exception it raised, as a value."""
     try:
         return call()
-    except Exception as error:  # noqa: BLE001  (user code may raise anything)
+    except Exception as error:
+        if isinstance(error, (TypeError, AttributeError, NameError)) and raised_by_engine(error):
+            raise
         return error
 
 

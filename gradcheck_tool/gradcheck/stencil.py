@@ -10,14 +10,17 @@ rounding x + j d u to the dtype, so that the rounding of the inputs is no error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.problem import Grads, Problem, Values
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.gradcheck.problem import Grads, Problem, Values
 
 _EIGHTH = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 _SIXTH = (3 / 4, -3 / 20, 1 / 60, 0.0)
@@ -25,6 +28,8 @@ _BINOMIAL = (70.0, -56.0, 28.0, -8.0, 1.0)
 _HAMMING = math.sqrt(math.comb(16, 8))
 _AMPLIFY = math.sqrt(2 * sum(c * c for c in _EIGHTH))
 _CAUTION = 6.0
+_ENOUGH = 3
+"""Steps at which a disagreement has to show; two are enough where it is a hundred error bars wide."""
 
 _STEP = {torch.float64: 2.0**-10, torch.float32: 2.0**-6, torch.float16: 2.0**-4, torch.bfloat16: 2.0**-3}
 _SHRINK = {torch.float64: 16.0, torch.float32: 4.0, torch.float16: 2.0, torch.bfloat16: 2.0}
@@ -55,7 +60,9 @@ def pairing(vs: Sequence[Tensor | None], ys: Sequence[Tensor | None]) -> float:
 
 def coarsest(tensors: Values) -> torch.dtype:
     """The dtype with the largest rounding error among `tensors`."""
-    return max((real_dtype(t.dtype) for t in tensors), key=lambda d: torch.finfo(d).eps, default=torch.float64)
+    return max(
+        (real_dtype(t.dtype) for t in tensors), key=lambda d: torch.finfo(d).eps, default=torch.float64
+    )
 
 
 @dataclass(frozen=True)
@@ -125,14 +132,20 @@ def scales(values: Values) -> list[Tensor]:
         rms = float(size.square().mean().sqrt()) if size.numel() else 1.0
         if not math.isfinite(rms) or rms == 0.0:
             out.append(torch.ones_like(size))
-        elif not value.is_complex() and bool(((value > 0).all() | (value < 0).all()).item()) and value.numel() > 1:
+        elif (
+            not value.is_complex()
+            and bool(((value > 0).all() | (value < 0).all()).item())
+            and value.numel() > 1
+        ):
             out.append((size / 2).clamp(min=rms * 1e-3))
         else:
             out.append(torch.full_like(size, rms))
     return out
 
 
-def slope(problem: Problem, values: Values, direction: Values, step: float, base: Values | None = None) -> Slope | None:
+def slope(
+    problem: Problem, values: Values, direction: Values, step: float, base: Values | None = None
+) -> Slope | None:
     """Measure along `direction` (per input, double precision) with relative step `step`.
 
     `base` are the outputs at `values` where the caller has them. None if an output is not finite.
@@ -147,7 +160,10 @@ def slope(problem: Problem, values: Values, direction: Values, step: float, base
     for j in range(1, 5):
         ends = []
         for sign in (1, -1):
-            moved = [(w + (sign * j * step) * u).to(v.dtype) for w, u, v in zip(wides, direction, values, strict=True)]
+            moved = [
+                (w + (sign * j * step) * u).to(v.dtype)
+                for w, u, v in zip(wides, direction, values, strict=True)
+            ]
             ends.append((moved, [wide(y) for y in problem.forward(moved)]))
         (xp, yp), (xm, ym) = ends
         for i in range(len(dx)):
@@ -182,7 +198,9 @@ def _noise(eighth: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
     ratio = own / (floor + tiny)
     pooled = max(1.0, 2.0 * float(ratio.median()))
     common = pooled * (floor + tiny)
-    return torch.maximum(own, common), torch.where(own > 20 * common, own, torch.zeros_like(own))
+    # Entries near zero inherit the rounding of their larger neighbours' sums: that is no kink either.
+    usual = torch.maximum(common, pooled * floor.square().mean().sqrt())
+    return torch.maximum(own, common), torch.where(own > 20 * usual, own, torch.zeros_like(own))
 
 
 def ladder(values: Values, outputs: Values) -> list[float]:
@@ -251,7 +269,9 @@ def _settled(gaps: list[Gap]) -> bool:
     last = gaps[-1]
     if last.explained:
         return _precise(last) or (abs(last.analytic) + abs(last.numeric) + last.error) == 0.0
-    return len([g for g in gaps if not g.explained]) >= 3  # noqa: PLR2004
+    outside = [g for g in gaps if not g.explained]
+    plain = [g for g in outside if g.error < 0.01 * abs(g.size)]
+    return len(outside) >= _ENOUGH or len(plain) >= 2
 
 
 def _verdict(gaps: list[Gap]) -> Judgement:
@@ -262,9 +282,11 @@ def _verdict(gaps: list[Gap]) -> Judgement:
     best = min(gaps, key=lambda g: g.error)
     outside = [g for g in gaps if not g.explained]
     inside = [g for g in gaps if g.explained]
-    if len(outside) >= 2:  # noqa: PLR2004
+    if len(outside) >= 2:
         sharp = min(outside, key=lambda g: g.error)
-        steady = all(abs(a.size - b.size) <= 0.2 * abs(b.size) + a.error + b.error for a, b in pairwise(outside))
+        steady = all(
+            abs(a.size - b.size) <= 0.2 * abs(b.size) + a.error + b.error for a, b in pairwise(outside)
+        )
         steady = steady and all(
             abs(a.numeric - b.numeric) <= 0.2 * max(abs(a.numeric), abs(b.numeric)) + a.error + b.error
             for a, b in pairwise(outside)

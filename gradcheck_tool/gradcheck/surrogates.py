@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _T = TypeVar("_T")
 _MARK = "__gradlint_surrogate__"
@@ -13,7 +15,8 @@ _COMMENT = re.compile(r"#\s*gradlint:\s*surrogate\b:?\s*(.*)", re.IGNORECASE)
 _PROSE = re.compile(
     r"straight[- ]?through|\bSTE\b|surrogate|(?:gradient|grad)[- ](?:reversal|scaling|clipping)"
     r"|not (?:the|a|its) (?:true |exact |real )?(?:derivative|gradient)"
-    r"|(?:pseudo|approximate|custom|synthetic|fake)[- ]gradient|gradient is (?:replaced|approximated|modified)",
+    r"|(?:pseudo|approximate|custom|synthetic|fake)[- ]gradient"
+    r"|gradient is (?:replaced|approximated|modified)",
     re.IGNORECASE,
 )
 

@@ -55,7 +55,8 @@ def backward_of(klass: Any) -> Any:
 
 def function_behind(output: torch.Tensor) -> Any:
     """The user's Function class that made `output`, found through its graph node; None for PyTorch's own."""
-    pending, seen = [output.grad_fn], set()
+    pending = [output.grad_fn]
+    seen: set[Any] = set()
     while pending and len(seen) < 64:
         node = pending.pop(0)
         if node is None or node in seen:

@@ -9,7 +9,7 @@ Rebuild = Callable[[Sequence[Any]], Any]
 
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild]:
-    """The leaves of nested tuples, named tuples, lists and dicts, and a function that rebuilds the nesting."""
+    """The leaves of nested tuples, lists and dicts, and a function that rebuilds the nesting."""
     if isinstance(value, dict):
         keys = list(value)
         leaves, rebuild = flatten([value[key] for key in keys])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -20,7 +19,11 @@ from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.target import overrides
 from gradcheck_tool.gradcheck.tree import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Variation = tuple[str, Problem]
 
@@ -98,7 +101,10 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
             if not value.is_complex():
                 both = (grown.abs() * draws.signs(value)).to(value.dtype)
                 yield f"large values of both signs in input {i}", _replaced(problem, {position: both})
-        yield f"small values in input {i}", _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)})
+        yield (
+            f"small values in input {i}",
+            _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)}),
+        )
         yield from _zeros(session, problem, i, position, value)
 
 
@@ -130,7 +136,10 @@ def _indices(session: Session, problem: Problem) -> Iterator[Variation]:
             continue
         repeated = flat.clone()
         repeated[1::2] = repeated[: repeated.numel() - 1 : 2][: repeated[1::2].numel()]
-        yield f"repeated indices in argument {position}", _replaced(problem, {position: repeated.reshape(leaf.shape)})
+        yield (
+            f"repeated indices in argument {position}",
+            _replaced(problem, {position: repeated.reshape(leaf.shape)}),
+        )
 
 
 def _is_permutation(leaf: Tensor) -> bool:
@@ -161,8 +170,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
     if klass is None:
         return
     parameters = list(inspect.signature(klass.forward).parameters.values())
-    names_ctx = bool(parameters) and "setup_context" not in vars(klass)
-    parameters = parameters[1:] if names_ctx else parameters
+    parameters = parameters if overrides(klass, "setup_context") else parameters[1:]
     args, kwargs = problem.build(problem.leaves)
     if kwargs or any(isinstance(a, (tuple, list, dict)) for a in args):
         return
@@ -173,7 +181,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
         for other in _others(parameter.default):
             tail = [p.default for p in extra[:k]] + [other]
             leaves, build = flatten([[*args, *tail], {}])
-            longer = replace(problem, leaves=tuple(leaves), build=lambda new, b=build: tuple(b(new)))
+            longer = replace(problem, leaves=tuple(leaves), build=build)
             yield f"argument {parameter.name} = {other!r}", longer
 
 
@@ -183,7 +191,11 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     if leading is None:
         return
     size = problem.leaves[leading].shape[0]
-    sharing = [i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 1 and x.shape[0] == size]
+    sharing = [
+        i
+        for i, x in enumerate(problem.leaves)
+        if isinstance(x, Tensor) and x.dim() >= 1 and x.shape[0] == size
+    ]
     groups = [[leading]] if len(sharing) == 1 else [[leading], sharing]
     for group in groups:
         if size > 1:
@@ -200,7 +212,8 @@ def _enlarged(session: Session, value: Tensor) -> Tensor:
     value = value.detach()
     if not is_real_number(value):
         if value.dim() == 1 and value.dtype != torch.bool and _is_permutation(value):
-            return torch.cat([value, torch.tensor([len(value), len(value) + 1], dtype=value.dtype, device=value.device)])
+            return torch.cat(
+                [value, torch.tensor([len(value), len(value) + 1], dtype=value.dtype, device=value.device)]
+            )
         return torch.cat([value, value[-1:], value[-1:]])
     return torch.cat([value, session.draws.jitter(value[:1], 0.3), session.draws.jitter(value[:1], 0.3)])
-
