@@ -28,18 +28,25 @@ def check_all(tasks: Sequence[Task], checker: Checker, jobs: int) -> Iterator[Fi
 
     Raises:
         ConfigError: a configuration's rules cannot be used.
-        concurrent.futures.process.BrokenProcessPool: a worker died.
     """
     if jobs == 1 or len(tasks) < WORTHWHILE:
         yield from _check_here(tasks, checker)
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     # Forking is quickest by far, and safe while this process has one thread.
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_start) as pool:
-        yield from pool.map(_check_there, tasks, chunksize=4)
+        done = 0
+        try:
+            for result in pool.map(_check_there, tasks, chunksize=4):
+                done += 1
+                yield result
+        except BrokenProcessPool:
+            lost = FileResult(problem="not checked: a worker process died, perhaps for memory", failed=True)
+            yield from [lost] * (len(tasks) - done)
 
 
 def default_jobs() -> int:

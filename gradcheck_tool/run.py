@@ -115,6 +115,7 @@ class Run:
         found = self.discover(paths)
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
+        problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
         findings: set[Finding] = set()
         for path, result in self._results(found.files, progress):
             findings.update(result.findings)

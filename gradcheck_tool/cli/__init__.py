@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 
 from gradcheck_tool import __version__
@@ -21,4 +22,7 @@ def main() -> None:
     from gradcheck_tool.cli.app import app
 
     gc.enable()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a character of somebody's source shows a question mark.
+        sys.stdout.reconfigure(errors="replace")
     app(prog_name="gradlint")

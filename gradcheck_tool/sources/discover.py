@@ -20,10 +20,11 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 
 @dataclass
 class Discovery:
-    """Files to check, in a stable order, and the paths that are not there."""
+    """Files to check, in a stable order, the paths that are not there, and folders that cannot be read."""
 
     files: list[Path] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
 
 
 def discover(
@@ -46,7 +47,7 @@ def discover(
     """
     found: dict[Path, None] = {}
     result = Discovery()
-    walker = _Walker(config_for, respect_gitignore)
+    walker = _Walker(config_for, respect_gitignore, result.unreadable)
     for path in paths:
         absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay links
         if absolute.is_dir():
@@ -61,9 +62,12 @@ def discover(
 
 
 class _Walker:
-    def __init__(self, config_for: Callable[[Path], Config], respect_gitignore: bool) -> None:
+    def __init__(
+        self, config_for: Callable[[Path], Config], respect_gitignore: bool, unreadable: list[Path]
+    ) -> None:
         self._config_for = config_for
         self._respect_gitignore = respect_gitignore
+        self._unreadable = unreadable
 
     def walk(self, start: Path) -> Iterator[Path]:
         """Files below a folder that was named.
@@ -85,6 +89,7 @@ class _Walker:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError:
+            self._unreadable.append(folder)
             return
         for entry in entries:
             path = folder / entry.name

@@ -183,3 +183,19 @@ def test_processes_find_the_same_in_the_same_order(gradlint, write):
     assert together.stdout == alone.stdout
     assert together.stderr == alone.stderr
     assert together.exit_code == alone.exit_code
+
+
+def test_a_worker_that_dies_fails_the_run_and_says_so(gradlint, write, monkeypatch):
+    import os
+
+    def fatal(source, filename, *rest, **options):
+        if filename.endswith("f39.py"):
+            os._exit(1)
+        return fakes.fake_check_source(source, filename, *rest, **options)
+
+    monkeypatch.setattr("gradcheck_tool.checker.check_source", fatal)
+    for number in range(40):
+        write(f"f{number:02}.py", "x = BAD\n")
+    result = gradlint("check", "--no-cache", "--jobs", "2", "--output-format", "json")
+    assert result.exit_code == 2
+    assert "f39.py: not checked: a worker process died" in result.stderr

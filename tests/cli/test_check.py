@@ -78,6 +78,22 @@ class TestFilesThatCannotBeChecked:
         assert "a.py: Permission denied" in result.stderr
         assert result.stdout.startswith("b.py:2:5")
 
+    def test_unreadable_folder(self, gradlint, write, monkeypatch):
+        write("closed/a.py", BAD)
+        write("b.py", BAD)
+        scan = os.scandir
+
+        def forbidden(path):
+            if Path(path).name == "closed":
+                raise PermissionError(13, "Permission denied")
+            return scan(path)
+
+        monkeypatch.setattr("gradcheck_tool.sources.discover.os.scandir", forbidden)
+        result = gradlint("check", "--output-format", "concise")
+        assert result.exit_code == 2
+        assert "closed: folder cannot be read" in result.stderr
+        assert result.stdout.startswith("b.py:2:5")
+
     def test_a_fault_of_the_engine_is_told_and_the_others_go_on(self, gradlint, write, monkeypatch):
         from tests.fakes import fake_check_source
 
