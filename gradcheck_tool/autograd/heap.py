@@ -333,7 +333,7 @@ class State:
     inference mode. `saving` is false while hooks of the program keep what graph nodes save.
     """
 
-    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "saving")
+    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "reach", "saving")
 
     def __init__(self) -> None:
         self.heap: dict[int, Record] = {}
@@ -341,6 +341,7 @@ class State:
         self.grad: bool | None = True
         self.inference = False
         self.saving = True
+        self.reach: tuple[object, set[int]] | None = None
         self.facts: dict[Value, bool] = {}
         self.known: dict[Value, Value] = {}
         self.exc: Value | None = None
@@ -354,6 +355,7 @@ class State:
         new.grad = self.grad
         new.inference = self.inference
         new.saving = self.saving
+        new.reach = None
         new.facts = self.facts.copy()
         new.known = self.known.copy()
         new.exc = self.exc
@@ -533,7 +535,7 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
     if not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
         return False
     differ = _differing(naming, a, b, top[0])
-    if differ is None or (differ and not differ.isdisjoint(reachable_ids(a, live))):
+    if differ is None or (differ and not differ.isdisjoint(_reach(a, live))):
         return False
     done = {top}
     while naming.todo:
@@ -544,6 +546,13 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
         if not naming.records(a.heap[pair[0]], b.heap[pair[1]]):
             return False
     return True
+
+
+def _reach(s: State, live: frozenset[str | int] | None) -> set[int]:
+    """`reachable_ids`, remembered until the state is written to again."""
+    if s.reach is None or s.reach[0] is not s.owner:
+        s.reach = (s.owner, reachable_ids(s, live))
+    return s.reach[1]
 
 
 def _differing(naming: _Renaming, a: State, b: State, top: int) -> set[int] | None:
@@ -615,6 +624,7 @@ def merge(states: list[State], live: frozenset[str | int] | None, limit: int, lo
         return states
     kept: list[tuple[int, State]] = []
     for state in states:
+        state.reach = None
         mark = signature(state, live)
         for known, other in kept:
             if known == mark and same_state(other, state, live, loose):

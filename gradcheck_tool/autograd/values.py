@@ -50,24 +50,45 @@ class Const:
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True, slots=True)
 class Sym:
     """A value of which nothing is known but that it is always the same one.
 
     `key` identifies it: a fresh number, or an expression over other values such as
-    `("attr", Sym(3), "train")`, so that reading the same thing twice gives the same symbol.
+    `("attr", Sym(3), "train")`, so that reading the same thing twice gives the same symbol. An expression
+    that grows too deep is replaced by a fresh number.
     `kind` is a hint about its type: `int`, `float`, `bool`, `str`, `module`, `data` or None. A `data`
     symbol comes out of something that only carries numbers (a loader, a file): never a graph.
     """
 
-    key: Hashable
-    kind: str | None = None
+    __slots__ = ("_hash", "depth", "key", "kind")
+
+    def __init__(self, key: Hashable, kind: str | None = None) -> None:
+        depth = _depth(key)
+        if depth > MAX_EXPRESSION:
+            key, depth = fresh(), 0
+        self.key = key
+        self.kind = kind
+        self.depth = depth
+        self._hash = hash(key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sym) and other.key == self.key
+        return self is other or (isinstance(other, Sym) and other._hash == self._hash and other.key == self.key)
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Sym({self.key!r}, {self.kind!r})"
+
+
+MAX_EXPRESSION = 5
+
+
+def _depth(key: object) -> int:
+    """How deep symbols are nested in an expression."""
+    if isinstance(key, tuple):
+        return 1 + max((_depth(part) for part in key), default=0)
+    return key.depth if isinstance(key, Sym) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,8 @@ class Calls:
         out: Pairs = []
         for end in self.m.run_frame(s, function.entry):
             end.state.frames.pop()
+            if not function.inner:
+                del end.state.heap[frame_ref.id]
             if end.kind == "raise":
                 end.state.exc = end.value
             out.append((end.state, end.value))

@@ -174,6 +174,21 @@ def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) 
     return out
 
 
+def is_bounded(s: State, iterator: Value) -> bool:
+    """Will the iterator end after a small number of elements that are all known?"""
+    record = s.get(iterator, Iter)
+    if record is None:
+        return False
+    if record.kind == "range":
+        known = _range(record)
+        return known is not None and len(known) <= RANGE_LENGTH
+    if record.kind == "enumerate":
+        return is_bounded(s, record.parts[0])
+    if record.kind in ("zip", "map"):
+        return any(is_bounded(s, part) for part in record.parts)
+    return _is_listed(s, iterator)
+
+
 def _is_listed(s: State, iterator: Value) -> bool:
     record = s.get(iterator, Iter)
     return record is not None and record.kind == "items" and not elements(s, record.parts[0])[1]

@@ -22,6 +22,7 @@ from gradcheck_tool.ir import nodes as ir
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
+MAX_BOUNDED = 18
 WIDEN_ROUND = 2
 MAX_SEEN = 32
 COMPARISON = 20
@@ -133,7 +134,7 @@ class Machine:
             at = min(pending, key=rank.__getitem__)
             live = function.live_in.get(at)
             waiting = pending.pop(at)
-            self.steps_left -= COMPARISON * (len(waiting) - 1)
+            self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
             states = merge(waiting, live, MAX_STATES, at not in function.loops)
             if at in function.loops:
                 states = self._new_at_head(states, seen.setdefault(at, []), live, at)
@@ -232,11 +233,17 @@ class Machine:
                 frame.entry[target] = s.heap.copy()  # type: ignore[assignment]
             else:
                 frame.rounds[target] = frame.rounds.get(target, 0) + 1
-                if frame.rounds[target] == WIDEN_ROUND:
+                bounded = self._is_bounded(s, frame.function.blocks[target].terminator)
+                if frame.rounds[target] == WIDEN_ROUND and not bounded:
                     self._widen(s, frame.entry.get(target, {}))
-                if frame.rounds[target] > MAX_ROUNDS:
+                if frame.rounds[target] > (MAX_BOUNDED if bounded else MAX_ROUNDS):
                     return
         out.append((target, s))
+
+    def _is_bounded(self, s: State, head: ir.Terminator | None) -> bool:
+        from gradcheck_tool.interp.iterate import is_bounded
+
+        return isinstance(head, ir.ForIter) and is_bounded(s, self.get(s, head.iterator))
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
         """Forget numbers and lengths that the loop has changed: this is some later round of it."""
