@@ -16,6 +16,25 @@ if TYPE_CHECKING:
 
 CODE = "GL001"
 NAME = "unused-suppression"
+DOCUMENTATION = """\
+# GL001
+
+**unused-suppression** · Suppressions · info · opt-in
+
+## What it detects
+
+A `# noqa: GL201` or `# gradlint: ignore[GL201]` comment, or a code in one, that suppresses nothing. It is
+reported with `--report-unused-suppressions`, or `report-unused-suppressions = true` in the configuration.
+A bare `# noqa`, codes of other linters, and rules that are not in force are left alone.
+
+## Why it is wrong
+
+The mistake it was written for is gone, and the next one at the same place would be hidden.
+
+## Fix safety
+
+Safe: `--fix` removes the comment or the code, and nothing else.
+"""
 
 
 def unused_suppressions(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gradcheck_tool import unused
 from gradcheck_tool.cli.console import fail
 from gradcheck_tool.config import ConfigError, Configs, Overrides
 
@@ -22,6 +23,9 @@ def rule(
 
     if (code is None) == (not every):
         fail("name one rule, or give --all")
+    if code in (unused.CODE, unused.NAME):
+        typer.echo(unused.DOCUMENTATION, nl=False)
+        return
     try:
         folder = Path.cwd()
         config = Configs(folder, Overrides(isolated=isolated)).for_folder(folder)

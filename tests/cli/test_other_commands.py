@@ -18,6 +18,11 @@ def test_rule_by_name(gradlint):
     assert gradlint("rule", "inplace-on-saved").stdout == gradlint("rule", "GL201").stdout
 
 
+def test_rule_about_suppressions_is_explained(gradlint):
+    assert "report-unused-suppressions" in gradlint("rule", "GL001").stdout
+    assert gradlint("rule", "unused-suppression").exit_code == 0
+
+
 def test_all_rules_are_listed(gradlint):
     result = gradlint("rule", "--all")
     assert result.exit_code == 0
