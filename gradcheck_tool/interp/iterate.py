@@ -111,7 +111,8 @@ def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
         if position >= KNOWN_LENGTH and not is_open:
             return [(s, STOP)]
         return [(s, items[position])]
-    if not is_open:
+    if not is_open or len(items) >= 2:
+        # An open list may well end here; that it goes on is one more case of the elements that are known.
         return [(s, STOP)]
     kind = items[-1].kind if items and isinstance(items[-1], Sym) else None
     return _unknown_next(s, ref, unknown(kind))

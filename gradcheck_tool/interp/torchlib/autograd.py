@@ -9,7 +9,7 @@ from gradcheck_tool.autograd import engine, graph
 from gradcheck_tool.autograd.engine import Raised, story
 from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionError, InvalidTensorUse
 from gradcheck_tool.autograd.heap import Class, Func, Instance, Node, Slot, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, Ref, Super, Tup, Value, unknown
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, Ref, Super, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
@@ -228,6 +228,8 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     setup = attributes.in_class(s, cls, "setup_context")
     ctx = s.new(Instance(Lib("#ctx"), {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls}, open=True))  # fmt: skip
     needed = engine.requires(s, tensors)  # type: ignore[arg-type]
+    if needed is False and any(isinstance(a, Sym) and a.kind not in ("int", "float", "bool", "str") for a in args):
+        needed = None
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
     out: Pairs = []

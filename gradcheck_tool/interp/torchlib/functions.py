@@ -188,9 +188,15 @@ def _data_shape(s: State, data: Value) -> Shape:
 @functools.cache
 def find_native(name: str) -> Native | None:
     """A native for a function or method that the tables describe."""
+    is_method = name.startswith("torch.Tensor.")
+    if is_method and optable.find(name) is None:
+        leaf = name.removeprefix("torch.Tensor.")
+        others = (f"torch.{leaf}", f"torch.nn.functional.{leaf}", f"torch.special.{leaf}", f"torch.linalg.{leaf}")
+        name = next((other for other in others if optable.find(other) is not None), name)
+    if name.endswith("_") and name.count(".") == 1 and optable.find(name) is None:
+        name = f"torch.Tensor.{name.removeprefix('torch.')}"
     if optable.find(name) is None:
         return None
-    is_method = name.startswith("torch.Tensor.")
 
     def run(m: Machine, s: State, call: Args) -> Result:
         args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
@@ -429,8 +435,32 @@ def output_shapes(
     if not profile.outputs:
         return []
     if profile.outputs[0].many or profile.result == "list":
-        return [None] * _count(s, leaf, bound, tensors)
+        return _part_shapes(s, leaf, bound, tensors)
     return [_output_shape(s, o, i, tensors, bound, leaf) for i, o in enumerate(profile.outputs)]
+
+
+def _part_shapes(
+    s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensors: Tensors
+) -> list[Shape]:
+    """The shapes of the parts that `split`, `chunk`, `unbind` and their like return."""
+    count = _count(s, leaf, bound, tensors)
+    source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
+    shape = s[source].shape if isinstance(source, Ref) else None
+    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    if not shape or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return [None] * count
+    at = axis % len(shape)
+    if leaf == "unbind":
+        return [shape[:at] + shape[at + 1 :]] * count
+    step = natives.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
+    size = shape[at]
+    if leaf == "split" and isinstance(step, int) and size is not None:
+        sizes: list[int | None] = [min(step, size - i * step) for i in range(count)]
+    elif leaf == "chunk" and size is not None and size % count == 0:
+        sizes = [size // count] * count
+    else:
+        sizes = [None] * count
+    return [(*shape[:at], n, *shape[at + 1 :]) for n in sizes]
 
 
 def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensors: Tensors) -> int:
