@@ -178,7 +178,7 @@ _PUBLIC = {
         "WindowDiscarded",
         "ZeroGradient",
     ),
-    "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples"),
+    "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples", "surrogate"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
