@@ -1,0 +1,199 @@
+"""This engine against `torch.autograd.gradcheck`: caught, wrongly failed, time, evaluations.
+
+usage: compare_torch.py [--wrong FILE --right FILE] [--limit SECONDS] [--only functions|large]
+
+Without files the Functions of this project's tests are used. A file holds a list ZOO of entries with `cls`
+and `args()`, and `kind == "cost"` for wasteful but right ones. Every call runs in a child process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import multiprocessing
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.autograd import Function, gradcheck
+
+from gradcheck_tool.gradcheck import check_function
+
+METHODS = ("this engine", "fast mode", "slow mode")
+
+
+def load(path: Path) -> list[tuple[Any, Any, bool]]:
+    """(callable, arguments, is right) of the entries of a file."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return [(e.cls, e.args, getattr(e, "kind", "") == "cost") for e in module.ZOO]
+
+
+def own() -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """The Functions of the test suite."""
+    from tests.gradcheck.zoo_right import RIGHT  # noqa: PLC0415
+    from tests.gradcheck.zoo_wrong import WRONG  # noqa: PLC0415
+
+    return [(c, a) for c, a, _ in WRONG], RIGHT
+
+
+def passes(method: str, func: Any, args: Any) -> bool:
+    """Whether the method accepts the gradient."""
+    inputs = args()
+    if method == METHODS[0]:
+        return check_function(func, inputs).ok
+    call = func.apply if isinstance(func, type) else func
+    try:
+        return bool(gradcheck(call, inputs, fast_mode=method == METHODS[1]))
+    except Exception:  # noqa: BLE001  (any exception means: not accepted)
+        return False
+
+
+def _child(queue: Any, method: str, func: Any, args: Any) -> None:
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    answer = passes(method, func, args)
+    queue.put((answer, time.perf_counter() - start))
+
+
+def timed(method: str, func: Any, args: Any, limit: float) -> tuple[bool, float]:
+    """(accepted, seconds) in a child process; a call without an answer counts as not accepted."""
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_child, args=(queue, method, func, args))
+    child.start()
+    child.join(limit)
+    if child.is_alive():
+        child.kill()
+        return False, limit
+    return queue.get() if not queue.empty() else (False, limit)
+
+
+def functions(wrong: list[tuple[Any, Any]], right: list[tuple[Any, Any]], limit: float) -> None:
+    """Print a line per method."""
+    for method in METHODS:
+        bad = [timed(method, f, a, limit) for f, a in wrong]
+        good = [timed(method, f, a, limit) for f, a in right]
+        seconds = sum(s for _, s in bad + good)
+        caught, failed = sum(not ok for ok, _ in bad), sum(not ok for ok, _ in good)
+        print(
+            f"{method:12} caught {caught}/{len(wrong)}  wrongly failed {failed}/{len(right)}"
+            f"  {seconds:.1f} s",
+            flush=True,
+        )
+
+
+class PlantedProduct(Function):
+    """A matrix product whose first gradient is off by a thousandth in one entry."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """a b."""
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Right but for entry (123, 456) of the first gradient."""
+        a, b = ctx.saved_tensors
+        ga = g @ b.T
+        ga[123, 456] *= 1.001
+        return ga, a.T @ g
+
+
+class PlantedBlock(Function):
+    """A matrix product with a block of its first gradient five percent off, in low precision only."""
+
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """a b."""
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Right in double and single precision."""
+        a, b = ctx.saved_tensors
+        ga = g @ b.T
+        if g.dtype == torch.bfloat16:
+            ga[256:320, 512:640] *= 1.05
+        return ga, a.T @ g
+
+
+class RightTanh(Function):
+    """tanh, for timing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        """tanh x."""
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        """1 - y squared."""
+        (y,) = ctx.saved_tensors
+        return g * (1 - y * y)
+
+
+def large() -> None:
+    """Print what is found in 1024 x 1024 inputs, and the time for 64 x 64 ones."""
+    size = 1024
+    generator = torch.Generator().manual_seed(0)
+    for klass, dtype in ((PlantedProduct, torch.float32), (PlantedBlock, torch.bfloat16)):
+        a, b = (torch.randn(size, size, generator=generator).to(dtype).requires_grad_() for _ in range(2))
+        start = time.perf_counter()
+        report = check_function(klass, (a, b))
+        found = next((f for f in report.findings if f.severity.value != "info"), None)
+        full = 2 * 2 * size * size + size * size
+        count = report.evaluations.total
+        print(
+            f"{klass.__name__} {size}x{size} {dtype}: {found.message if found else 'nothing found'}; "
+            f"{report.evaluations}, a full Jacobian needs {full} ({full / count:.0f} times more); "
+            f"{time.perf_counter() - start:.1f} s",
+            flush=True,
+        )
+    x = torch.randn(64, 64, generator=generator, dtype=torch.float64).requires_grad_()
+    check_function(RightTanh, (x,))
+    start = time.perf_counter()
+    check_function(RightTanh, (x,))
+    mine = time.perf_counter() - start
+    start = time.perf_counter()
+    gradcheck(RightTanh.apply, (x,))
+    slow = time.perf_counter() - start
+    print(f"64x64: this engine {mine * 1e3:.0f} ms, slow mode {slow * 1e3:.0f} ms ({slow / mine:.0f} times)")
+
+
+def main() -> None:
+    """Parse options and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wrong", type=Path)
+    parser.add_argument("--right", type=Path)
+    parser.add_argument("--limit", type=float, default=120.0)
+    parser.add_argument("--only", choices=("functions", "large"))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if options.wrong and options.right:
+        entries = load(options.wrong.resolve())
+        wrong = [(c, a) for c, a, right in entries if not right]
+        right = [(c, a) for c, a, is_right in entries if is_right]
+        right += [(c, a) for c, a, _ in load(options.right.resolve())]
+    else:
+        wrong, right = own()
+    if options.only != "large":
+        functions(wrong, right, options.limit)
+    if options.only != "functions":
+        large()
+
+
+if __name__ == "__main__":
+    main()
