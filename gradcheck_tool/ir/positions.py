@@ -44,7 +44,7 @@ _KEYWORDS: dict[type[cst.CSTNode], str] = {
 
 
 class Positions:
-    """Locations of the nodes of one module. The first question costs about as much as parsing it."""
+    """Locations of the nodes of one module. The first question costs about twice as much as parsing it."""
 
     def __init__(self, module: ModuleIR) -> None:
         self._module = module
