@@ -1,0 +1,57 @@
+"""GL105: backward is called with an empty list of inputs."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+
+
+class BackwardWithoutInputs(Rule):
+    """`backward(inputs=[])` names no tensor to collect gradients in.
+
+    ## What it detects
+
+    A `backward` whose `inputs` is certainly an empty list: often a filter that lets nothing through.
+
+    ## Why it is wrong
+
+    PyTorch raises: a backward towards nothing is taken for a mistake.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch import nn
+
+    unit = nn.Linear(2, 1)
+    trainable = []
+    unit(torch.rand(1, 2)).sum().backward(inputs=trainable)  # <- GL105
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    from torch import nn
+
+    unit = nn.Linear(2, 1)
+    trainable = list(unit.parameters())
+    unit(torch.rand(1, 2)).sum().backward(inputs=trainable)
+    ```
+
+    ## References
+
+    - [`torch.Tensor.backward`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    """
+
+    code = "GL105"
+    name = "backward-without-inputs"
+    severity = Severity.ERROR
+    predicts = "`inputs` argument to `backward()` cannot be empty."
+
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "empty-inputs":
+            yield self.finding(
+                event,
+                f"`{event.call}` gets an empty list of inputs",
+                "pass the tensors whose gradients are wanted, or leave `inputs` out",
+            )
