@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 _EXCESS = 32.0
 
 
-def check(session: Session) -> None:
-    """Check the dtype that was given if it is not double, else float32, natural and with a large mean."""
-    dtype = coarsest(session.native.values)
+def check_entries(session: Session) -> None:
+    """Check the entries of the gradient in the dtype that was given, if that is not double."""
     if session.problem is not session.native:
-        _entries(session, dtype)
-    if dtype is torch.float64 and not session.wrong_inputs():
-        for label, problem in _float32_points(session):
-            if _loses_digits(session, problem, label):
-                return
+        _entries(session, coarsest(session.native.values))
+
+
+def check_float32(session: Session) -> None:
+    """Check a double-precision Function in float32: at its natural inputs and with a large mean."""
+    if coarsest(session.native.values) is not torch.float64 or session.wrong_inputs():
+        return
+    for label, problem in _float32_points(session):
+        if _loses_digits(session, problem, label):
+            return
 
 
 def _float32_points(session: Session) -> list[tuple[str, Problem]]:

@@ -29,6 +29,8 @@ from gradcheck_tool.gradcheck.session import Session, code_of
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.gradcheck.probes import Cotangent
 
 _STRUCTURAL = {
@@ -114,28 +116,47 @@ def _probe(
     *,
     trust: bool = True,
 ) -> list[Judgement]:
+    """Verdicts per input; all inputs are moved together first where the body of forward is at hand."""
+    count = len(problem.wrt)
+    if session.body is not None and count > 1 and not session.manifolds:
+        together = _judged(session, problem, cotangents, analytic, range(count), trust=False)
+        if together.verdict == "agree":
+            return [together] * count
+    return [_judged(session, problem, cotangents, analytic, [i], trust=trust) for i in range(count)]
+
+
+def _judged(
+    session: Session,
+    problem: Problem,
+    cotangents: list[Cotangent],
+    analytic: list[Grads],
+    moved: Sequence[int],
+    *,
+    trust: bool,
+) -> Judgement:
+    """The worst verdict over the cotangents when the inputs in `moved` are moved.
+
+    With `trust`, the body of forward is judged too, and is dropped as an oracle if it is wrong.
+    """
     values = problem.values
-    out = []
-    for i in range(len(values)):
-        direction = session.draws.direction(values, [i])
+    direction = session.draws.direction(values, moved)
+    for i in moved:
         if i in session.manifolds:
             direction[i] = session.manifolds[i](wide(values[i]), direction[i])
-        pairs = [
-            (v, [g if k == i else None for k, g in enumerate(grads)])
-            for v, grads in zip(cotangents, analytic, strict=True)
-        ]
-        own = len(pairs)
-        if session.body is not None:
-            pairs += [(v, gradients(session.body.with_values(values), v)) for v in cotangents[:1]]
-        results = judge(problem, values, direction, [(v, list(g)) for v, g in pairs])
-        if trust and session.body is not None and any(r.wrong for r in results[own:]):
-            session.body, session.oracle = None, "finite differences"
-            session.notes.append(
-                "the body of forward hides part of the derivative; finite differences judged"
-            )
-        worst = min(results[:own], key=lambda r: ("wrong", "unclear", "agree").index(r.verdict))
-        out.append(worst)
-    return out
+    sides = [
+        (v, [g if k in moved else None for k, g in enumerate(a)])
+        for v, a in zip(cotangents, analytic, strict=True)
+    ]
+    own = len(sides)
+    body = _body_at(session, problem)
+    if body is not None:
+        sides += [(v, list(gradients(body, v))) for v in cotangents[:1]]
+    results = judge(problem, values, direction, sides)
+    if trust and body is not None and any(r.wrong for r in results[own:]):
+        session.body, session.oracle = None, "finite differences"
+        session.notes.append("the body of forward hides part of the derivative; finite differences judged")
+    relevant = results[:own] if trust else results
+    return min(relevant, key=lambda r: ("wrong", "unclear", "agree").index(r.verdict))
 
 
 def _mismatches(

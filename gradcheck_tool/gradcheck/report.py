@@ -100,7 +100,7 @@ class Report:
             lines += [f"  where input {index} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
         count = self.evaluations
         lines.append(
-            f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations compared,"
+            f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations tried,"
             f" {self.skipped} refused by the forward"
         )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from gradcheck_tool.gradcheck.compare import dense
 from gradcheck_tool.gradcheck.probes import like_contiguous
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 _MOST_INTERMEDIATES = 40
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(TorchFunctionMode):
     """Keeps the results of the operations inside `forward`."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.results: list[tuple[str, Tensor]] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         del types
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and len(self.results) < _MOST_INTERMEDIATES:
-            self.results.append((str(func.overloadpacket.__name__), result.detach().clone()))
+        if is_real_number(result) and len(self.results) < _MOST_INTERMEDIATES:
+            self.results.append((str(getattr(func, "__name__", func)), result.detach().clone()))
         return result
 
 

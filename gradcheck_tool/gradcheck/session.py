@@ -91,7 +91,7 @@ class Session:
     tried: int = 0
     skipped: int = 0
 
-    def add(  # noqa: PLR0913  (all but three are keyword-only)
+    def add(
         self,
         code: str,
         word: str,

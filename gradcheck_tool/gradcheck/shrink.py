@@ -1,0 +1,34 @@
+"""A small call of the same kind as a large one, for the checks that do not depend on size."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.problem import LARGE, Problem
+from gradcheck_tool.gradcheck.session import finite, quiet
+
+_LONGEST = 48
+
+
+def is_large(problem: Problem) -> bool:
+    """Whether the differentiated inputs together are large."""
+    return sum(v.numel() for v in problem.values) > LARGE
+
+
+def shrunk(problem: Problem) -> Problem | None:
+    """The call with every axis of every tensor cut to at most 48; None where the forward refuses that.
+
+    Equal lengths stay equal, so products, sums and broadcasts still fit.
+    """
+    small = problem.with_leaves([_cut(leaf) if isinstance(leaf, Tensor) else leaf for leaf in problem.leaves])
+    graph = quiet(lambda: small.graph(small.values)[1])
+    if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
+        return None
+    return small if finite([y.detach() for y in graph]) else None
+
+
+def _cut(value: Tensor) -> Tensor:
+    cut = value.detach()
+    for axis, size in enumerate(value.shape):
+        cut = cut.narrow(axis, 0, min(size, _LONGEST))
+    return cut.clone().requires_grad_(value.requires_grad)
