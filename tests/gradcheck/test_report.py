@@ -255,3 +255,11 @@ def test_caller_state_is_left_alone():
     assert torch.equal(x, before)
     assert x.grad is None
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_documentation_lists_every_code():
+    from pathlib import Path
+
+    page = (Path(__file__).parents[2] / "docs" / "gradcheck" / "codes.md").read_text()
+    for entry in CODES.values():
+        assert f"## {entry.code} {entry.name} ({entry.severity.value})\n\n{entry.doc}\n" in page
