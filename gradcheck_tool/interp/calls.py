@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Generator, Instance, State, merge
+from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Generator, Instance, State, Tensor, merge
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -53,6 +53,22 @@ def is_inert(name: str) -> bool:
     """Does the library function only compute or report?"""
     parts = name.split(".")
     return any(".".join(parts[: n + 1]) in INERT for n in range(min(3, len(parts))))
+
+
+# Methods that only tensors have: something unknown on which they are called is a tensor.
+TENSOR_ONLY = frozenset(
+    "backward requires_grad_ detach detach_ retain_grad item unsqueeze squeeze permute view reshape mean sum exp log "
+    "pow matmul mm bmm sqrt softmax log_softmax sigmoid tanh relu clamp clamp_ abs argmax gather masked_fill mul_ add_ "
+    "sub_ div_ zero_ fill_ copy_ unbind flatten transpose contiguous expand numel new_zeros new_ones masked_fill_ "
+    "scatter_ chunk cumsum norm std var amax amin logsumexp repeat_interleave index_select".split()
+)
+# Methods that do not touch gradients, whatever has them.
+HARMLESS = TENSOR_ONLY | frozenset(
+    "train eval parameters named_parameters state_dict to cuda cpu float half double size dim info debug warning error "
+    "log print write append extend update set_postfix set_description add_scalar add_image add_histogram items keys "
+    "values get format join split copy numpy tolist load_state_dict close flush next reset sample shape t type save "
+    "render seed append_data set_epoch push put add modules children named_modules get_lr get_last_lr barrier".split()
+)
 
 
 class Calls:
@@ -193,8 +209,10 @@ class Calls:
         func = call.func
         if isinstance(func, Lib) and is_inert(func.name):
             return [(s, _stable(func, call))]
-        if isinstance(func, Sym) and func.kind == "data":
-            return [(s, unknown("data"))]
+        if isinstance(func, Sym):
+            known = self._method_of_unknown(s, func, call)
+            if known is not None:
+                return known
         if len(call.args) == 1 and not call.kwargs and isinstance(call.args[0], Ref):
             if isinstance(s.heap[call.args[0].id], (Func, Class)):
                 return [(s, call.args[0])]
@@ -204,6 +222,29 @@ class Calls:
         havoc(s, values)
         self._call_back(s, values)
         return [(s, unknown())]
+
+    def _method_of_unknown(self, s: State, func: Sym, call: Args) -> Pairs | None:
+        """A method of something unknown: only tensors have some of them, others leave gradients alone."""
+        key = func.key
+        if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Sym, Ref))):
+            return [(s, unknown("data"))] if func.kind == "data" else None
+        name = str(key[2])
+        if name in TENSOR_ONLY and isinstance(key[1], Sym):
+            from gradcheck_tool.interp.torchlib.tensors import adopt
+
+            receiver = adopt(self.m, s, key[1], call.site)
+            return self.method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
+        if func.kind == "data":
+            return [(s, unknown("data"))]
+        if name not in HARMLESS:
+            self._forget_groups(s)
+        return None
+
+    def _forget_groups(self, s: State) -> None:
+        """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
+        for ref, tensor in s.records(Tensor):
+            if tensor.group and tensor.grad_state != "unknown":
+                s.edit(ref).grad_state = "unknown"
 
     def _call_back(self, s: State, values: list[Value]) -> None:
         """Functions that an unknown callee got count as entered: it may call them in any way."""
@@ -218,6 +259,10 @@ class Calls:
         active = [s[f].function for f in s.frames]
         if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
             return [(s, unknown())]
+        if call.text and func.function.name == "forward":
+            from gradcheck_tool.interp.torchlib.contracts import direct_forward
+
+            direct_forward(self.m, s, func, call)
         for manager in func.wrap:
             entered = self.enter(s, manager, call.site)
             if len(entered) != 1 or s.exc is not None:

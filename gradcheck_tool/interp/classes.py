@@ -93,6 +93,9 @@ def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
         if func is not None:
             methods[name] = func.function
     m.emit(FunctionDefinition(site=site, function=record.name, methods=methods))
+    from gradcheck_tool.interp.torchlib.contracts import announce
+
+    announce(m, s, ref)
 
 
 def instantiate(m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any) -> Pairs:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine, graph
 from gradcheck_tool.autograd.engine import Raised, story
-from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionError, InvalidTensorUse
-from gradcheck_tool.autograd.heap import Class, Func, Instance, Node, Slot, State, Tensor
+from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionDefect, FunctionError, InvalidTensorUse
+from gradcheck_tool.autograd.heap import Class, Func, Instance, List, Node, Slot, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, Ref, Super, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
+from gradcheck_tool.interp.torchlib import contracts
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
+from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -111,15 +113,17 @@ def _opaque_backward(s: State, site: Any) -> Value:
 
 
 def _fill_groups(s: State, p: graph.Pass) -> None:
-    """A graph that goes on unseen reaches the parameters that are not known one by one."""
+    """A graph that goes on unseen reaches the parameters that are not known one by one, perhaps others too."""
+    reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
-        if not tensor.group:
-            continue
-        mine = s.edit(ref)
-        before = mine.grad_state
-        mine.grad_state = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}.get(before, "unknown")  # fmt: skip
-        mine.backward_site = p.site
-        mine.grad = unknown()
+        if tensor.group:
+            mine = s.edit(ref)
+            mine.grad_state = graph.ADDED.get(tensor.grad_state, "unknown")
+            mine.backward_site = p.site
+            mine.grad = unknown()
+        elif tensor.rg and tensor.leaf and ref.id not in reached and tensor.grad_state != "fresh":
+            mine = s.edit(ref)
+            mine.grad_state, mine.grad = "unknown", unknown()
 
 
 def _retained(s: State, p: graph.Pass) -> list[Ref]:
@@ -223,8 +227,10 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     forward = attributes.in_class(s, cls, "forward")
     if forward is None:
         return unknown()
+    contracts.applied(m, s, cls, call)
     args = [*call.args, *call.kwargs.values()]
     tensors = [a for a in args if s.get(a, Tensor) is not None]
+    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].rg and s.grad}  # type: ignore[index]
     setup = attributes.in_class(s, cls, "setup_context")
     ctx = s.new(Instance(Lib("#ctx"), {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls}, open=True))  # fmt: skip
     needed = engine.requires(s, tensors)  # type: ignore[arg-type]
@@ -244,10 +250,20 @@ def apply(m: Machine, s: State, call: Args) -> Result:
         for st, result in pairs:
             st.grad = before
             if st.exc is None:
+                _unmarked_writes(m, st, cls, ctx, versions)  # type: ignore[arg-type]
                 out += m.calls.guard(st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call))  # type: ignore[misc, arg-type]
             else:
                 out.append((st, NONE))
     return out
+
+
+def _unmarked_writes(m: Machine, s: State, cls: Value, ctx: Ref, versions: dict[Ref, Value]) -> None:
+    """Report inputs that forward has written and not marked as dirty."""
+    dirty = s[ctx].attrs.get("#dirty", Tup(())).items
+    for ref, version in versions.items():
+        storage = s[s[ref].storage]
+        if storage.version != version and not storage.unsure and ref not in dirty and storage.site is not None:
+            m.emit(FunctionDefect(site=storage.site, function=_name(s, cls), kind="unmarked-write", detail=str(s[ref].name)))  # fmt: skip
 
 
 def _needs(s: State, value: Value) -> Value:
@@ -283,8 +299,12 @@ def _wrap(
     for ref in dirty:
         if ref not in outputs and not isinstance(result, type(unknown())):
             tensor: Tensor = s[ref]
-            raise Raised(FunctionError(site=call.site, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
+            marked = record.attrs.get("#dirty_site")
+            where = marked.value if isinstance(marked, Const) else call.site
+            steps = (story(call.site, "PyTorch raises here"),)
+            raise Raised(FunctionError(site=where, story=steps, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
+        _list_output(m, s, cls, result, needed)
         return result
     rg = False if s.grad is False or s.inference else needed if s.grad else None
     node = _function_node(m, s, cls, ctx, tensors, call) if rg is not False else None
@@ -293,9 +313,20 @@ def _wrap(
         _wrap_output(m, s, out, node, rg if out not in passive else False, tensors, dirty, call) for out in outputs
     ]
     if node is not None:
+        s.edit(ctx).attrs["#outputs"] = Tup(tuple(outputs))
         _save_outputs(s, record, node, outputs, wrapped, call)
         s.edit(ctx).attrs["#node"] = node
     return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
+
+
+def _list_output(m: Machine, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
+    """Tensors that forward returns in a list come out without a history."""
+    record, func = s.get(result, List), s.get(_function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
+    if record is None or func is None or not needed or s.grad is not True:
+        return
+    where = contracts.return_of(func, kind=ir.BuildList)
+    if where is not None and any(s.get(item, Tensor) is not None for item in record.items):
+        m.emit(FunctionError(site=where, text="", kind="list-output", function=_name(s, cls)))
 
 
 def _name(s: State, cls: Value) -> str:
@@ -324,8 +355,6 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
 
 def _reads_saved(s: State, cls: Value) -> bool | None:
     """Does `backward` read `ctx.saved_tensors`?"""
-    from gradcheck_tool.ir import nodes as ir
-
     func = s.get(_function_of(s, attributes.in_class(s, cls, "backward") or NONE), Func)
     if func is None:
         return None
@@ -387,7 +416,12 @@ def save_for_backward(m: Machine, s: State, call: Args) -> Result:
     for value in call.args:
         if isinstance(value, Tup) or (isinstance(value, Const) and value != NONE):
             raise Raised(FunctionError(site=call.site, text="save_for_backward can only save variables, but argument", kind="save-non-tensor", function=_name(s, s[call.self].attrs["#class"]), detail=str(call.text)), "TypeError")  # fmt: skip
-    s.edit(call.self).attrs["#saved"] = Tup(tuple(call.args), open=call.unsure)
+    mine = s.edit(call.self)
+    before = mine.attrs.get("#saved")
+    if isinstance(before, Tup) and any(value not in call.args for value in before.items):
+        m.emit(FunctionDefect(site=call.site, function=_name(s, mine.attrs["#class"]), kind="save-twice"))
+    mine.attrs["#saved"] = Tup(tuple(call.args), open=call.unsure)
+    mine.attrs["#saved_site"] = Const(call.site)
     return NONE
 
 
@@ -396,6 +430,8 @@ def mark(m: Machine, s: State, call: Args) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     key = {"mark_dirty": "#dirty", "mark_non_differentiable": "#non_differentiable"}.get(name, "#materialize")
     s.edit(call.self).attrs[key] = Tup(tuple(call.args))
+    if key == "#dirty":
+        s.edit(call.self).attrs["#dirty_site"] = Const(call.site)
     return NONE
 
 
@@ -432,7 +468,9 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
     func_value = _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
     func = s.get(func_value, Func)
     if func is None:
+        _missing_backward(m, s, ref, cls, p)
         return [s]
+    _intermediates(m, s, ctx, cls, p)
     before, s.grad = s.grad, p.create is True
     count = max(1, len(func.function.params) - 1)
     cotangents: list[Value] = [engine.new_tensor(s, p.site, name="grad_output") for _ in range(count)]
@@ -445,6 +483,28 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
     return out
 
 
+def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
+    record = s.get(cls, Class)
+    if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
+        return
+    made = (story(s[ref].site, f"`{record.name}` is applied here"),)
+    text = "You must implement either the backward or vjp method"
+    m.raise_in(s, "NotImplementedError", FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name))  # fmt: skip
+
+
+def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
+    """Report what forward computed and kept, where the backward is to be differentiated again."""
+    record = s[ctx]
+    saved, where = record.attrs.get("#saved"), record.attrs.get("#saved_site")
+    if p.create is not True or not isinstance(saved, Tup) or not isinstance(where, Const):
+        return
+    outputs = record.attrs.get("#outputs", Tup(())).items
+    for value in saved.items:
+        tensor = s.get(value, Tensor)
+        if tensor is not None and tensor.lost == "no-grad" and value not in outputs and tensor.dtype not in ("int", "bool"):
+            m.emit(FunctionDefect(site=where.value, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)))  # fmt: skip
+
+
 def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass) -> None:
     """As many gradients as inputs (further Nones are allowed), and no list."""
     needs = s[ctx].attrs["needs_input_grad"]
@@ -452,13 +512,14 @@ def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value
         return
     expected = len(needs.items)
     name = _name(s, cls)
+    func = s[_function_of(s, attributes.in_class(s, cls, "backward") or NONE)]  # type: ignore[index]
+    raised = story(p.site, "PyTorch raises when this backward runs it")
     made = (story(s[ref].site, f"`{name}` is applied to {expected} inputs here"),)
     got = list(value.items) if isinstance(value, Tup) else [value]
     if s.get(value, Tensor) is None and isinstance(value, Ref):
-        from gradcheck_tool.autograd.heap import List
-
         if s.get(value, List) is not None:
-            event = FunctionError(site=p.site, story=made, text="expected Tensor or tuple of Tensors (got list)", kind="not-a-tuple", function=name)  # fmt: skip
+            where = contracts.return_of(func, kind=ir.BuildList) or p.site
+            event = FunctionError(site=where, story=(*made, raised), text="expected Tensor or tuple of Tensors (got list)", kind="not-a-tuple", function=name)  # fmt: skip
             m.raise_in(s, "TypeError", event)
         return
     surplus = [v for v in got[expected:] if v != NONE]
@@ -466,7 +527,8 @@ def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value
         if not isinstance(value, (Tup, Ref, Const)):
             return
         text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
-        event = FunctionError(site=p.site, story=made, text=f"function {name}Backward {text}", kind="gradient-count", function=name, detail=text)  # fmt: skip
+        where = contracts.return_of(func, len(got)) or p.site
+        event = FunctionError(site=where, story=(*made, raised), text=f"function {name}Backward {text}", kind="gradient-count", function=name, detail=text)  # fmt: skip
         m.raise_in(s, "RuntimeError", event)
 
 
