@@ -21,7 +21,7 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp import attributes, classes, iterate, natives
+from gradcheck_tool.interp import attributes, classes, iterate, natives, uses
 from gradcheck_tool.interp.havoc import havoc
 from gradcheck_tool.interp.natives import Args
 from gradcheck_tool.ir import nodes as ir
@@ -100,6 +100,7 @@ class Calls:
                 unsure = self._spread(s, value, kwargs) or unsure
         if func == Lib("builtins.super"):
             return [(s, self._super(s, args))]
+        uses.note_call(m, s, func, i, kwargs, unsure)
         return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure)
 
     def _spread(self, s: State, value: Value, kwargs: dict[str, Value]) -> bool:

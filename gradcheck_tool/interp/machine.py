@@ -11,13 +11,14 @@ limit are dropped, deep recursion returns something unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state, signature
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
+from gradcheck_tool.interp.places import Places
 from gradcheck_tool.ir import nodes as ir
 
 MAX_STATES = 8
@@ -78,14 +79,17 @@ Pairs = list[tuple[State, Value]]
 class Machine:
     """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point.
 
-    `entered` collects the functions whose code was executed.
+    `entered` collects the functions whose code was executed, `noted` what has been said already.
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int = 200_000) -> None:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
 
-        self.emit = emit
+        self.places = Places()
+        self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
+        self.noted: set[tuple[Hashable, ...]] = set()
+        self.switches: list[Any] = []
         self.limit = limit
         self.steps_left = limit
         self.entered: set[int] = set()

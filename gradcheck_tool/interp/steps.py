@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.heap import Dict, Frame, Func, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
-from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts
+from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts, uses
 from gradcheck_tool.interp.names import BUILTINS, import_value, star_names
 from gradcheck_tool.ir import nodes as ir
 
@@ -92,11 +92,16 @@ def del_name(m: Machine, s: State, i: ir.DelName) -> States:
 
 
 def get_attr(m: Machine, s: State, i: ir.GetAttr) -> States:
-    return _bind(m, i.dst, attributes.get(m, s, m.get(s, i.obj), i.name, m.site(s, i.node)))
+    obj = m.get(s, i.obj)
+    pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
+    if isinstance(obj, Ref):
+        uses.note_attribute(m, pairs[0][0] if pairs else s, obj, pairs[0][1] if pairs else NONE, i)
+    return _bind(m, i.dst, pairs)
 
 
 def set_attr(m: Machine, s: State, i: ir.SetAttr) -> States:
     value = m.get(s, i.src)
+    uses.note_store(m, s, m.get(s, i.obj), i)
     return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
 
 
@@ -270,6 +275,9 @@ def make_class(m: Machine, s: State, i: ir.MakeClass) -> States:
 
 
 def enter_with(m: Machine, s: State, i: ir.EnterWith) -> States:
+    if uses.note_manager(m, s, m.get(s, i.manager), i):
+        m.raise_in(s, "TypeError")
+        return None
     return _bind(m, i.dst, m.calls.enter(s, m.get(s, i.manager), m.site(s, i.node)))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.heap import Class, Func, Instance, State
 from gradcheck_tool.autograd.values import FALSE, NONE, Const, Lib, Tup, Value, unknown
-from gradcheck_tool.interp import conditions
+from gradcheck_tool.interp import conditions, uses
 from gradcheck_tool.interp.natives import Args, Result, function, lib_name, method
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def _decorated(s: State, manager: Value, target: Value) -> Value | None:
 def manager(m: Machine, s: State, call: Args) -> Result:
     name = lib_name(call.func)
     made = Instance(Lib(name), {"#on": Const(True)})
+    made.site = call.site
     if call.args and (s.get(call.args[0], Func) or s.get(call.args[0], Class)):
         ref = s.new(made)
         return _decorated(s, ref, call.args[0]) or call.args[0]
@@ -50,6 +51,8 @@ def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
             Instance(call.func, {"#on": Const(on), "#before": Const(state.grad), "#entered": Const(True)})
         )
         state.grad = on
+        if on:
+            uses.note_enable(m, state, call.site)
         out.append((state, ref))
     return out
 
@@ -68,6 +71,7 @@ def enter(m: Machine, s: State, call: Args) -> Result:
     if name == "torch.no_grad":
         s.grad = False
     elif name == "torch.enable_grad":
+        uses.note_enable(m, s, record.site)
         s.grad = True
     elif name == "torch.set_grad_enabled":
         s.grad = on.value if isinstance(on, Const) else None

@@ -23,7 +23,7 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp import attributes, conditions, natives
+from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.torchlib import layers
@@ -256,6 +256,7 @@ def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
 
 def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     """`module(...)`: pre-hooks, forward, hooks."""
+    uses.note_forward(m, s, ref)
     out: Pairs = []
     pairs = [(s, list(call.args))]
     for hook in _hooks(s, ref, "#pre_hooks"):

@@ -1,0 +1,104 @@
+"""What the text of a place says: the loops around it, whether a result is read, how an object is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gradcheck_tool.autograd.events import Event, Site
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.operands import reads
+
+
+class Places:
+    """Facts about the places of the modules of one run, each worked out when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._loops: dict[int, dict[int, tuple[ir.Function, ir.Loop | None]]] = {}
+        self._unread: dict[int, frozenset[ir.Reg]] = {}
+
+    def marked(self, event: Event) -> Event:
+        """The event with `in_loop` set where its site is inside a loop of its function."""
+        return replace(event, in_loop=True) if self.loop_of(event.site) is not None else event
+
+    def loop_of(self, site: Site) -> ir.Loop | None:
+        """The innermost loop, in its function, around a place; None outside loops."""
+        found = self._table(site).get(id(site.node))
+        return found[1] if found is not None else None
+
+    def function_of(self, site: Site) -> ir.Function | None:
+        """The function whose text the place is in."""
+        found = self._table(site).get(id(site.node))
+        return found[0] if found is not None else None
+
+    def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
+        known = self._loops.get(id(site.module))
+        if known is None:
+            known = {}
+            for function in (site.module.body, *site.module.functions):
+                for block in function.blocks.values():
+                    loop = _innermost(function, block.id)
+                    for instr in block.instrs:
+                        known.setdefault(id(instr.node), (function, loop))
+            self._loops[id(site.module)] = known
+        return known
+
+    def is_read(self, function: ir.Function, reg: ir.Reg) -> bool:
+        """Does the function read the register? The result of an expression statement is never read."""
+        unread = self._unread.get(id(function))
+        if unread is None:
+            used = {r for block in function.blocks.values() for r in _reads(block)}
+            results = {i.dst for b in function.blocks.values() for i in b.instrs if isinstance(i, (ir.Call, ir.GetAttr))}
+            unread = frozenset(results - used)
+            self._unread[id(function)] = unread
+        return reg not in unread
+
+
+def _innermost(function: ir.Function, block: int) -> ir.Loop | None:
+    around = [loop for loop in function.loops.values() if block in loop.blocks]
+    return min(around, key=lambda loop: len(loop.blocks), default=None)
+
+
+def _reads(block: ir.Block) -> Iterator[ir.Reg]:
+    for instr in block.instrs:
+        yield from (reg for reg in reads(instr) if reg is not None)
+    if block.terminator is not None:
+        yield from (reg for reg in reads(block.terminator) if reg is not None)
+
+
+def text_of(site: Site, node: Any) -> str:
+    """The source text of a node in one line."""
+    return " ".join(site.module.tree.code_for_node(node).split())
+
+
+def receiver_text(site: Site, default: str = "") -> str:
+    """`a.b` in the call `a.b.method(...)`, the attribute `a.b.name` or a store into it."""
+    node = site.node
+    for field in ("func", "target"):
+        node = getattr(node, field, node)
+    if type(node).__name__ == "Assign":
+        node = node.targets[0].target
+    return text_of(site, node.value) if type(node).__name__ == "Attribute" else default
+
+
+def owner_text(site: Site, default: str = "") -> str:
+    """What the first argument of a call belongs to: `model` in `f(model.parameters(), ...)`."""
+    args = getattr(site.node, "args", ())
+    if not args:
+        return default
+    value = args[0].value
+    if type(value).__name__ == "Call" and type(value.func).__name__ == "Attribute":
+        value = value.func.value
+    return text_of(site, value)
+
+
+def path_to(root: Any, node: Any) -> list[Any] | None:
+    """The nodes from `root` down to `node`, both included; None if it is not below."""
+    if root is node:
+        return [root]
+    for child in root.children:
+        below = path_to(child, node)
+        if below is not None:
+            return [root, *below]
+    return None
