@@ -39,8 +39,8 @@ def load(path: Path) -> list[tuple[Any, Any, bool]]:
 
 def own() -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
     """The Functions of the test suite."""
-    from tests.gradcheck.zoo_right import RIGHT  # noqa: PLC0415
-    from tests.gradcheck.zoo_wrong import WRONG  # noqa: PLC0415
+    from tests.gradcheck.zoo_right import RIGHT
+    from tests.gradcheck.zoo_wrong import WRONG
 
     return [(c, a) for c, a, _ in WRONG], RIGHT
 
@@ -96,7 +96,7 @@ class PlantedProduct(Function):
 
     @staticmethod
     def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """a b."""
+        """A b."""
         ctx.save_for_backward(a, b)
         return a @ b
 
@@ -114,7 +114,7 @@ class PlantedBlock(Function):
 
     @staticmethod
     def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """a b."""
+        """A b."""
         ctx.save_for_backward(a, b)
         return a @ b
 
@@ -133,7 +133,7 @@ class RightTanh(Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        """tanh x."""
+        """Tanh x."""
         y = x.tanh()
         ctx.save_for_backward(y)
         return y

@@ -142,10 +142,10 @@ def _start(session: Session) -> bool:
 
 def _run(session: Session) -> None:
     thorough = session.klass is not None or session.options.builtin
-    session.problem = _widest(session.native)
-    session.body = _oracle(session)
     if not contracts.backward_works(session):
         return
+    session.problem = _widest(session.native)
+    session.body = _oracle(session)
     steady = contracts.is_deterministic(session)
     if steady:
         check_given(session)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, scales, wide
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def outside_subgradient(
     bounds: list[tuple[float, float]] = []
     settled = False
     for divisor in (1, 16, 256, 4096) if coarsest(values) is torch.float64 else (1, 4):
-        sides = one_sided(problem, index, flat, step / divisor)
-        if sides is None:
+        sides = quiet(lambda size=step / divisor: one_sided(problem, index, flat, size))  # type: ignore[misc]
+        if sides is None or isinstance(sides, Exception):
             return None
         bounds.append(_interval(cotangent, *sides))
         extent = max(abs(bounds[-1][0]), abs(bounds[-1][1]), extent_floor, 1e-290)

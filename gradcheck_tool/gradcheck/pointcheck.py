@@ -25,7 +25,7 @@ from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.kinks import outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
-from gradcheck_tool.gradcheck.session import Session, code_of
+from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
 
 if TYPE_CHECKING:
@@ -100,7 +100,11 @@ def _guard(
     verdicts = _probe(session, problem, cotangents, analytic)
     if any(v.verdict == "unclear" for v in verdicts):
         moved = beside(problem, session.draws, 0.02)
-        again = _probe(session, moved, cotangents, [gradients(moved, v) for v in cotangents], trust=False)
+        again = quiet(
+            lambda: _probe(session, moved, cotangents, [gradients(moved, v) for v in cotangents], trust=False)
+        )
+        if isinstance(again, Exception):
+            return verdicts
         verdicts = [
             b if a.verdict == "unclear" and b.verdict == "agree" else a
             for a, b in zip(verdicts, again, strict=True)
@@ -205,7 +209,10 @@ def _is_stable(session: Session, m: Mismatch) -> bool:
     eps = torch.finfo(coarsest(values)).eps
     moved = [(wide(v) * (1 + 4 * eps * session.draws.signs(v).real)).to(v.dtype) for v in values]
     here = dense(m.analytic, values[m.index])
-    there = dense(gradients(m.problem.with_values(moved), m.cotangent)[m.index], values[m.index])
+    outcome = quiet(lambda: gradients(m.problem.with_values(moved), m.cotangent)[m.index])
+    if isinstance(outcome, Exception):
+        return True
+    there = dense(outcome, values[m.index])
     gap = m.judgement.gap
     (scale,) = scales([values[m.index]])
     moves = float(((there - here).abs() * scale).square().sum().sqrt())
@@ -220,7 +227,9 @@ def _repeats(session: Session, m: Mismatch) -> bool:
         return True
     for _ in range(2):
         moved = beside(m.problem, session.draws)
-        a = gradients(moved, m.cotangent)
+        a = quiet(lambda moved=moved: gradients(moved, m.cotangent))  # type: ignore[misc]
+        if isinstance(a, Exception):
+            return False
         body = _body_at(session, moved)
         if body is not None:
             compared = Comparison(moved, m.cotangent, a, gradients(body, m.cotangent))
@@ -296,7 +305,8 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         session.verdicts[m.index].word = "wrong"
     intended = session.surrogate
     if intended is None and (natural or session.declared):
-        intended = session.declared or looks_intended(mismatches[0].problem, session.draws)
+        looks = quiet(lambda: looks_intended(mismatches[0].problem, session.draws))
+        intended = session.declared or (None if isinstance(looks, Exception) else looks)
     if intended is not None:
         _report_intended(session, mismatches, intended)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.problem import LARGE, Problem
@@ -24,7 +25,10 @@ def shrunk(problem: Problem) -> Problem | None:
     graph = quiet(lambda: small.graph(small.values)[1])
     if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
         return None
-    return small if finite([y.detach() for y in graph]) else None
+    if not finite([y.detach() for y in graph]):
+        return None
+    cotangents = [torch.ones_like(y) for y in graph]
+    return None if isinstance(quiet(lambda: small.vjp(small.values, cotangents)), Exception) else small
 
 
 def _cut(value: Tensor) -> Tensor:

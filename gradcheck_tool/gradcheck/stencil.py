@@ -148,7 +148,8 @@ def slope(
 ) -> Slope | None:
     """Measure along `direction` (per input, double precision) with relative step `step`.
 
-    `base` are the outputs at `values` where the caller has them. None if an output is not finite.
+    `base` are the outputs at `values` where the caller has them. None if an output is not finite or the
+    forward raises.
     """
     middle = list(base) if base is not None else problem.forward(values)
     wides = [wide(v) for v in values]
@@ -164,7 +165,10 @@ def slope(
                 (w + (sign * j * step) * u).to(v.dtype)
                 for w, u, v in zip(wides, direction, values, strict=True)
             ]
-            ends.append((moved, [wide(y) for y in problem.forward(moved)]))
+            try:
+                ends.append((moved, [wide(y) for y in problem.forward(moved)]))
+            except Exception:  # noqa: BLE001  (user code may refuse a point outside its domain)
+                return None
         (xp, yp), (xm, ym) = ends
         for i in range(len(dx)):
             dx[i] += (_EIGHTH[j - 1] / step) * (wide(xp[i]) - wide(xm[i]))
