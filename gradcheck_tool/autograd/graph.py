@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradcheck_tool.autograd.engine import INFERENCE_WRITE, Raised, edge, new_tensor, numel_is_one, story
+from gradcheck_tool.autograd.engine import INFERENCE_WRITE, Raised, cut_off, edge, new_tensor, numel_is_one, story
 from gradcheck_tool.autograd.events import (
     Accumulation,
     FreedGraph,
@@ -31,6 +31,8 @@ MODIFIED = "one of the variables needed for gradient computation has been modifi
 NO_GRAPH = "element 0 of tensors does not require grad and does not have a grad_fn"
 NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a grad_fn"
 NON_SCALAR = "grad can be implicitly created only for scalar outputs"
+# The state of a `.grad` after one more backward has added to it.
+ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph"
 NOT_REQUIRED = "One of the differentiated Tensors does not require grad"
 
@@ -255,7 +257,7 @@ def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
     history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or history:
         tensor.grad = gradient(s, p, leaf, history)
-    tensor.grad_state = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}.get(before, "unknown")
+    tensor.grad_state = ADDED.get(before, "unknown")
     tensor.backward_site = p.site
     if before in ("fresh", "used", "mixed") and earlier is not None:
         return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)
@@ -276,6 +278,7 @@ def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
         if all(isinstance(h, Sym) for h in history):
             grad.rg, grad.leaf, grad.unsure_graph = None, None, True
     elif p.create is not True:
+        cut_off(s, grad, "create-graph", [target], p.site, p.text)
         grad.lost = "create-graph"
         grad.lost_story = (story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),)
         if p.create is None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 
-from gradcheck_tool.autograd.events import Event
-from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, State
+from gradcheck_tool.autograd.events import EngineError, Event
+from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Record, State
 from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Ref, Sym, Value
 from gradcheck_tool.interp import attributes, natives, roles
 from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
+from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
 
 LIMIT = 60_000
+IMPORT_LIMIT = 10_000
+KEEP = 128
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
 
 
@@ -27,7 +31,7 @@ def analyze(module: ir.ModuleIR, imports: Imports | None = None, limit: int = LI
     """
     natives.load()
     events: list[Event] = []
-    m = Machine(events.append, limit)
+    m = Machine(lambda event: _collect(events, event, module), limit)
     m.imports = imports
     m.main = module
     start = State()
@@ -38,7 +42,14 @@ def analyze(module: ir.ModuleIR, imports: Imports | None = None, limit: int = LI
     if base is not None:
         base.exc = None
         _run_uncalled(m, base, module)
+    breaks.report(m)
     return events
+
+
+def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
+    """Keep what happens in this file, and what ends the run wherever it happens."""
+    if event.site.module is module or isinstance(event, EngineError):
+        events.append(event)
 
 
 def _report(m: Machine, end: Exit) -> None:
@@ -74,28 +85,58 @@ def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State) -> list[Exit]:
 
 
 def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None:
-    """A module of the repository as an object, run on first import; None if it is not of the repository."""
-    if m.imports is None or not dotted and not level:
+    """A module of the repository as an object; None if it is not of the repository.
+
+    Its body is executed once a process, in a state of its own; importing adds what that left to `s`.
+    """
+    if m.imports is None or (not dotted and not level):
         return None
-    key = Sym(("module", "." * level + dotted))
+    key = Sym(("module", level, dotted))
     if key in s.known:
         return s.known[key]
     module = m.imports(dotted, level)
-    if module is None:
+    if module is None or id(module) in m.importing:
         return None
+    made = _EXECUTED.get(id(module))
+    if made is None or made.module is not module:
+        made = _execute(m, module, dotted)
+        while len(_EXECUTED) >= KEEP:
+            del _EXECUTED[next(iter(_EXECUTED))]
+        _EXECUTED[id(module)] = made
+    for number, record in made.heap.items():
+        s.heap.setdefault(number, record)
+    s.known[key] = made.value
+    return made.value
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What running a module body left: its records and the object that stands for the module."""
+
+    module: ir.ModuleIR
+    heap: dict[int, Record]
+    value: Ref
+
+
+_EXECUTED: dict[int, Executed] = {}
+
+
+def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
+    """Run the body of an imported module, within a work limit of its own."""
+    s = State()
     frame = Frame(module.body, None, None)
     ref = s.new(frame)
     frame.env = Env(module, ref, dotted)
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(Lib("#module"), {"#frame": ref}, open=True))
-    s.known[key] = value
     s.frames.append(ref)
-    ends = m.run_frame(s, module.body.entry)
-    for end in ends:
-        end.state.frames.pop()
-    if not any(end.state is s for end in ends):
-        s.frames.pop()
-    return value
+    left, m.limit = m.steps_left, IMPORT_LIMIT
+    m.importing.add(id(module))
+    ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s)
+    m.importing.discard(id(module))
+    m.steps_left, m.limit = left, LIMIT
+    end = next((e.state for e in ends if e.kind == "return"), s)
+    return Executed(module, end.heap, value)
 
 
 def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR) -> None:

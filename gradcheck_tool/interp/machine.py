@@ -85,11 +85,13 @@ class Machine:
     def __init__(self, emit: Callable[[Event], None], limit: int = 200_000) -> None:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
+        from gradcheck_tool.interp.torchlib.breaks import Ledger
 
         self.places = Places()
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
         self.noted: set[tuple[Hashable, ...]] = set()
         self.switches: list[Any] = []
+        self.ledger = Ledger()
         self.limit = limit
         self.steps_left = limit
         self.entered: set[int] = set()
@@ -97,6 +99,7 @@ class Machine:
         self.handlers: dict[int, dict[int, int]] = {}
         self.raised: dict[int, Event] = {}
         self.exhausted = 0
+        self.importing: set[int] = set()
         self.main: ir.ModuleIR | None = None
         self.globals: Env | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None

@@ -147,6 +147,8 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
         inner = s.get(part, Tensor)
         if inner is not None and inner.rg and not s[ref].lost:
             made = s.edit(ref)
+            engine.cut_off(s, made, "retensor", [part], call.site, call.text)  # type: ignore[list-item]
+            made.made_leaf = call.text if made.rg else ""
             made.lost = "retensor"
             made.lost_story = (story(call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"),)
         elif isinstance(part, Sym) and isinstance(part.key, tuple) and part.key[0] == "number" and not s[ref].lost:
@@ -306,6 +308,8 @@ def call_named(
     if spec is None or bound is None:
         return unknown_result(m, s, [*args, *kwargs.values()], site, text)
     tensors = tensor_arguments(m, s, bound, site)
+    if not tensors:
+        return unknown()
     facts = {p: fact(s, v) for p, v in bound.items()}
     for p, v in bound.items():
         known = as_tensor(m, s, v, site) if isinstance(v, Sym) and v.kind == "data" and facts[p] == "unknown" else None

@@ -47,6 +47,8 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
         if tensor.leaf is False and tensor.rg:
             made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
             raise Raised(InvalidTensorUse(site=call.site, story=made, text=NON_LEAF, kind="non-leaf-optimizer", tensor=str(tensor.name), call=str(call.text)), "ValueError")  # fmt: skip
+    if is_open or call.unsure:
+        params = [*params, unknown_group(s, call.site)]
     mine = s.edit(ref)
     mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
@@ -54,6 +56,14 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
     mine = s.edit(ref)
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
+
+
+def unknown_group(s: State, site: Any) -> Ref:
+    """A stand-in for the parameters that an optimizer got from something unknown."""
+    ref = engine.new_tensor(s, site, rg=True, leaf=True, name="its parameters")
+    tensor: Tensor = s[ref]
+    tensor.group = tensor.is_param = True
+    return ref
 
 
 def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
