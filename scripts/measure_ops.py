@@ -15,44 +15,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from typing import TYPE_CHECKING
-
 import torch
-from _measure import collect, patterns, tables
-
-if TYPE_CHECKING:
-    from _measure.probe import Call
+from _measure import collect, layers, tables
 
 FOLDER = Path(__file__).parent.parent / "gradcheck_tool" / "autograd" / "tables"
 
 
-def all_calls(only: set[str] | None = None) -> dict[str, list[Call]]:
-    """Every call to watch, by qualified name; the patterns of a name come before its samples."""
-    calls: dict[str, list[Call]] = {}
-    for line in patterns.lines():
-        call = collect.calls_of_source(line, patterns.variables())
-        if call is None:
-            sys.stderr.write(f"does not fit its signature: {line}\n")
-            continue
-        calls.setdefault(call.name, []).append(call)
-    for name, samples in collect.calls_of_database(only):
-        calls.setdefault(name, []).extend(collect.thinned(samples))
-    return {name: calls[name] for name in sorted(calls) if only is None or name in only}
+def measured(only: set[str] | None = None) -> dict[str, str]:
+    """The text of each table file; of these qualified names only, if any are given."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    return {
+        "ops.json": tables.dump(tables.table_of(collect.all_calls(only)), "ops"),
+        "layers.json": tables.dump(layers.table_of(only), "layers"),
+    }
 
 
 def main() -> None:
+    """Write the tables, or print those of some names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", help="qualified names to measure, for a look; prints the table")
+    parser.add_argument("--only", nargs="*", help="qualified names to measure, for a look; prints the tables")
     parser.add_argument("--output", type=Path, default=FOLDER)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    only = set(options.only) if options.only else None
-    table = tables.table_of(all_calls(only))
-    if only:
-        sys.stdout.write(tables.dump(table))
-    else:
-        (options.output / "ops.json").write_text(tables.dump(table))
+    for name, text in measured(set(options.only) if options.only else None).items():
+        if options.only:
+            sys.stdout.write(text)
+        else:
+            (options.output / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -98,13 +98,18 @@ class Profile:
         return bool(self.tracked) and set(self.tracked) <= set(self.zero)
 
 
+Guard = Mapping[str, Sequence[str]]
+Variant = tuple[Guard, Profile]
+
+
 @dataclass(frozen=True, slots=True)
 class OpSpec:
     """A callable: its parameters and its profiles with the facts that each needs.
 
     `params` have positions, `keyword` have none; `synonyms` are other spellings of keywords (and the names
     that other overloads give to a position: `other` of `torch.max(x, other)` is `dim`). `rest` is the
-    parameter that takes all further positional arguments, as a list if more than one.
+    parameter that takes all further positional arguments, as a list if more than one. Variants in `rare`
+    apply only where the facts establish their guards, such as a matrix times a batch of matrices.
     """
 
     name: str
@@ -113,7 +118,8 @@ class OpSpec:
     defaults: Mapping[str, Any]
     synonyms: Mapping[str, str]
     rest: str | None
-    variants: tuple[tuple[Mapping[str, tuple[str, ...]], Profile], ...]
+    variants: tuple[Variant, ...]
+    rare: tuple[Variant, ...] = ()
 
     def bind(self, positional: Sequence[T], keywords: Mapping[str, T]) -> dict[str, T | list[T]] | None:
         """Arguments by parameter name, or None where they do not fit. A method's receiver comes first."""
@@ -144,6 +150,9 @@ class OpSpec:
         Where the facts fit several variants the result holds what they agree on and names the rest in
         `undecided`; None where no variant was measured for such arguments, or the numbers of outputs differ.
         """
+        for guard, profile in self.rare:
+            if _guard(guard, self.defaults, kinds):
+                return profile
         return _resolve(self.variants, self.defaults, kinds)
 
 
@@ -151,13 +160,14 @@ class OpSpec:
 class LayerTensor:
     """A parameter or buffer of a layer; `when`: facts of constructor arguments under which it exists.
 
-    `kind` is `parameter` or `buffer`, `dtype` `float`, `int` or `bool`.
+    `when` is None where that was not found out. `kind` is `parameter` or `buffer`, `dtype` `float`, `int`
+    or `bool`.
     """
 
     name: str
     kind: str
     dtype: str
-    when: tuple[Mapping[str, tuple[str, ...]], ...]
+    when: tuple[Guard, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +184,7 @@ class LayerSpec:
     inputs: tuple[str, ...]
     input_defaults: Mapping[str, Any]
     tensors: tuple[LayerTensor, ...]
-    variants: tuple[tuple[Mapping[str, tuple[str, ...]], Profile], ...]
+    variants: tuple[Variant, ...]
 
     def resolve(self, kinds: Mapping[str, ArgFact]) -> Profile | None:
         """The call's profile for facts about constructor arguments, inputs and `training`."""
@@ -182,6 +192,8 @@ class LayerSpec:
 
     def has(self, tensor: LayerTensor, kinds: Mapping[str, ArgFact]) -> bool | None:
         """Whether a layer constructed like this has the tensor; None where that is not decided."""
+        if tensor.when is None:
+            return None
         found = [_guard(when, self.defaults, kinds) for when in tensor.when]
         return True if True in found else None if None in found else False
 
@@ -233,7 +245,8 @@ def _find(name: str) -> OpSpec | None:
         defaults=entry.get("defaults", {}),
         synonyms=entry.get("synonyms", {}),
         rest=entry.get("rest"),
-        variants=_variants(entry["variants"]),
+        variants=_variants([each for each in entry["variants"] if not each.get("rare")]),
+        rare=_variants([each for each in entry["variants"] if each.get("rare")]),
     )
 
 
@@ -249,14 +262,18 @@ def _layer(name: str) -> LayerSpec | None:
         inputs=tuple(entry["inputs"]),
         input_defaults=entry.get("input_defaults", {}),
         tensors=tuple(
-            LayerTensor(each["name"], each["kind"], each["dtype"], tuple(each.get("when", [{}])))
+            LayerTensor(each["name"], each["kind"], each["dtype"], _when(each.get("when", [{}])))
             for each in entry.get("tensors", ())
         ),
         variants=_variants(entry["variants"]),
     )
 
 
-def _variants(entries: list[dict[str, Any]]) -> tuple[tuple[Mapping[str, tuple[str, ...]], Profile], ...]:
+def _when(guards: list[dict[str, list[str]]] | None) -> tuple[Guard, ...] | None:
+    return None if guards is None else tuple(guards)
+
+
+def _variants(entries: list[dict[str, Any]]) -> tuple[Variant, ...]:
     return tuple((entry.get("when", {}), _profile(entry)) for entry in entries)
 
 
@@ -282,7 +299,7 @@ def _profile(entry: dict[str, Any]) -> Profile:
 
 
 def _resolve(
-    variants: Sequence[tuple[Mapping[str, Sequence[str]], Profile]],
+    variants: Sequence[Variant],
     defaults: Mapping[str, Any],
     kinds: Mapping[str, ArgFact],
 ) -> Profile | None:
@@ -298,9 +315,7 @@ def _resolve(
     return functools.reduce(_join_or_none, possible[1:], possible[0])
 
 
-def _guard(
-    guard: Mapping[str, Sequence[str]], defaults: Mapping[str, Any], kinds: Mapping[str, ArgFact]
-) -> bool | None:
+def _guard(guard: Guard, defaults: Mapping[str, Any], kinds: Mapping[str, ArgFact]) -> bool | None:
     """Whether the facts satisfy a guard: True, False, or None for perhaps."""
     result: bool | None = True
     for name, atoms in guard.items():
@@ -343,15 +358,27 @@ def _kinds_of(constant: Any) -> tuple[str, ...]:
     if constant is None:
         return ("none",)
     if isinstance(constant, bool):
-        return ("bool", "number")
+        return ("bool", "number.int")
     if isinstance(constant, (int, float, complex)):
-        return ("number",)
+        return (_number(constant),)
     if isinstance(constant, str):
         return ("str",)
     if isinstance(constant, (list, tuple)):
-        numbers = bool(constant) and all(isinstance(item, (int, float)) for item in constant)
-        return ("list.number" if numbers else "list.other",)
+        return (_list(constant),)
     return ("other",)
+
+
+def _number(value: complex) -> str:
+    return "number.int" if isinstance(value, int) else "number.float" if isinstance(value, float) else "number"
+
+
+def _list(values: Sequence[Any]) -> str:
+    if not values or not all(isinstance(item, (int, float)) for item in values):
+        return "list.other"
+    if all(isinstance(item, bool) for item in values):
+        return "list.bool"
+    kinds = {_number(item) for item in values}
+    return f"list.{kinds.pop()}" if len(kinds) == 1 else "list.number"
 
 
 def _join_or_none(one: Profile | None, other: Profile) -> Profile | None:

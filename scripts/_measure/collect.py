@@ -1,62 +1,72 @@
-"""The calls to watch: PyTorch's own operator samples, and patterns written down in `patterns.py`."""
+"""The calls to watch: PyTorch's own operator samples, the patterns, and variations of both."""
 
 from __future__ import annotations
 
-import ast
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F
+from torch.testing._internal.common_methods_invocations import op_db
 
-from .facts import Fact, fact
+from . import patterns, sources
+from .facts import fact
 from .probe import Call, tensors_in
-from .signatures import OPERATORS, Signature, resolve, signature
+from .signatures import OPERATORS, resolve, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LARGEST = 20_000
 PER_FACTS = 2
 PER_OP = 60
+VARIED = 3
 
 
-def calls_of_database(only: set[str] | None) -> Iterator[tuple[str, list[Call]]]:
-    """Calls by qualified name from torch.testing's operator database (needs expecttest)."""
-    from torch.testing._internal.common_methods_invocations import op_db
+def all_calls(only: set[str] | None = None) -> dict[str, list[Call]]:
+    """Every call to watch, by qualified name; the patterns of a name come before its samples."""
+    calls: dict[str, list[Call]] = {}
+    for line in patterns.lines():
+        name, args, kwargs = sources.outermost(line, patterns.variables())
+        if only is None or name in only:
+            call = bound(name, args, kwargs)
+            assert call is not None, line
+            calls.setdefault(name, []).append(replace(call, source=line, is_rare=line.endswith(patterns.RARE)))
+    for name, samples in _calls_of_database(only):
+        calls.setdefault(name, []).extend(_thinned(samples))
+    return {name: [*calls[name], *_variations(calls[name])] for name in sorted(calls)}
 
+
+def _calls_of_database(only: set[str] | None) -> Iterator[tuple[str, list[Call]]]:
+    """Calls from the operator database that PyTorch tests itself with."""
     for info in op_db:
-        names = [name for name in names_of(info) if only is None or name in only]
-        if not names:
-            continue
-        for dtype in (torch.float32, torch.float64, torch.int64):
-            if info.supports_dtype(dtype, "cpu"):
-                samples = list(info.sample_inputs("cpu", dtype))
-                break
-        else:
-            continue
-        for name in names:
-            yield name, [c for s in samples if (c := bound(name, (s.input, *s.args), s.kwargs)) is not None]
+        names = [name for name in _names_of(info) if only is None or name in only]
+        dtypes = [d for d in (torch.float32, torch.float64, torch.int64) if info.supports_dtype(d, "cpu")]
+        if names and dtypes:
+            samples = list(info.sample_inputs("cpu", dtypes[0]))
+            for name in names:
+                made = (bound(name, (sample.input, *sample.args), sample.kwargs) for sample in samples)
+                yield name, [call for call in made if call is not None]
 
 
-def names_of(info: Any) -> list[str]:
+def _names_of(info: Any) -> list[str]:
     """Every public spelling of an operator of the database."""
     names = [f"torch.{info.name}", *(f"torch.{alias.name}" for alias in info.aliases)]
     for owner in (info, *info.aliases):
-        for function in (owner.method_variant, owner.inplace_variant):
-            if hasattr(function, "__name__"):
-                names.append(f"torch.Tensor.{function.__name__}")
-    return [name for name in dict.fromkeys(names) if _exists(name)]
+        methods = (owner.method_variant, owner.inplace_variant)
+        names += [f"torch.Tensor.{method.__name__}" for method in methods if hasattr(method, "__name__")]
+    return [name for name in dict.fromkeys(names) if _is_public(name)]
 
 
-def _exists(name: str) -> bool:
+def _is_public(name: str) -> bool:
+    private = any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
     try:
-        return callable(resolve(name)) and not any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+        return callable(resolve(name)) and not private
     except AttributeError:
         return False
 
 
-def bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+def bound(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
     """The call with its arguments named; None where the signature is not known or does not fit."""
     declared = signature(name)
     if declared is None:
@@ -65,9 +75,16 @@ def bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | No
         arguments = declared.bind(args, kwargs)
     except TypeError:
         return None
-    if not _usable(arguments):
-        return None
-    return Call(name, functools.partial(_invoke, _target(name), declared), arguments)
+    return _made(name, arguments) if is_usable(arguments.values()) else None
+
+
+def _made(name: str, arguments: Mapping[str, Any]) -> Call:
+    """The call, with facts of all parameters; those left out have their defaults."""
+    declared = signature(name)
+    assert declared is not None
+    filled = {**{n: v for n, v in declared.defaults.items() if n in declared.names}, **arguments}
+    facts = {parameter: fact(filled[parameter], parameter) for parameter in declared.names if parameter in filled}
+    return Call(name, functools.partial(declared.invoke, _target(name)), arguments, facts)
 
 
 def _set_item(tensor: Any, index: Any, value: Any) -> Any:
@@ -81,105 +98,43 @@ def _target(name: str) -> Any:
     return OPERATORS[name.removeprefix("operator.")] if name.startswith("operator.") else resolve(name)
 
 
-def _invoke(target: Any, declared: Signature, arguments: Mapping[str, Any]) -> Any:
-    positional: list[Any] = []
-    keyword: dict[str, Any] = {}
-    gap = False
-    for name in declared.positional:
-        if name not in arguments:
-            gap = True
-        elif name == declared.rest and not gap:
-            value = arguments[name]
-            positional += value if isinstance(value, list) else [value]
-        elif gap:
-            keyword[name] = arguments[name]
-        else:
-            positional.append(arguments[name])
-    keyword |= {name: arguments[name] for name in declared.keyword if name in arguments}
-    return target(*positional, **keyword)
-
-
-def _usable(arguments: Mapping[str, Any]) -> bool:
-    tensors = list(tensors_in(list(arguments.values())))
+def is_usable(values: Iterable[Any]) -> bool:
+    """Whether all tensors are plain, real, not empty and not large."""
+    tensors = list(tensors_in(list(values)))
     return all(t.layout is torch.strided and 0 < t.numel() <= LARGEST and not t.is_complex() for t in tensors)
 
 
-def facts_of(call: Call) -> dict[str, Fact]:
-    """Facts of all parameters, with the defaults of those that the call leaves out."""
-    declared = signature(call.name)
-    assert declared is not None
-    filled = {**{n: v for n, v in declared.defaults.items() if n in declared.names}, **call.arguments}
-    return {name: fact(filled[name], name) for name in declared.names if name in filled}
-
-
-def thinned(calls: list[Call]) -> list[Call]:
+def _thinned(calls: list[Call]) -> list[Call]:
     """At most a few calls with the same facts."""
     kept: list[Call] = []
     count: dict[str, int] = {}
     for call in calls:
-        key = repr(sorted((n, f.kind, f.constant if isinstance(f.constant, (bool, str)) else "") for n, f in facts_of(call).items()))
+        key = repr(sorted((n, f.kind, f.constant if f.is_switch else "") for n, f in call.facts.items()))
         count[key] = count.get(key, 0) + 1
         if count[key] <= PER_FACTS:
             kept.append(call)
     return kept[:PER_OP]
 
 
-BINARY = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
-UNARY = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "~"}
+def _variations(calls: list[Call]) -> list[Call]:
+    """The first calls with another value for a switch that they leave out, so that every one is tried."""
+    found: list[Call] = []
+    for call in calls[:VARIED]:
+        declared = signature(call.name)
+        assert declared is not None
+        for parameter in declared.names:
+            if parameter not in call.arguments and parameter in declared.defaults:
+                found += [
+                    _made(call.name, {**call.arguments, parameter: value})
+                    for value in _others(parameter, declared.defaults[parameter])
+                ]
+    return found
 
 
-class _Subscript:
-    def __getitem__(self, index: Any) -> Any:
-        return index
-
-
-def calls_of_source(source: str, variables: Mapping[str, Any]) -> Call | None:
-    """The call that one line of Python makes at its outermost level, with its operands evaluated."""
-    scope = {"torch": torch, "F": F, "Tensor": torch.Tensor, **variables}
-    name, args, kwargs = _outermost(ast.parse(source).body[0], scope)
-    call = bound(name, args, kwargs)
-    return None if call is None else Call(call.name, call.invoke, call.arguments, source)
-
-
-def _outermost(statement: ast.stmt, scope: dict[str, Any]) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    def value(node: ast.expr) -> Any:
-        return eval(ast.unparse(node), scope)
-
-    if isinstance(statement, ast.AugAssign):
-        return f"operator.{BINARY[type(statement.op)]}=", (value(statement.target), value(statement.value)), {}
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        target = statement.targets[0]
-        return "torch.Tensor.__setitem__", (value(target.value), _index(target, scope), value(statement.value)), {}
-    assert isinstance(statement, ast.Expr)
-    node = statement.value
-    if isinstance(node, ast.BinOp):
-        return f"operator.{BINARY[type(node.op)]}", (value(node.left), value(node.right)), {}
-    if isinstance(node, ast.Compare):
-        return f"operator.{BINARY[type(node.ops[0])]}", (value(node.left), value(node.comparators[0])), {}
-    if isinstance(node, ast.UnaryOp):
-        return f"operator.{UNARY[type(node.op)]}", (value(node.operand),), {}
-    if isinstance(node, ast.Subscript):
-        return "torch.Tensor.__getitem__", (value(node.value), _index(node, scope)), {}
-    assert isinstance(node, ast.Call), ast.dump(node)
-    return _call(node, value)
-
-
-def _index(node: ast.Subscript, scope: dict[str, Any]) -> Any:
-    same = ast.Subscript(ast.Name("_subscript", ast.Load()), node.slice, ast.Load())
-    return eval(ast.unparse(same), {**scope, "_subscript": _Subscript()})
-
-
-def _call(node: ast.Call, value: Any) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    args = tuple(value(argument) for argument in node.args)
-    kwargs = {str(keyword.arg): value(keyword.value) for keyword in node.keywords}
-    dotted = ast.unparse(node.func)
-    if dotted.split(".")[0] in {"torch", "F"}:
-        return ("torch.nn.functional." + dotted[2:] if dotted.startswith("F.") else dotted), args, kwargs
-    assert isinstance(node.func, ast.Attribute)
-    return f"torch.Tensor.{node.func.attr}", (value(node.func.value), *args), kwargs
-
-
+def _others(parameter: str, default: Any) -> list[Any]:
+    """Values that a parameter with this default is tried with."""
+    if parameter == "dtype":
+        return [torch.float64, torch.int64, torch.bool]
+    if parameter == "reduction":
+        return ["none", "sum", "mean"]
+    return [not default] if isinstance(default, bool) else []

@@ -17,6 +17,11 @@ class Fact:
     constant: Any = None
     has_constant: bool = False
 
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is a constant with few values: a flag or a mode."""
+        return self.has_constant and isinstance(self.constant, (bool, str))
+
 
 def fact(value: Any, parameter: str = "") -> Fact:
     """The fact of one argument of a call."""
@@ -29,7 +34,7 @@ def fact(value: Any, parameter: str = "") -> Fact:
     if isinstance(value, bool):
         return Fact("bool", value, True)
     if isinstance(value, (int, float)):
-        return Fact("number", value, True)
+        return Fact(_number_kind([value]), value, True)
     if isinstance(value, complex):
         return Fact("number")
     if isinstance(value, str):
@@ -46,12 +51,20 @@ def fact(value: Any, parameter: str = "") -> Fact:
 
 def _tensor_kind(value: Tensor) -> str:
     dtype = "bool" if value.dtype is torch.bool else "float" if value.is_floating_point() else "int"
-    return f"tensor.{'complex' if value.is_complex() else dtype}.{'nd' if value.dim() else '0d'}"
+    rank = f"nd.{value.dim()}d" if value.dim() else "0d"
+    return f"tensor.{'complex' if value.is_complex() else dtype}.{rank}"
+
+
+def _number_kind(values: Any) -> str:
+    kinds = {type(value) for value in values}
+    return "number.int" if kinds <= {int, bool} else "number.float" if kinds == {float} else "number"
 
 
 def _list_fact(value: Any) -> Fact:
+    if value and all(isinstance(item, bool) for item in value):
+        return Fact("list.bool")
     if value and all(isinstance(item, (int, float)) for item in value):
-        return Fact("list.number", list(value), True)
+        return Fact(f"list.{_number_kind(value)}", list(value), True)
     if value and all(isinstance(item, Tensor) for item in value):
         return Fact("list.tensor")
     return Fact("list.other")
@@ -68,4 +81,4 @@ def index_kind(value: Any) -> str:
 
 
 def _is_basic(item: Any) -> bool:
-    return item is None or item is Ellipsis or isinstance(item, slice) or (isinstance(item, int) and item is not True and item is not False)
+    return item is None or item is Ellipsis or isinstance(item, slice) or type(item) is int

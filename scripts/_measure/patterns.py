@@ -23,11 +23,13 @@ def variables() -> dict[str, Any]:
         "b": torch.rand(3, 4, 4), "c": torch.rand(3, 4, 4), "b4": torch.rand(2, 3, 4, 4), "c4": torch.rand(2, 3, 4, 4),
         "im": torch.rand(2, 4, 6, 6), "seq": torch.rand(2, 4, 8), "vol": torch.rand(2, 4, 4, 4, 4),
         "p": torch.rand(4, 4) * 0.8 + 0.1, "t": torch.rand(4, 4) * 0.8 + 0.1,
-        "idx": torch.tensor([2, 0, 1]), "ii": torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]]), "m": torch.rand(4, 4) > 0.5,
+        "idx": torch.tensor([2, 0, 1]), "u": torch.rand(5) + 0.1, "ii": torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]]), "m": torch.rand(4, 4) > 0.5,
         "k": torch.tensor(1), "m1": torch.tensor([True, False, True, False]),
         "cls": torch.tensor([0, 2, 1, 3]), "n": torch.tensor([[1, 2, 3, 4], [2, 1, 1, 3]]),
         "ids": torch.tensor([[0, 1, 1], [2, 3, 0]]), "a": np.ones((2, 2), dtype="float32"),
         "kern": torch.rand(4, 4, 3, 3), "kern1": torch.rand(4, 4, 3), "kern3": torch.rand(4, 4, 2, 2, 2),
+        "q": torch.rand(5, 4), "r": torch.rand(4, 3), "q3": torch.rand(2, 5, 4), "r3": torch.rand(2, 4, 3),
+        "q4": torch.rand(2, 3, 5, 4), "r4": torch.rand(2, 3, 4, 3), "o": torch.rand(5, 3),
         "mean": torch.zeros(4), "var": torch.ones(4), "table": torch.rand(6, 4),
     }  # fmt: skip
 
@@ -64,14 +66,14 @@ x ** 0.5
 x ** -1
 x ** y
 2 ** x
-x @ y
-x @ v
-v @ x
+q @ r
+q @ v
+v @ r
 v @ w
-b @ c
-b @ x
-x @ b
-b4 @ c4
+q3 @ r3
+q3 @ r
+q @ r3  # rare
+q4 @ r4
 -x
 +x
 ~m
@@ -365,28 +367,31 @@ torch.stack([x, y])
 torch.stack([x, y], dim=1)
 torch.hstack([x, y])
 torch.vstack([x, y])
-torch.einsum("ij,jk->ik", x, y)
+torch.einsum("ij,jk->ik", q, r)
 torch.einsum("ij,ij->", x, y)
-torch.einsum("bij,bjk->bik", b, c)
+torch.einsum("bij,bjk->bik", q3, r3)
 torch.einsum("ij->", x)
 torch.einsum("ij->ji", x)
-torch.einsum("ij,jk->ik", [x, y])
-torch.einsum("i,j->ij", v, w)
-torch.matmul(x, y)
-torch.matmul(b, x)
-torch.matmul(x, v)
-torch.matmul(b4, c4)
-x.matmul(y)
-x.mm(y)
-b.bmm(c)
-torch.mm(x, y)
-torch.bmm(b, c)
-torch.mv(x, v)
+torch.einsum("ij,jk->ik", [q, r])
+torch.einsum("i,j->ij", u, w)
+torch.matmul(q, r)
+torch.matmul(q3, r)
+torch.matmul(q, v)
+torch.matmul(q4, r4)
+torch.matmul(q3, r3)
+q.matmul(r)
+q3.matmul(r)
+q3.matmul(r3)
+q.mm(r)
+q3.bmm(r3)
+torch.mm(q, r)
+torch.bmm(q3, r3)
+torch.mv(q, v)
 torch.dot(v, w)
-torch.outer(v, w)
-torch.addmm(z, x, y)
-torch.addmm(v, x, y)
-torch.baddbmm(b, b, c)
+torch.outer(u, v)
+torch.addmm(o, q, r)
+torch.addmm(v[:3], q, r)
+torch.baddbmm(torch.rand(2, 5, 3), q3, r3)
 torch.addcmul(x, y, z)
 torch.addcmul(x, y, z, value=0.5)
 torch.addcdiv(x, y, z)
@@ -574,7 +579,7 @@ torch.dropout(x, 0.5, True)
 torch.meshgrid(v, w)
 torch.meshgrid(v, w, indexing="ij")
 torch.broadcast_tensors(x, v)
-torch.cdist(x, y)
+torch.cdist(q, x)
 torch.dist(x, y)
 torch.cross(x[:, :3], y[:, :3], dim=1)
 torch.searchsorted(v, w)
@@ -664,10 +669,10 @@ F.alpha_dropout(x)
 F.alpha_dropout(x, training=True)
 F.feature_alpha_dropout(im)
 F.feature_alpha_dropout(im, training=True)
-F.linear(x, y)
-F.linear(x, y, v)
-F.linear(b, y, v)
-F.linear(v, y)
+F.linear(x, q)
+F.linear(x, q, u)
+F.linear(b, q, u)
+F.linear(v, q)
 F.bilinear(x, y, torch.rand(3, 4, 4))
 F.bilinear(x, y, torch.rand(3, 4, 4), torch.rand(3))
 F.conv1d(seq, kern1)
@@ -817,11 +822,11 @@ F.pixel_unshuffle(im, 2)
 F.unfold(im, 2)
 F.fold(torch.rand(1, 16, 4), (4, 4), 2, stride=2)
 F.channel_shuffle(im, 2)
-F.scaled_dot_product_attention(b4, c4, c4 + 1)
-F.scaled_dot_product_attention(b4, c4, c4 + 1, is_causal=True)
-F.scaled_dot_product_attention(b4, c4, c4 + 1, dropout_p=0.5)
-F.scaled_dot_product_attention(b4, c4, c4 + 1, attn_mask=m)
-F.scaled_dot_product_attention(b4, c4, c4 + 1, attn_mask=x)
+F.scaled_dot_product_attention(q4, c4, c4 + 1)
+F.scaled_dot_product_attention(q4, c4, c4 + 1, is_causal=True)
+F.scaled_dot_product_attention(q4, c4, c4 + 1, dropout_p=0.5)
+F.scaled_dot_product_attention(q4, c4, c4 + 1, attn_mask=torch.ones(5, 4, dtype=torch.bool))
+F.scaled_dot_product_attention(q4, c4, c4 + 1, attn_mask=q)
 F.logsigmoid(x)
 F.softshrink(x)
 F.hardshrink(x)
@@ -837,7 +842,7 @@ torch.logical_and(x, y)
 torch.logical_not(x)
 torch.inverse(x)
 torch.linalg.inv(x)
-torch.linalg.solve(x, y)
+torch.linalg.solve(x, r)
 torch.linalg.det(x)
 torch.linalg.eigh(x)
 torch.linalg.svd(x)
@@ -848,7 +853,7 @@ torch.det(x)
 torch.logdet(x @ x.T + torch.eye(4))
 torch.trace(x)
 torch.kron(x, y)
-torch.tensordot(x, y, dims=1)
+torch.tensordot(q, r, dims=1)
 torch.vander(v)
 torch.var_mean(x)
 torch.var_mean(x, 1)
@@ -861,6 +866,287 @@ torch.polar(x, y)
 """
 
 
+RARE = "# rare"
+"""Ends the line of a call whose behaviour is to be expected only where the facts establish it."""
+
+
 def lines() -> list[str]:
     """The patterns, one statement each."""
     return [line for line in PATTERNS.splitlines() if line]
+
+
+LAYERS = """
+nn.Linear(4, 5) :: x
+nn.Linear(4, 5, bias=False) :: x
+nn.Bilinear(4, 4, 3) :: x, y
+nn.Bilinear(4, 4, 3, bias=False) :: x, y
+nn.Identity() :: x
+nn.Conv1d(4, 4, 3) :: seq
+nn.Conv1d(4, 4, 3, bias=False) :: seq
+nn.Conv2d(4, 4, 3) :: im
+nn.Conv2d(4, 4, 3, bias=False) :: im
+nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect") :: im
+nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular") :: im
+nn.Conv2d(4, 4, 3, padding=1, padding_mode="replicate") :: im
+nn.Conv3d(4, 4, 2) :: vol
+nn.Conv3d(4, 4, 2, bias=False) :: vol
+nn.ConvTranspose1d(4, 4, 3) :: seq
+nn.ConvTranspose1d(4, 4, 3, bias=False) :: seq
+nn.ConvTranspose2d(4, 4, 3) :: im
+nn.ConvTranspose2d(4, 4, 3, bias=False) :: im
+nn.ConvTranspose3d(4, 4, 2) :: vol
+nn.ConvTranspose3d(4, 4, 2, bias=False) :: vol
+nn.BatchNorm1d(4) :: x
+nn.BatchNorm1d(4, affine=False) :: x
+nn.BatchNorm1d(4, track_running_stats=False) :: x
+nn.BatchNorm1d(4) :: seq
+nn.BatchNorm2d(4) :: im
+nn.BatchNorm2d(4, affine=False) :: im
+nn.BatchNorm2d(4, track_running_stats=False) :: im
+nn.BatchNorm2d(4, affine=False, track_running_stats=False) :: im
+nn.BatchNorm2d(4, momentum=None) :: im
+nn.BatchNorm3d(4) :: vol
+nn.BatchNorm3d(4, affine=False) :: vol
+nn.BatchNorm3d(4, track_running_stats=False) :: vol
+nn.SyncBatchNorm(4) :: im
+nn.SyncBatchNorm(4, affine=False) :: im
+nn.SyncBatchNorm(4, track_running_stats=False) :: im
+nn.InstanceNorm1d(4) :: seq
+nn.InstanceNorm1d(4, affine=True) :: seq
+nn.InstanceNorm1d(4, track_running_stats=True) :: seq
+nn.InstanceNorm2d(4) :: im
+nn.InstanceNorm2d(4, affine=True) :: im
+nn.InstanceNorm2d(4, track_running_stats=True) :: im
+nn.InstanceNorm3d(4) :: vol
+nn.InstanceNorm3d(4, affine=True) :: vol
+nn.InstanceNorm3d(4, track_running_stats=True) :: vol
+nn.LayerNorm(4) :: x
+nn.LayerNorm((4,)) :: x
+nn.LayerNorm(4, bias=False) :: x
+nn.LayerNorm(4, elementwise_affine=False) :: x
+nn.RMSNorm(4) :: x
+nn.RMSNorm(4, elementwise_affine=False) :: x
+nn.GroupNorm(2, 4) :: im
+nn.GroupNorm(2, 4, affine=False) :: im
+nn.LocalResponseNorm(2) :: im
+nn.Embedding(6, 4) :: ids
+nn.Embedding(6, 4, padding_idx=0) :: ids
+nn.Embedding(6, 4, max_norm=0.1) :: ids
+nn.Embedding(6, 4, sparse=True) :: ids
+nn.EmbeddingBag(6, 4) :: ids
+nn.EmbeddingBag(6, 4, mode="sum") :: ids
+nn.EmbeddingBag(6, 4, mode="max") :: ids
+nn.ReLU() :: x
+nn.ReLU(inplace=True) :: x
+nn.ReLU6() :: x
+nn.ReLU6(inplace=True) :: x
+nn.LeakyReLU() :: x
+nn.LeakyReLU(0.2) :: x
+nn.LeakyReLU(0.2, inplace=True) :: x
+nn.ELU() :: x
+nn.ELU(inplace=True) :: x
+nn.CELU() :: x
+nn.CELU(inplace=True) :: x
+nn.SELU() :: x
+nn.SELU(inplace=True) :: x
+nn.SiLU() :: x
+nn.SiLU(inplace=True) :: x
+nn.Mish() :: x
+nn.Mish(inplace=True) :: x
+nn.Hardswish() :: x
+nn.Hardswish(inplace=True) :: x
+nn.Hardsigmoid() :: x
+nn.Hardsigmoid(inplace=True) :: x
+nn.Hardtanh() :: x
+nn.Hardtanh(inplace=True) :: x
+nn.Threshold(0.1, 0.0) :: x
+nn.Threshold(0.1, 0.0, inplace=True) :: x
+nn.RReLU() :: x
+nn.RReLU(inplace=True) :: x
+nn.GELU() :: x
+nn.GELU(approximate="tanh") :: x
+nn.Sigmoid() :: x
+nn.Tanh() :: x
+nn.Softplus() :: x
+nn.Softsign() :: x
+nn.Softshrink() :: x
+nn.Hardshrink() :: x
+nn.Tanhshrink() :: x
+nn.LogSigmoid() :: x
+nn.GLU() :: x
+nn.PReLU() :: x
+nn.PReLU(4) :: x
+nn.Softmax(dim=1) :: x
+nn.Softmax(1) :: x
+nn.Softmax() :: x
+nn.LogSoftmax(dim=1) :: x
+nn.Softmin(dim=1) :: x
+nn.Softmax2d() :: im
+nn.Dropout() :: x
+nn.Dropout(0.3) :: x
+nn.Dropout(0.0) :: x
+nn.Dropout(0.5, inplace=True) :: x
+nn.Dropout1d() :: seq
+nn.Dropout1d(0.0) :: seq
+nn.Dropout1d(inplace=True) :: seq
+nn.Dropout2d() :: im
+nn.Dropout2d(0.3) :: im
+nn.Dropout2d(0.0) :: im
+nn.Dropout2d(inplace=True) :: im
+nn.Dropout3d() :: vol
+nn.Dropout3d(0.0) :: vol
+nn.Dropout3d(inplace=True) :: vol
+nn.AlphaDropout() :: x
+nn.AlphaDropout(0.0) :: x
+nn.AlphaDropout(inplace=True) :: x
+nn.FeatureAlphaDropout() :: im
+nn.FeatureAlphaDropout(inplace=True) :: im
+nn.MaxPool1d(2) :: seq
+nn.MaxPool2d(2) :: im
+nn.MaxPool2d(2, 2) :: im
+nn.MaxPool2d(2, return_indices=True) :: im
+nn.MaxPool3d(2) :: vol
+nn.AvgPool1d(2) :: seq
+nn.AvgPool2d(2) :: im
+nn.AvgPool3d(2) :: vol
+nn.LPPool2d(2, 2) :: im
+nn.AdaptiveAvgPool1d(1) :: seq
+nn.AdaptiveAvgPool1d(2) :: seq
+nn.AdaptiveAvgPool2d(1) :: im
+nn.AdaptiveAvgPool2d((1, 1)) :: im
+nn.AdaptiveAvgPool2d(2) :: im
+nn.AdaptiveAvgPool2d(3) :: im
+nn.AdaptiveAvgPool2d((2, 2)) :: im
+nn.AdaptiveAvgPool2d((3, 3)) :: im
+nn.AdaptiveAvgPool3d(1) :: vol
+nn.AdaptiveAvgPool3d((1, 1, 1)) :: vol
+nn.AdaptiveAvgPool3d(2) :: vol
+nn.AdaptiveMaxPool1d(1) :: seq
+nn.AdaptiveMaxPool2d(1) :: im
+nn.AdaptiveMaxPool2d((1, 1)) :: im
+nn.AdaptiveMaxPool2d(2) :: im
+nn.AdaptiveMaxPool3d(1) :: vol
+nn.Flatten() :: im
+nn.Flatten(0) :: im
+nn.Unflatten(1, (2, 2)) :: im
+nn.Upsample(scale_factor=2) :: im
+nn.Upsample(scale_factor=2, mode="bilinear") :: im
+nn.Upsample(scale_factor=2, mode="bicubic") :: im
+nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True) :: im
+nn.UpsamplingNearest2d(scale_factor=2) :: im
+nn.UpsamplingBilinear2d(scale_factor=2) :: im
+nn.PixelShuffle(2) :: im
+nn.PixelUnshuffle(2) :: im
+nn.ChannelShuffle(2) :: im
+nn.Fold((4, 4), 2, stride=2) :: torch.rand(1, 16, 4)
+nn.Unfold(2) :: im
+nn.ZeroPad2d(1) :: im
+nn.ConstantPad1d(1, 0.5) :: seq
+nn.ConstantPad2d(1, 0.5) :: im
+nn.ReflectionPad1d(1) :: seq
+nn.ReflectionPad2d(1) :: im
+nn.ReplicationPad1d(1) :: seq
+nn.ReplicationPad2d(1) :: im
+nn.CircularPad2d(1) :: im
+nn.CosineSimilarity() :: x, y
+nn.CosineSimilarity(dim=-1) :: x, y
+nn.PairwiseDistance() :: x, y
+nn.MSELoss() :: x, y
+nn.MSELoss(reduction="sum") :: x, y
+nn.MSELoss(reduction="none") :: x, y
+nn.L1Loss() :: x, y
+nn.L1Loss(reduction="sum") :: x, y
+nn.L1Loss(reduction="none") :: x, y
+nn.SmoothL1Loss() :: x, y
+nn.SmoothL1Loss(reduction="sum") :: x, y
+nn.SmoothL1Loss(reduction="none") :: x, y
+nn.HuberLoss() :: x, y
+nn.HuberLoss(reduction="sum") :: x, y
+nn.HuberLoss(reduction="none") :: x, y
+nn.BCELoss() :: p, t
+nn.BCELoss(reduction="sum") :: p, t
+nn.BCELoss(reduction="none") :: p, t
+nn.BCELoss(weight=v) :: p, t
+nn.BCEWithLogitsLoss() :: x, t
+nn.BCEWithLogitsLoss(reduction="sum") :: x, t
+nn.BCEWithLogitsLoss(reduction="none") :: x, t
+nn.BCEWithLogitsLoss(pos_weight=v) :: x, t
+nn.CrossEntropyLoss() :: x, cls
+nn.CrossEntropyLoss(reduction="sum") :: x, cls
+nn.CrossEntropyLoss(reduction="none") :: x, cls
+nn.CrossEntropyLoss(ignore_index=0) :: x, cls
+nn.CrossEntropyLoss(weight=v) :: x, cls
+nn.CrossEntropyLoss(v) :: x, cls
+nn.CrossEntropyLoss(label_smoothing=0.1) :: x, cls
+nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum") :: x, cls
+nn.CrossEntropyLoss(label_smoothing=0.1, reduction="none") :: x, cls
+nn.CrossEntropyLoss() :: x, p
+nn.CrossEntropyLoss(reduction="sum") :: x, p
+nn.CrossEntropyLoss(reduction="none") :: x, p
+nn.CrossEntropyLoss(label_smoothing=0.1) :: x, p
+nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum") :: x, p
+nn.CrossEntropyLoss(label_smoothing=0.1, reduction="none") :: x, p
+nn.NLLLoss() :: x, cls
+nn.NLLLoss(reduction="sum") :: x, cls
+nn.NLLLoss(reduction="none") :: x, cls
+nn.NLLLoss(weight=v) :: x, cls
+nn.KLDivLoss() :: x, p
+nn.KLDivLoss(reduction="batchmean") :: x, p
+nn.KLDivLoss(reduction="sum") :: x, p
+nn.KLDivLoss(reduction="none") :: x, p
+nn.KLDivLoss(log_target=True) :: x, y
+nn.KLDivLoss(reduction="batchmean", log_target=True) :: x, y
+nn.KLDivLoss(reduction="sum", log_target=True) :: x, y
+nn.KLDivLoss(reduction="none", log_target=True) :: x, y
+nn.CTCLoss() :: torch.rand(5, 2, 4).log_softmax(2), torch.tensor([[1, 2], [2, 1]]), torch.tensor([5, 5]), torch.tensor([2, 2])
+nn.TripletMarginLoss() :: x, y, z
+nn.TripletMarginWithDistanceLoss() :: x, y, z
+nn.MarginRankingLoss() :: v, w, v.sign()
+nn.CosineEmbeddingLoss() :: x, y, v.sign()
+nn.HingeEmbeddingLoss() :: x, y.sign()
+nn.SoftMarginLoss() :: x, y.sign()
+nn.MultiMarginLoss() :: x, cls
+nn.MultiLabelMarginLoss() :: x, torch.zeros(4, 4, dtype=torch.int64)
+nn.MultiLabelSoftMarginLoss() :: x, t
+nn.PoissonNLLLoss() :: x, y
+nn.PoissonNLLLoss(log_input=False) :: x, y
+nn.GaussianNLLLoss() :: x, y, z
+nn.RNN(4, 3) :: b
+nn.RNN(4, 3, num_layers=2) :: b
+nn.RNN(4, 3, batch_first=True) :: b
+nn.RNN(4, 3, bias=False) :: b
+nn.RNN(4, 3, bidirectional=True) :: b
+nn.LSTM(4, 3) :: b
+nn.LSTM(4, 3, batch_first=True) :: b
+nn.LSTM(4, 3, num_layers=2) :: b
+nn.LSTM(4, 3, num_layers=2, dropout=0.5) :: b
+nn.LSTM(4, 3, bidirectional=True) :: b
+nn.LSTM(4, 3, bias=False) :: b
+nn.GRU(4, 3) :: b
+nn.GRU(4, 3, batch_first=True) :: b
+nn.GRU(4, 3, num_layers=2) :: b
+nn.GRU(4, 3, bidirectional=True) :: b
+nn.GRU(4, 3, bias=False) :: b
+nn.RNNCell(4, 3) :: x
+nn.RNNCell(4, 3, bias=False) :: x
+nn.LSTMCell(4, 3) :: x
+nn.LSTMCell(4, 3) :: x, (torch.rand(4, 3), torch.rand(4, 3))
+nn.LSTMCell(4, 3, bias=False) :: x
+nn.GRUCell(4, 3) :: x
+nn.GRUCell(4, 3) :: x, torch.rand(4, 3)
+nn.GRUCell(4, 3, bias=False) :: x
+nn.MultiheadAttention(4, 2) :: b, c, c + 1
+nn.MultiheadAttention(4, 2, batch_first=True) :: b, c, c + 1
+nn.MultiheadAttention(4, 2, bias=False) :: b, c, c + 1
+nn.MultiheadAttention(4, 2, dropout=0.1) :: b, c, c + 1
+nn.TransformerEncoderLayer(4, 2, 8) :: b
+nn.TransformerEncoderLayer(4, 2, 8, batch_first=True) :: b
+nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0) :: b
+nn.TransformerDecoderLayer(4, 2, 8) :: b, c
+nn.TransformerDecoderLayer(4, 2, 8, batch_first=True) :: b, c
+"""
+
+
+def layer_lines() -> list[str]:
+    """The patterns of layers: a constructor, ` :: `, and the arguments of the call."""
+    return [line for line in LAYERS.splitlines() if line]

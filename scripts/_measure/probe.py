@@ -12,25 +12,31 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge, increment_version
 
 if TYPE_CHECKING:
+    from .facts import Fact
+
+if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-MODIFIED = "modified by an inplace operation"
-FREED = "Trying to backward through the graph a second time"
+MODIFIED = ("modified by an inplace operation", "has been modified inplace")
+FREED = ("Trying to backward through the graph a second time",)
 MULTIPLE = "returns multiple views"
-UNIMPLEMENTED = "is not implemented"
+IMPOSSIBLE = ("is not implemented", *MODIFIED)
 
 
 @dataclass(frozen=True)
 class Call:
     """A callable with its arguments bound to parameter names, in the order of the call.
 
-    `invoke` takes the same mapping with other tensors in it.
+    `invoke` takes the same mapping with other tensors in it. `facts` are those that guards may use. A rare
+    call makes variants that apply only where their guards are known to hold.
     """
 
     name: str
     invoke: Callable[[Mapping[str, Any]], Any]
     arguments: Mapping[str, Any]
+    facts: dict[str, Fact]
     source: str = ""
+    is_rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,12 +166,12 @@ class Run:
             roots, self.all_leaves, self.cotangents, retain_graph=retain, create_graph=create, allow_unused=True
         )
 
-    def raises(self, text: str, retain: bool) -> bool:
-        """Whether a backward raises an error with this text; other errors go through."""
+    def raises(self, texts: tuple[str, ...], retain: bool) -> bool:
+        """Whether a backward raises an error with one of these texts; other errors go through."""
         try:
             self.backward(retain)
         except RuntimeError as error:
-            if text in str(error):
+            if any(text in str(error) for text in texts):
                 return True
             raise
         return False
@@ -251,7 +257,7 @@ def _watch_single(call: Call, parameter: str, seen: Observation) -> None:
     try:
         gradients = run.backward(retain=True)
     except (RuntimeError, NotImplementedError) as error:
-        if UNIMPLEMENTED in str(error):
+        if any(text in str(error) for text in IMPOSSIBLE):
             seen.unimplemented.add(parameter)
             return
         raise
@@ -294,7 +300,7 @@ def _describe(position: int, run: Run, integer: Run | None, could: bool) -> Show
     dtype = _dtype_classes(tensor, run)
     if integer is not None and len(integer.outputs) == len(run.outputs):
         dtype &= _dtype_classes(integer.outputs[position], integer)
-    differentiable = tensor.requires_grad if could or not can_require_grad(tensor) else None
+    differentiable = tensor.requires_grad if could else None
     fields = getattr(type(run.returned), "_fields", None) or _struct_fields(run.returned)
     name = fields[position] if fields and position < len(fields) else ""
     return Shown(name, dtype, differentiable, view, source, _shape_classes(tensor, run), view)

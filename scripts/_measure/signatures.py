@@ -15,7 +15,7 @@ import yaml
 from torchgen.model import FunctionSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 NAMESPACES = {
     "torch": "",
@@ -73,6 +73,17 @@ class Signature:
                 raise TypeError(f"unexpected argument {keyword}")
             bound[name] = value
         return bound
+
+    def invoke(self, target: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Call `target` with arguments by parameter name: in position as far as they go."""
+        positional: list[Any] = []
+        left = dict(arguments)
+        for name in self.positional:
+            if name not in left:
+                break
+            value = left.pop(name)
+            positional += value if name == self.rest and isinstance(value, list) else [value]
+        return target(*positional, **left)
 
     @property
     def names(self) -> tuple[str, ...]:
