@@ -35,7 +35,6 @@ from gradcheck_tool.gradcheck.samples import Sample
 from gradcheck_tool.gradcheck.session import Options, Session, Verdict, finite, quiet
 from gradcheck_tool.gradcheck.shrink import is_large, shrunk
 from gradcheck_tool.gradcheck.stencil import coarsest
-from gradcheck_tool.gradcheck.surrogates import declared
 from gradcheck_tool.gradcheck.target import Target
 from gradcheck_tool.gradcheck.tree import flatten
 
@@ -131,7 +130,6 @@ def _start(session: Session) -> bool:
     session.problem = session.native
     session.klass = session.target.cls or found
     session.verdicts = [Verdict() for _ in session.problem.wrt]
-    session.declared = declared(session.klass, session.options.surrogates)
     if not outs:
         session.add("GC303", "unknown", "no output requires grad: nothing to check")
         return False

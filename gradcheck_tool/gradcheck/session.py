@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from gradcheck_tool.findings import Finding, Severity
 from gradcheck_tool.gradcheck.codes import CODES
 from gradcheck_tool.gradcheck.problem import raised_by_engine
+from gradcheck_tool.gradcheck.surrogates import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +84,6 @@ class Session:
     klass: Any
     body: Problem | None = None
     oracle: str = "finite differences"
-    declared: str | None = None
     surrogate: str | None = None
     findings: list[Finding] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -128,6 +129,11 @@ class Session:
                 evidence=evidence,
             )
         )
+
+    @cached_property
+    def declared(self) -> str | None:
+        """The declared reason for a deviation on purpose; looked up in the source on first use only."""
+        return declared(self.klass, self.options.surrogates)
 
     def wrong_inputs(self) -> set[int]:
         """Inputs whose gradient is already known to be wrong or intended to deviate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,7 @@ class Target:
             klass = None
         if klass is not None:
             name = f"{klass.__module__}.{klass.__qualname__}"
-            return cls(klass.apply, klass, name, _locate(backward_of(klass) or klass))
+            return cls(klass.apply, klass, name, _locate_once(backward_of(klass) or klass))
         name = getattr(func, "__qualname__", type(func).__qualname__)
         return cls(func, None, name, _locate(func))
 
@@ -83,3 +84,9 @@ def _locate(thing: Any) -> Location:
     column = len(line) - len(line.lstrip()) + 1
     row = max(row, 1) + shift
     return Location(filename, Position(row, column), Position(row, len(line) + 1))
+
+
+@functools.cache
+def _locate_once(thing: Any) -> Location:
+    """`_locate` for functions and classes, whose source does not move while the process runs."""
+    return _locate(thing)
