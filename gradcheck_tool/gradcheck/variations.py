@@ -94,18 +94,29 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
     for i, position, value in free:
         if len(free) > 1 and not value.is_complex():
             yield f"signs: both signs in input {i}", _replaced(problem, {position: signed[position]})
-        for most in (2.0, 1.0):
-            spread = torch.pow(10.0, most * draws.uniform(value))
-            grown = (wide(value) * spread * 1.5).to(value.dtype)
-            yield f"large values in input {i}", _replaced(problem, {position: grown})
-            if not value.is_complex():
-                both = (grown.abs() * draws.signs(value)).to(value.dtype)
-                yield f"large values of both signs in input {i}", _replaced(problem, {position: both})
+        yield from _large(session, problem, i, position, value)
         yield (
             f"small values in input {i}",
             _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)}),
         )
         yield from _zeros(session, problem, i, position, value)
+
+
+def _large(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
+    """Values up to 150 times as large, of the given signs and of both; 15 times if that is refused."""
+    for most in (2.0, 1.0):
+        spread = torch.pow(10.0, most * session.draws.uniform(value))
+        grown = (wide(value) * spread * 1.5).to(value.dtype)
+        same = _replaced(problem, {position: grown})
+        yield f"large values in input {i}", same
+        fits = _accepted(same)
+        if not value.is_complex():
+            signed = (grown.abs() * session.draws.signs(value)).to(value.dtype)
+            both = _replaced(problem, {position: signed})
+            yield f"large values of both signs in input {i}", both
+            fits = fits and _accepted(both)
+        if fits:
+            return
 
 
 def _zeros(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
