@@ -102,6 +102,7 @@ def instantiate(m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
     from gradcheck_tool.interp.torchlib.instances import created
+    from gradcheck_tool.interp.torchlib.registration import constructed
 
     record: Class = s[cls]
     if is_subclass(s, cls, "typing.NamedTuple"):
@@ -121,7 +122,10 @@ def instantiate(m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[
 
         base = Method(Super(cls, ref), "__init__")
         return [(state, ref) for state, _ in m.calls.call(s, base, args, kwargs, site)]
-    return [(state, ref) for state, _ in m.calls.call(s, init, [ref, *args], kwargs, site)]
+    states = [state for state, _ in m.calls.call(s, init, [ref, *args], kwargs, site)]
+    for state in states:
+        constructed(m, state, ref)
+    return [(state, ref) for state in states]
 
 
 def _enum_member(s: State, cls: Ref) -> Value | None:
@@ -191,11 +195,12 @@ def exception_matches(s: State, exc: Value, kind: Value) -> Value:
     if isinstance(cls, Sym):
         return TRUE
     if isinstance(kind, Ref):
-        owner = s.get(cls, Class)
-        return TRUE if owner is not None and kind in owner.mro else FALSE
+        derived = s.get(cls, Class)
+        return TRUE if derived is not None and kind in derived.mro else FALSE
     name = kind.name if isinstance(kind, Lib) else ""
     theirs = getattr(builtins, name.removeprefix("builtins."), None)
-    names = [c.name for c in s[cls].mro if isinstance(c, Lib)] if s.get(cls, Class) is not None else []
+    owner = s.get(cls, Class)
+    names = [c.name for c in owner.mro if isinstance(c, Lib)] if owner is not None else []
     for mine in names or ([cls.name] if isinstance(cls, Lib) else []):
         ours = getattr(builtins, mine.removeprefix("builtins."), None)
         if mine == name or (isinstance(ours, type) and isinstance(theirs, type) and issubclass(ours, theirs)):

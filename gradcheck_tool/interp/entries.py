@@ -13,6 +13,7 @@ from gradcheck_tool.interp import attributes, natives, roles
 from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
 from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.ir import nodes as ir
 
 LIMIT = 60_000
@@ -43,6 +44,7 @@ def analyze(module: ir.ModuleIR, imports: Imports | None = None, limit: int = LI
         base.exc = None
         _run_uncalled(m, base, module)
     breaks.report(m)
+    tell(m)
     return events
 
 

@@ -19,6 +19,7 @@ from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state, signature
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
 from gradcheck_tool.interp.places import Places
+from gradcheck_tool.interp.suspicions import Suspicions, Windows
 from gradcheck_tool.ir import nodes as ir
 
 MAX_STATES = 8
@@ -91,6 +92,12 @@ class Machine:
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
         self.noted: set[tuple[Hashable, ...]] = set()
         self.switches: list[Any] = []
+        self.suspicions = Suspicions()
+        self.windows = Windows()
+        self.stores: dict[tuple[int, str], Site] = {}
+        self.replaced: dict[int, Site] = {}
+        self.made: dict[int, list[Ref]] = {}
+        self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.limit = limit
         self.steps_left = limit
@@ -237,7 +244,7 @@ class Machine:
             frame = s.edit(s.frames[-1])
             if not back:
                 frame.rounds[target] = 0
-                frame.entry[target] = s.heap.copy()  # type: ignore[assignment]
+                frame.entry[target] = s.heap.copy()
             else:
                 frame.rounds[target] = frame.rounds.get(target, 0) + 1
                 bounded = self._is_bounded(s, frame.function.blocks[target].terminator)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.heap import Dict, Frame, Func, List, State, Tensor
+from gradcheck_tool.autograd.heap import Dict, Frame, Func, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts, uses
 from gradcheck_tool.interp.names import BUILTINS, import_value, star_names
@@ -42,9 +42,9 @@ def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
     """The value of a variable as the running function sees it; unknown where it is unbound."""
     frame: Frame = s[s.frames[-1]]
     if scope in (ir.Scope.LOCAL, ir.Scope.CLASS):
-        value = frame.locals.get(name)
-        if value is not None:
-            return value
+        local = frame.locals.get(name)
+        if local is not None:
+            return local
     if scope in (ir.Scope.FREE, ir.Scope.CLASS):
         parent = frame.parent
         while parent is not None:
@@ -54,7 +54,7 @@ def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
             parent = enclosing.parent
     if scope is ir.Scope.LOCAL and frame.function.kind is not ir.FunctionKind.MODULE:
         return unknown()
-    value = s[frame.env.globals].locals.get(name)
+    value: Value | None = s[frame.env.globals].locals.get(name)
     if value is not None:
         return value
     if name in BUILTINS:
@@ -64,6 +64,9 @@ def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
 
 def store_name(m: Machine, s: State, i: ir.StoreName) -> States:
     value = m.get(s, i.src)
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, Instance) and not record.name:
+        s.edit(value).name = i.name  # type: ignore[arg-type]
     tensor = s.get(value, Tensor)
     if tensor is not None and not isinstance(tensor.name, str):
         s.edit(value).name = i.name  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
     if isinstance(record, Tensor):
         from gradcheck_tool.interp.torchlib.tensors import get_item
 
-        return m.calls.guard(s, lambda: get_item(m, s, obj, index, site))
+        return m.calls.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
     if isinstance(record, List):
         return [(s, _sequence(s, record.items, record.open, index, is_list=True))]
     if isinstance(obj, Tup):
@@ -57,7 +57,7 @@ def _sequence(s: State, items: list[Value], is_open: bool, index: Value, is_list
 
 
 def _bounds(index: Slice) -> slice | None:
-    parts = []
+    parts: list[int | None] = []
     for part in (index.lower, index.upper, index.step):
         if part is None or part == NONE:
             parts.append(None)
@@ -127,7 +127,9 @@ def put(
         if own is not None:
             return [state for state, _ in m.calls.call(s, Bound(obj, own), [index, value], {}, site)]
         from gradcheck_tool.interp.torchlib.modules import set_container_item
+        from gradcheck_tool.interp.torchlib.registration import note_item
 
+        note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
         set_container_item(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(obj, Sym):
         s.known[Sym(("item", obj, index))] = value

@@ -126,12 +126,16 @@ def _note_attribute(m: Machine, s: State, obj: Value, i: ir.GetAttr | ir.SetAttr
 
 def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
     """Tell of `obj.name = value`: an attribute that a tensor or module does not have is of no effect."""
+    from gradcheck_tool.interp.torchlib.registration import note_replaced
+
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
         _note_attribute(m, s, obj, i)
         if i.name not in _SETTABLE and _first(m, id(i), "flag"):
             _flag(m, s, "tensor", i)
-    elif isinstance(record, Instance) and i.name not in record.attrs and _is_foreign(s, obj, record, i.name):
+    elif isinstance(record, Instance) and i.name in record.attrs:
+        note_replaced(m, s, record.attrs[i.name], m.get(s, i.src), m.site(s, i.node))
+    elif isinstance(record, Instance) and _is_foreign(s, obj, record, i.name):
         if _first(m, id(i), "flag"):
             _flag(m, s, "module", i)
 

@@ -13,7 +13,7 @@ from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
-from gradcheck_tool.interp.torchlib import contracts
+from gradcheck_tool.interp.torchlib import breaks, contracts
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
@@ -83,7 +83,9 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
     for root in roots:
         if s[root].rg is None:
             s.edit(root).rg = True
-    m.emit(BackwardCall(site=call.site, root=str(s[roots[0]].name), retain_graph=bool(retain), create_graph=bool(create)))
+    cuts, terms = breaks.judge(m, s, p)
+    made = next((str(s[r].made_leaf) for r in roots if s[r].leaf and s[r].made_leaf), "")
+    m.emit(BackwardCall(site=call.site, root=str(s[roots[0]].name), retain_graph=bool(retain), create_graph=bool(create), breaks=cuts, constant_terms=terms, made_leaf=made))  # fmt: skip
     states = _run_functions(m, s, p)
     return [(st, NONE) for state in states for st in _run_hooks(m, state, p)]
 
@@ -100,6 +102,7 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
         if isinstance(error.event, FreedGraph):
             raise Raised(cause_of(s, error.event), error.kind) from error
         raise
+    breaks.note_pass(m, p)
     for event in p.silent[:1]:
         m.emit(event)
 
@@ -162,7 +165,7 @@ def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
     at = engine.edge(s, ref)
     grad = engine.new_tensor(s, p.site, name="grad")
     users = [s[r] for r in p.ran if at in s[r].inputs]
-    s[grad].overlaps = len(users) == 1 and users[0].op == "SumBackward0"
+    s[grad].overlaps = len(users) == 1 and users[0].op in ("SumBackward0", "sum")
     return grad
 
 
@@ -175,6 +178,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     wanted = call.get(1, "inputs") or NONE
     one = s.get(wanted, Tensor) is not None
     inputs = _tensors(m, s, wanted, call.site)
+    m.suspicions.clear(ref.id for ref in inputs)
     complete = one or not elements(s, wanted)[1]
     if not roots or not inputs or not complete:
         _forget_graphs(s, roots, call)
@@ -251,7 +255,7 @@ def apply(m: Machine, s: State, call: Args) -> Result:
             st.grad = before
             if st.exc is None:
                 _unmarked_writes(m, st, cls, ctx, versions)  # type: ignore[arg-type]
-                out += m.calls.guard(st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call))  # type: ignore[misc, arg-type]
+                out += m.calls.guard(st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call))
             else:
                 out.append((st, NONE))
     return out
@@ -295,7 +299,7 @@ def _wrap(
     """
     record = s[ctx]
     dirty = [v for v in record.attrs.get("#dirty", Tup(())).items]
-    outputs = list(result.items) if isinstance(result, Tup) else [result]
+    outputs: list[Value] = list(result.items) if isinstance(result, Tup) else [result]
     for ref in dirty:
         if ref not in outputs and not isinstance(result, type(unknown())):
             tensor: Tensor = s[ref]
@@ -335,7 +339,7 @@ def _name(s: State, cls: Value) -> str:
 
 
 def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Args) -> Ref:
-    node = Node(f"{_name(s, cls)}Backward", call.text, call.site)  # type: ignore[arg-type]
+    node = Node(f"{_name(s, cls)}Backward", call.text, call.site)
     node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
     node.needs = None
     node.function = ctx
@@ -377,12 +381,12 @@ def _wrap_output(
         return out
     if out in dirty:
         others = [t for t in tensors if t != out]
-        engine.check_write(s, out, others, call.site, call.text)  # type: ignore[arg-type]
+        engine.check_write(s, out, others, call.site, call.text)
         engine.rebase(s, out, node, rg)
         return out
     is_view = out in tensors or (tensor.base is not None and tensor.base in tensors) or _shares(s, tensor, tensors)
     if out in tensors:
-        out = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text)  # type: ignore[arg-type]
+        out = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text)
     made = s.edit(out)
     made.lost, made.lost_story = "", ()
     made.site = call.site

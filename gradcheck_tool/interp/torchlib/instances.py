@@ -116,7 +116,7 @@ def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site:
         native = natives.METHODS.get((family, f".{name}"))
         if native is not None:
             found = native
-            call = Args(Method(obj, name), [], {}, site, "", obj)  # type: ignore[arg-type]
+            call = Args(Method(obj, name), [], {}, site, "", obj)
             return m.calls.guard(s, lambda: found(m, s, call))
     if isinstance(record.cls, Lib):
         if method_native(m, s, obj, name) is not None:
@@ -130,6 +130,8 @@ def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site:
 
 def assigned(m: Machine, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
     """An attribute of an object was set: modules notice parameters and sub-modules."""
+    if isinstance(value, Tup) or (isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))):
+        m.stores[obj.id, name] = site
     record = s.get(value, Instance)
     if record is not None and not record.name:
         owner: Instance = s[obj]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
@@ -26,6 +26,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
+from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import layers
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> 
         if state.exc is not None:
             out.append((state, NONE))
             continue
+        for item in items:
+            m.suspicions.clear((item.id,) if isinstance(item, Ref) else ())
         names = {str(i): item for i, item in enumerate(items)}
         first = items[0] if items else NONE
         table = state.get(first, Dict)
@@ -422,9 +425,10 @@ def clear(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any,
     for ref in params:
         tensor = s.edit(ref)
         tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"
-        tensor.backward_site = tensor.backward_site
     if is_open or any(s[p].group for p in params):
         _clear_unknown(s, params)
+    if fresh and m.places.loop_of(site) is not None:
+        m.windows.cleared(params, site, target)
     m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 
@@ -439,7 +443,7 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
 @method("torch.nn.Module", "zero_grad")
 def zero_grad(m: Machine, s: State, call: Args) -> Result:
     found, is_open = named_parameters(s, call.self)
-    clear(m, s, [r for _, r in found], is_open, call.site, s[call.self].name or "model")
+    clear(m, s, [r for _, r in found], is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
     return NONE
 
 
@@ -477,6 +481,8 @@ def register(m: Machine, s: State, call: Args) -> Result:
         s.edit(call.self).attrs[name.value] = value
     else:
         s.edit(call.self).open = True
+    if isinstance(value, Ref):
+        m.suspicions.clear((value.id,))
     return NONE
 
 
@@ -526,6 +532,7 @@ def state_dict(m: Machine, s: State, call: Args) -> Result:
 @method("torch.nn.Module", "load_state_dict")
 def load_state_dict(m: Machine, s: State, call: Args) -> Result:
     """Copies into the parameters under no_grad: their versions go up."""
+    m.suspicions.clear(ref.id for _, ref in named_parameters(s, call.self)[0])
     if call.flag(-1, "assign", False) is not False:
         return unknown("data")
     for _, ref in named_parameters(s, call.self)[0]:
@@ -592,7 +599,7 @@ def module_dict(m: Machine, s: State, call: Args) -> Result:
     if name in ("update", "pop", "get"):
         s.edit(call.self).open = True
         return unknown()
-    pick = {"items": lambda k, v: Tup((Const(k), v)), "keys": lambda k, v: Const(k), "values": lambda k, v: v}[name]
+    pick: Callable[[str, Value], Value] = {"items": lambda k, v: Tup((Const(k), v)), "keys": lambda k, v: Const(k), "values": lambda k, v: v}[name]
     return s.new(List([pick(k, v) for k, v in pairs], record.open))
 
 

@@ -12,6 +12,8 @@ from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, TRUE, Const, Ref, Tup, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function, method
+from gradcheck_tool.interp.places import receiver_text
+from gradcheck_tool.interp.torchlib import breaks, protocols
 from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
     mine = s.edit(ref)
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
+    protocols.note_made(m, s, ref, call)
 
 
 def unknown_group(s: State, site: Any) -> Ref:
@@ -82,7 +85,7 @@ def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[
     return frozenset(kinds)
 
 
-def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool) -> None:  # fmt: skip
+def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool, owner: str) -> None:  # fmt: skip
     """Apply and mark as used the gradients of parameters; writes to those that have one."""
     twice: list[Accumulation] = []
     where = None
@@ -90,7 +93,7 @@ def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, 
         tensor = s.edit(p)
         state = tensor.grad_state
         if state in ("mixed", "mixed-used") and tensor.step_site is not None:
-            twice.append(Accumulation(str(tensor.name), str(text), True, tensor.backward_site, tensor.step_site, True))
+            twice.append(Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True))
             where = tensor.backward_site
         if state in ("fresh", "mixed", "used", "assigned"):
             tensor.grad_state = "unknown" if state == "assigned" else "used"
@@ -103,7 +106,7 @@ def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, 
             story(where, "this backward adds to them, because nothing has cleared them"),
             story(site, f"`{text}` applies the old gradients again together with the new"),
         )
-        m.emit(BackwardCall(site=where, story=steps, root=str(text), retain_graph=False, create_graph=False, accumulated=tuple(twice)))  # fmt: skip
+        m.emit(BackwardCall(site=where, story=steps, root=receiver_text(where, str(text)), retain_graph=False, create_graph=False, accumulated=tuple(twice)))  # fmt: skip
 
 
 @method("torch.optim.Optimizer", "step")
@@ -138,14 +141,18 @@ def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str
     params, is_open = params_of(s, ref)
     record = s[ref]
     kinds = gradient_kinds(s, params, is_open)
-    m.emit(OptimizerStep(site=site, optimizer=record.name or str(text), gradients=kinds, scaler=scaler))
-    step_parameters(m, s, params, is_open, site, text, record.attrs.get("#fused") == TRUE)
+    name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
+    event = OptimizerStep(site=site, optimizer=name, gradients=kinds, scaler=scaler)
+    m.emit(event)
+    breaks.note_step(m, s, event, params)
+    protocols.note_step(m, s, ref, site, name)
+    step_parameters(m, s, params, is_open, site, text, record.attrs.get("#fused") == TRUE, name)
 
 
 @method("torch.optim.Optimizer", "zero_grad")
 def zero_grad(m: Machine, s: State, call: Args) -> Result:
     params, is_open = params_of(s, call.self)
-    clear(m, s, params, is_open, call.site, s[call.self].name or str(call.text))
+    clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
     return NONE
 
 
@@ -155,6 +162,7 @@ def add_param_group(m: Machine, s: State, call: Args) -> Result:
     more, is_open = parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
     mine = s.edit(call.self)
     held = mine.attrs.get("#params", Tup((), open=True))
+    m.suspicions.clear(p.id for p in more)
     mine.attrs["#params"] = Tup((*held.items, *more), open=held.open or is_open)
     return NONE
 
@@ -180,8 +188,20 @@ def make_scheduler(m: Machine, s: State, call: Args) -> Result:
     return s.new(Instance(call.func, {"optimizer": call.get(0, "optimizer") or NONE}))
 
 
-@method("scheduler", "step", "state_dict", "load_state_dict", "get_last_lr", "get_lr")
+@method("scheduler", "step")
 def scheduler_step(m: Machine, s: State, call: Args) -> Result:
+    protocols.note_scheduler_step(m, s, call.self, call.site)
+    return NONE
+
+
+@method("scheduler", "load_state_dict")
+def restore_scheduler(m: Machine, s: State, call: Args) -> Result:
+    protocols.forget(s, call.self)
+    return NONE
+
+
+@method("scheduler", "state_dict", "get_last_lr", "get_lr")
+def scheduler_other(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
 

@@ -11,6 +11,7 @@ from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function
+from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor
 
@@ -32,7 +33,7 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
             raise Raised(InvalidTensorUse(site=call.site, text=INTEGER_GRAD_FLAG, kind="integer-grad", tensor=str(tensor.name), call="Parameter"))  # fmt: skip
         if tensor.rg and tensor.leaf is False:
             m.emit(ParameterOfResult(site=call.site, tensor=str(tensor.name)))
-    ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)  # type: ignore[arg-type]
+    ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
     s[ref].is_param = True
     s[ref].inference = False
     return ref
@@ -77,7 +78,7 @@ def clip(m: Machine, s: State, call: Args) -> Result:
 
     limit = natives.const(call.get(1, "max_norm"))
     kinds = gradient_kinds(s, params, is_open)
-    m.emit(ClipGradients(site=call.site, target=str(call.text), gradients=kinds, measures=limit == float("inf")))
+    m.emit(ClipGradients(site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")))
     if any(s[p].grad_state == "none" for p in params) is False:
         for ref in params:
             grad = s[ref].grad

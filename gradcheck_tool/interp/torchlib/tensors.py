@@ -114,6 +114,7 @@ def hasattr_tensor(name: str) -> bool:
 
 
 def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    m.suspicions.clear((ref.id,))
     tensor: Tensor = s[ref]
     if tensor.group or tensor.grad_state == "unknown":
         return Sym(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
@@ -172,12 +173,14 @@ def _ndim(m: Machine, s: State, ref: Ref, site: Any) -> Value:
 
 def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     """Same memory, no history, and writes to it are not counted."""
+    m.suspicions.clear((ref.id,))
     tensor: Tensor = s[ref]
     lost = "data" if tensor.rg else tensor.lost
     why = (story(site, f"`{tensor.name}.data` leaves the graph"),) if tensor.rg else tensor.lost_story
     new = engine.new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data")  # fmt: skip
     made: Tensor = s[new]
     made.view, made.lost, made.lost_story = "data", lost, why
+    engine.cut_off(s, made, "data", [ref], site, m.label(s, site.node))
     made.grads_of = tensor.grads_of
     made.base, made.untracked = ref, True
     return new
@@ -280,6 +283,8 @@ def set_requires_grad(m: Machine, s: State, ref: Ref, on: bool | None, site: Any
     tensor.rg, tensor.leaf, tensor.unsure_graph = on, True, False
     tensor.node = None
     if on:
+        if tensor.lost and tensor.lost != "frozen" and tensor.leaf:
+            tensor.made_leaf = m.label(s, site.node)
         tensor.lost, tensor.lost_story = "", ()
         tensor.site = site if tensor.site is None else tensor.site
     else:
@@ -494,6 +499,7 @@ def detach(m: Machine, s: State, call: Args) -> Result:
     made: Tensor = s[new]
     made.view, made.base, made.inference = "detached", ref, tensor.inference
     made.untracked = tensor.untracked
+    engine.cut_off(s, made, "detach", [ref], call.site, call.text)
     made.lost = "detach" if tensor.rg else tensor.lost
     made.lost_story = (
         (story(call.site, f"`{tensor.name}` is detached here"),) if tensor.rg else tensor.lost_story
@@ -667,7 +673,7 @@ def new_like(m: Machine, s: State, call: Args) -> Result:
 
     ref = receiver(m, s, call)
     on = call.flag(-1, "requires_grad", False)
-    return engine.new_tensor(s, call.site, rg=on, dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype, shape=factory_shape(s, call.args), name=call.text)  # type: ignore[arg-type]  # fmt: skip
+    return engine.new_tensor(s, call.site, rg=on, dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype, shape=factory_shape(s, call.args), name=call.text)  # fmt: skip
 
 
 @method("tensor", "set_", "resize_", "resize_as_")
@@ -678,8 +684,8 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
     if name.startswith("resize") and tensor.rg:
         made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
         raise Raised(InvalidTensorUse(site=call.site, story=made, text="cannot resize variables that require grad", kind="resize-grad", tensor=str(tensor.name), call=f"{name}()"))  # fmt: skip
-    engine.check_write(s, ref, [], call.site, call.text)  # type: ignore[arg-type]
-    engine.bump(s, ref, call.site, call.text, "inplace")  # type: ignore[arg-type]
+    engine.check_write(s, ref, [], call.site, call.text)
+    engine.bump(s, ref, call.site, call.text, "inplace")
     s.edit(ref).shape = None
     return ref
 

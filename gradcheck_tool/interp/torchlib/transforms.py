@@ -29,7 +29,10 @@ def deepcopy(m: Machine, s: State, call: Args) -> Result:
     Raises:
         Raised: for tensors that are not leaves.
     """
-    return _copy(s, call.args[0] if call.args else NONE, {}, call.site, call)
+    done: dict[int, Ref] = {}
+    copy = _copy(s, call.args[0] if call.args else NONE, done, call.site, call)
+    m.suspicions.clear(ref.id for ref in done.values())
+    return copy
 
 
 def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Args) -> Value:
@@ -141,7 +144,7 @@ def functional_call(m: Machine, s: State, call: Args) -> Result:
             if owner == prefix and leaf in s[at].attrs:
                 saved.append((at, leaf, s[at].attrs[leaf]))
                 s.edit(at).attrs[leaf] = value
-    given = list(args.items) if isinstance(args, Tup) else [args]
+    given: list[Value] = list(args.items) if isinstance(args, Tup) else [args]
     out: Pairs = []
     for state, value in m.calls.call(s, module, given, {}, call.site, call.text):
         for at, leaf, old in saved:
