@@ -20,8 +20,8 @@ from gradcheck_tool.autograd.events import (
     StoryStep,
     ViewWrite,
 )
-from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value, fresh, unknown
+from gradcheck_tool.autograd.heap import Cut, Loose, Node, Slot, State, Storage, Tensor
+from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value, fresh, unknown
 
 LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_WRITE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -93,7 +93,7 @@ def new_tensor(
     dtype: str | None = "float",
     shape: tuple[int | None, ...] | None = None,
     storage: Ref | None = None,
-    name: str = "",
+    name: Text = "",
 ) -> Ref:
     """A tensor with memory of its own unless `storage` is given."""
     tensor = Tensor(storage if storage is not None else s.new(Storage()))
@@ -109,7 +109,7 @@ def new_tensor(
     return s.new(tensor)
 
 
-def unknown_tensor(s: State, site: Any, name: str = "") -> Ref:
+def unknown_tensor(s: State, site: Any, name: Text = "") -> Ref:
     """A tensor of which nothing is known."""
     return new_tensor(s, site, rg=None, leaf=None, dtype=None, name=name)
 
@@ -189,7 +189,21 @@ def tracked(s: State, refs: Sequence[Ref]) -> bool | None:
     return None if s.grad is None else needs
 
 
-def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: str) -> None:
+MAX_CUTS = 8
+
+
+def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, call: Any) -> None:
+    """Remember on a constant result what was cut off from it now (`kind` empty: nothing) and before."""
+    cuts = [*out.cuts, *(cut for ref in refs for cut in s[ref].cuts if s[ref].rg is False)]
+    alive = [ref for ref in refs if s[ref].rg]
+    if kind and alive:
+        sources = tuple(s[ref].node or ref for ref in alive)
+        cuts.append(Cut(kind, s[alive[0]].name, call, site, sources))
+    if cuts:
+        out.cuts = tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
+def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text) -> None:
     """What PyTorch checks before an in-place op, in its order.
 
     Raises:
@@ -228,7 +242,7 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: str) 
         raise Raised(LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how)))
 
 
-def _check_view(s: State, tensor: Tensor, site: Any, how: str) -> None:
+def _check_view(s: State, tensor: Tensor, site: Any, how: Text) -> None:
     texts = {"multi-output": MULTI_VIEW, "no-grad": NO_GRAD_VIEW, "function": FUNCTION_VIEW}
     text = texts.get(tensor.view or "")
     if text is not None:
@@ -244,7 +258,7 @@ def _check_view(s: State, tensor: Tensor, site: Any, how: str) -> None:
         )  # fmt: skip
 
 
-def bump(s: State, ref: Ref, site: Any, how: str, writer: str, versioned: bool = True) -> None:
+def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool = True) -> None:
     """Record a write to the memory of a tensor."""
     tensor: Tensor = s[ref]
     storage = s.edit(tensor.storage)
@@ -293,7 +307,7 @@ class OpCall:
     """One call of a differentiable op while it is being applied."""
 
     def __init__(
-        self, s: State, effect: Effect, args: Mapping[str, Ref | Sequence[Ref]], site: Any, text: str
+        self, s: State, effect: Effect, args: Mapping[str, Ref | Sequence[Ref]], site: Any, text: Text
     ) -> None:
         self.s = s
         self.effect = effect
@@ -328,6 +342,12 @@ class OpCall:
         edges = [edge(s, ref) for ref in self.refs]
         node.inputs = tuple(e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True))
         node.slots = tuple(self._input_slots())
+        node.loose = tuple(
+            Loose(s[ref].name, s[ref].shape, s[ref].cuts)
+            for refs in self.by_param.values()
+            for ref in refs
+            if s[ref].cuts and s[ref].rg is False
+        )
         node.frees = effect.frees if s.saving else None
         if s.saving and effect.frees is not False and effect.frees_if is not None:
             node.frees = self.any_requires(effect.frees_if)
@@ -365,7 +385,7 @@ class OpCall:
         effect = self.effect
         if effect.second is None:
             return None
-        needs = []
+        needs: list[tuple[str, ...]] = []
         for name, _ in self.differentiable:
             if not effect.second.get(name, ("?",)):
                 needs.append(())
@@ -418,14 +438,19 @@ class OpCall:
 
     def _lost(self, out: Tensor, flows: bool) -> None:
         s = self.s
-        if requires(s, self.refs) and not flows:
+        everything = [ref for refs in self.by_param.values() for ref in refs]
+        needed = requires(s, self.refs if flows else [r for r in everything if s[r].dtype not in ("int", "bool")])
+        off = s.grad is False or s.inference
+        kind = "" if not needed else "no-grad" if off else "non-differentiable"
+        cut_off(s, out, kind, everything, self.site, self.text)
+        if needed and not flows:
             out.lost = "non-differentiable"
             out.lost_story = (story(self.site, f"`{self.text}` has no derivative"),)
-        elif requires(s, self.refs) and (s.grad is False or s.inference):
+        elif needed and off:
             out.lost = "no-grad"
             out.lost_story = (story(self.site, f"`{self.text}` is computed with gradients switched off"),)
         else:
-            for ref in self.refs:
+            for ref in everything:
                 if s[ref].lost:
                     out.lost, out.lost_story = s[ref].lost, s[ref].lost_story
                     return
@@ -447,7 +472,7 @@ def apply(
     effect: Effect,
     args: Mapping[str, Ref | Sequence[Ref]],
     site: Any,
-    text: str,
+    text: Text,
     shapes: Sequence[tuple[int | None, ...] | None] = (None,),
 ) -> list[Ref]:
     """Call an op that makes new tensors (or views) and return its outputs.
@@ -487,7 +512,7 @@ def apply_inplace(
     target: Ref,
     args: Mapping[str, Ref | Sequence[Ref]],
     site: Any,
-    text: str,
+    text: Text,
     writer: str = "inplace",
 ) -> Ref:
     """Call an op that writes its result into `target` and return `target`.

@@ -24,7 +24,7 @@ from gradcheck_tool.autograd.events import (
     UnversionedWrite,
 )
 from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value
+from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value
 
 TWICE = "Trying to backward through the graph a second time"
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
@@ -52,7 +52,7 @@ class Pass:
     retain: bool | None
     create: bool | None
     site: Any
-    text: str
+    text: Text
     call: str = "backward"
     inputs: Sequence[Ref] | None = None
     cotangents: Sequence[Value] = ()

@@ -23,6 +23,7 @@ from gradcheck_tool.autograd.values import (
     Slice,
     Super,
     Sym,
+    Text,
     Tup,
     Value,
     fresh,
@@ -99,7 +100,31 @@ class Storage(Record):
         self.unsure = False
         self.site: Any = None
         self.writer = ""
-        self.how = ""
+        self.how: Text = ""
+
+
+class Cut:
+    """A value that required grad and was made a constant: how, by which call, and the edges behind it."""
+
+    __slots__ = ("call", "kind", "site", "sources", "tensor")
+
+    def __init__(self, kind: str, tensor: Any, call: Any, site: Any, sources: tuple[Value, ...]) -> None:
+        self.kind = kind
+        self.tensor = tensor
+        self.call = call
+        self.site = site
+        self.sources = sources
+
+
+class Loose:
+    """A constant input of a graph node that something was cut off from."""
+
+    __slots__ = ("cuts", "name", "shape")
+
+    def __init__(self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[Cut, ...]) -> None:
+        self.name = name
+        self.shape = shape
+        self.cuts = cuts
 
 
 class Tensor(Record):
@@ -112,21 +137,24 @@ class Tensor(Record):
     `lost` says why it has no graph although something it was made from had one.
     `untracked` tells that writes through it are not counted (`.data`), `overlaps` that elements
     share memory (`expand`).
-    `grads_of` are the leaves whose `.grad` it was computed from.
+    `grads_of` are the leaves whose `.grad` it was computed from. `cuts` are what it was computed from that
+    lost its history, `made_leaf` what told a computed constant to require grad.
     """
 
     __slots__ = (
-        "backward_site", "base", "base_version", "dense", "dtype", "grad", "grad_state", "grads_of", "group", "hooks",
-        "inference", "is_param", "leaf", "lost", "lost_story", "name", "node", "overlaps", "retains", "rg", "shape", "site",
+        "backward_site", "base", "base_version", "cuts", "dense", "dtype", "grad", "grad_state", "grads_of", "group",
+        "hooks", "inference", "is_param", "leaf", "lost", "lost_story", "made_leaf", "name", "node", "overlaps", "retains", "rg", "shape", "site",
         "step_site", "storage", "unsure_graph", "untracked", "view",
     )  # fmt: skip
     STATE = (
         "storage", "leaf", "rg", "node", "dtype", "shape", "base", "view", "base_version", "is_param", "inference",
         "grad", "grad_state", "group", "retains", "hooks", "grads_of", "lost", "unsure_graph", "dense", "untracked", "overlaps",
     )  # fmt: skip
-    STORY = ("name", "site", "backward_site", "step_site", "lost_story")
+    STORY = ("name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
 
     def __init__(self, storage: Ref) -> None:
+        self.cuts: tuple[Cut, ...] = ()
+        self.made_leaf: Any = ""
         self.storage = storage
         self.leaf: bool | None = None
         self.rg: bool | None = None
@@ -150,7 +178,7 @@ class Tensor(Record):
         self.grads_of: tuple[Value, ...] = ()
         self.lost: str = ""
         self.lost_story: tuple[Any, ...] = ()
-        self.name = ""
+        self.name: Text = ""
         self.site: Any = None
         self.backward_site: Any = None
         self.step_site: Any = None
@@ -165,7 +193,7 @@ class Slot:
     __slots__ = ("data", "edge", "role", "site", "storage", "text", "version")
 
     def __init__(
-        self, storage: Ref, version: Value, data: Value, edge: Value, role: str, text: str, site: Any
+        self, storage: Ref, version: Value, data: Value, edge: Value, role: str, text: Text, site: Any
     ) -> None:
         self.storage = storage
         self.version = version
@@ -188,22 +216,23 @@ class Node(Record):
     """
 
     __slots__ = (
-        "broken", "freed", "freed_site", "freed_text", "frees", "function", "inputs", "needs", "op", "rounds", "site", "slots",
+        "broken", "freed", "freed_site", "freed_text", "frees", "function", "inputs", "loose", "needs", "op", "rounds", "site", "slots",
         "text", "unsure_freed",
     )  # fmt: skip
     STATE = ("inputs", "slots", "frees", "freed", "unsure_freed", "needs", "function", "broken")
-    STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text")
+    STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text", "loose")
 
-    def __init__(self, op: str, text: str, site: Any) -> None:
+    def __init__(self, op: str, text: Text, site: Any) -> None:
         self.op = op
         self.text = text
         self.site = site
         self.inputs: tuple[Value, ...] = ()
+        self.loose: tuple[Loose, ...] = ()
         self.slots: tuple[Slot, ...] = ()
         self.frees: bool | None = False
         self.freed = False
         self.freed_site: Any = None
-        self.freed_text = ""
+        self.freed_text: Text = ""
         self.unsure_freed = False
         self.needs: tuple[tuple[str, ...], ...] | None = ()
         self.function: Value = NONE
@@ -559,7 +588,7 @@ def _differing(naming: _Renaming, a: State, b: State, top: int) -> set[int] | No
     """Records of both states that are not the same; None if one of them is certainly still in use."""
     heap = b.heap
     stack = {ref.id for ref in a.frames}
-    differ = set()
+    differ: set[int] = set()
     for number, record in a.heap.items():
         other = heap.get(number)
         if other is None or other is record or number == top:

@@ -150,6 +150,9 @@ class Super:
     receiver: Value
 
 
+# Source text of the analysed program: a string, or something that becomes one when a message needs it.
+Text = object
+
 Value = Union[Ref, Const, Sym, Lib, Tup, Slice, Bound, Method, Partial, Super]
 
 NONE = Const(None)

@@ -118,7 +118,7 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
     on = call.flag(-1, "requires_grad", False)
     if on and dtype in ("int", "bool"):
         raise Raised(InvalidTensorUse(site=call.site, text=INTEGER_GRAD_FLAG, kind="integer-grad", tensor=str(call.text), call=str(call.text)))  # fmt: skip
-    return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)  # type: ignore[arg-type]
+    return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)
 
 
 @function("torch.zeros_like", "torch.ones_like", "torch.rand_like", "torch.randn_like", "torch.empty_like", "torch.full_like", "torch.randint_like")
@@ -342,12 +342,12 @@ def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, tex
     return engine.unknown_tensor(s, site, text)
 
 
-def effect_of(profile: optable.Profile, index: int = 0) -> Effect:
+def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0) -> Effect:
     """The engine's view of a profile."""
     first = profile.outputs[index] if profile.outputs else None
     views = {"view": "plain", "multi": "multi-output", "maybe": "maybe", "same": "same"}
     return Effect(
-        node=profile.node or "Backward0",
+        node=profile.node or name,
         saves=profile.saves,
         frees=None if "frees" in profile.undecided else profile.frees,
         frees_if=profile.frees_if,
@@ -375,7 +375,7 @@ def apply_profile(
     if profile.result in ("value", "none", "nested", None):
         return NONE if profile.result == "none" else unknown("data")
     _check_out(m, s, profile, tensors, site, text)
-    effect = effect_of(profile)
+    effect = effect_of(profile, leaf)
     first = profile.outputs[0] if profile.outputs else None
     if first is not None and first.view == "same" and first.view_of in tensors:
         target = tensors[first.view_of]

@@ -1,0 +1,132 @@
+"""What was cut off from a back-propagated root: constant terms, copies, and parameters nothing reaches.
+
+A cut is remembered where it happens (`engine.cut_off`) and goes along with what is computed from it; a
+graph node keeps the cuts of its constant inputs. Only at a backward is it judged whether a cut matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import numel_is_one
+from gradcheck_tool.autograd.events import GraphBreak, OptimizerStep
+from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
+from gradcheck_tool.autograd.values import Ref
+
+if TYPE_CHECKING:
+    from gradcheck_tool.autograd.graph import Pass
+    from gradcheck_tool.interp.machine import Machine
+
+# Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
+SUMS = frozenset({"+", "-", "+=", "-=", "add", "sub", "add_", "sub_", "AddBackward0", "SubBackward0", "RsubBackward1"})
+SCALINGS = frozenset({"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"})
+# Cuts that nobody asks for by name: a constant term made so is no trick.
+UNASKED = frozenset({"non-differentiable", "create-graph"})
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root."""
+
+    fed: set[int] = field(default_factory=set)
+    starving: dict[int, GraphBreak] = field(default_factory=dict)
+    starved: dict[int, OptimizerStep] = field(default_factory=dict)
+    unsure: bool = False
+
+
+def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
+    """The breaks and the constant terms of a backward; remembers which parameters it reached and which not."""
+    ledger = m.ledger
+    reached = {leaf.id for leaf in p.leaves}
+    if p.opaque or p.inputs is not None:
+        return (), ()
+    terms = {id(loose) for loose in _terms(s, p)}
+    breaks: dict[int, GraphBreak] = {}
+    constants: dict[int, GraphBreak] = {}
+    for ref in p.ran:
+        for loose in s[ref].loose:
+            for cut in loose.cuts:
+                missed = _missed(s, cut, reached)
+                _remember(s, ledger, cut, missed)
+                is_term = id(loose) in terms
+                if (cut.kind == "retensor" and (missed or is_term)) or (cut.kind == "create-graph" and is_term):
+                    breaks.setdefault(id(cut), _break(cut))
+                elif is_term and cut.kind != "retensor" and (missed or cut.kind in UNASKED):
+                    constants.setdefault(id(loose), replace(_break(cut), tensor=str(loose.name)))
+    return tuple(breaks.values()), tuple(constants.values())
+
+
+def note_pass(m: Machine, p: Pass) -> None:
+    """Remember which leaves a pass has reached, and whether it went on where the model cannot see."""
+    m.ledger.fed |= {leaf.id for leaf in p.leaves}
+    m.ledger.unsure = m.ledger.unsure or p.opaque
+
+
+def _break(cut: Cut) -> GraphBreak:
+    return GraphBreak(cut.kind, str(cut.tensor), str(cut.call), cut.site)
+
+
+def _missed(s: State, cut: Cut, reached: set[int]) -> list[Ref]:
+    """The leaves behind a cut that the backward did not reach."""
+    return [leaf for leaf in _leaves(s, cut.sources) if leaf.id not in reached]
+
+
+def _leaves(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
+    seen: set[int] = set()
+    todo = list(sources)
+    while todo:
+        at = todo.pop()
+        record = s.heap.get(at.id) if isinstance(at, Ref) else None
+        if record is None or at.id in seen:
+            continue
+        seen.add(at.id)
+        if isinstance(record, Node):
+            todo.extend(record.inputs)
+        elif isinstance(record, Tensor) and record.rg and not record.group:
+            yield at
+
+
+def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
+    for leaf in missed:
+        tensor: Tensor = s[leaf]
+        if tensor.is_param and leaf.id not in ledger.starving:
+            ledger.starving[leaf.id] = replace(_break(cut), tensor=str(tensor.name))
+
+
+def _terms(s: State, p: Pass) -> list[Loose]:
+    """The constant operands of the sums that a root ends in, scaled by numbers or not."""
+    found: list[Loose] = []
+    todo: list[Any] = [s[root].node for root in p.roots if numel_is_one(s[root].shape) is not False]
+    seen: set[int] = set()
+    while todo:
+        at = todo.pop()
+        node = s.get(at, Node)
+        if node is None or at.id in seen:
+            continue
+        seen.add(at.id)
+        if node.op in SUMS:
+            found += [loose for loose in node.loose if numel_is_one(loose.shape) is True]
+            todo += node.inputs
+        elif node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.loose:
+            todo += node.inputs
+    return found
+
+
+def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:
+    """Remember parameters that an optimizer steps although they are cut off from what was back-propagated."""
+    ledger = m.ledger
+    for ref in params:
+        cut = ledger.starving.get(ref.id)
+        if cut is not None and s[ref].rg and s[ref].grad_state in ("none", "zeroed") and ref.id not in ledger.starved:
+            ledger.starved[ref.id] = replace(event, gradients=frozenset({"unknown"}), starved=(cut,))
+
+
+def report(m: Machine) -> None:
+    """Report the starved parameters that no gradient has reached on any path."""
+    if m.ledger.unsure or m.exhausted:
+        return
+    for number, event in m.ledger.starved.items():
+        if number not in m.ledger.fed:
+            m.emit(event)
