@@ -62,7 +62,7 @@ def import_value(m: Machine, s: State, i: ir.Import) -> Value:
             return Lib(i.module.split(".")[0]) if i.top and "." in i.module else module
         record = s.get(module, Instance)
         if record is not None and isinstance(record.attrs.get("#frame"), Ref):
-            value = s[record.attrs["#frame"]].locals.get(i.attribute)  # type: ignore[index]
+            value: Value | None = s[record.attrs["#frame"]].locals.get(i.attribute)  # type: ignore[index]
             if value is not None:
                 return value
     if i.attribute is not None and module is None:

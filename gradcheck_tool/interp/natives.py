@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from gradcheck_tool.autograd.heap import State
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Value
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Text, Value
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Label, Machine
+    from gradcheck_tool.interp.machine import Machine
 
 Result = Union[Value, "list[tuple[State, Value]]"]
 Native = Callable[["Machine", State, "Args"], Result]
@@ -32,7 +32,7 @@ class Args:
     args: list[Value]
     kwargs: dict[str, Value]
     site: Any
-    text: Label
+    text: Text
     receiver: Value = NONE
     unsure: bool = False
 

@@ -140,7 +140,7 @@ def unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> 
 
         return m.calls.guard(s, lambda: call_unary(m, s, op, value, site, text))
     if isinstance(value, Const):
-        func = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op]
+        func: Callable[[Any], Any] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op]
         try:
             return [(s, Const(func(value.value)))]
         except Exception:

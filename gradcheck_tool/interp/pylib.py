@@ -571,7 +571,7 @@ def make_named(m: Machine, s: State, call: Args) -> Result:
     from gradcheck_tool.interp.classes import named_tuple
 
     record = s[call.self]
-    fields = [(f.value, None) for f in record.attrs["#fields"].items]
+    fields: list[tuple[str, Value | None]] = [(f.value, None) for f in record.attrs["#fields"].items]
     return named_tuple(record.attrs["#name"].value, fields, call.args, call.kwargs)
 
 
