@@ -1,0 +1,202 @@
+"""Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
+
+PROGRAMS: dict[str, str] = {
+    "a loop whose third round breaks": """
+import torch
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+state = torch.zeros(3)
+for _ in range(5):
+    state = state * w
+    opt.zero_grad()
+    state.sum().backward(retain_graph=True)  # raises
+    opt.step()
+""",
+    "a state that is detached on the way round": """
+import torch
+w = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for _ in range(5):
+    state = state.detach() * w
+    state.sum().backward()
+""",
+    "the same flag takes the same branch": """
+import os
+import torch
+keep = bool(os.environ.get("NOT_SET_ANYWHERE"))
+w = torch.ones(2, requires_grad=True)
+loss = (w * w).sum()
+loss.backward(retain_graph=keep)
+if keep:
+    loss.backward()
+""",
+    "isinstance decides": """
+import torch
+def detached(x):
+    if isinstance(x, (list, tuple)):
+        return [detached(v) for v in x]
+    return x.detach()
+w = torch.ones(2, requires_grad=True)
+h = [torch.zeros(2), torch.zeros(2)]
+for _ in range(3):
+    h = [v * w for v in detached(h)]
+    sum(v.sum() for v in h).backward()
+""",
+    "a generator suspended inside no_grad leaks it": """
+import torch
+def batches():
+    with torch.no_grad():
+        for _ in range(2):
+            yield torch.ones(2)
+w = torch.ones(2, requires_grad=True)
+for x in batches():
+    (w * x).sum().backward()  # raises
+""",
+    "a decorated generator does not": """
+import torch
+@torch.no_grad()
+def batches():
+    for _ in range(2):
+        yield torch.ones(2)
+w = torch.ones(2, requires_grad=True)
+for x in batches():
+    (w * x).sum().backward()
+""",
+    "a context manager of the program": """
+import contextlib
+import torch
+@contextlib.contextmanager
+def frozen(w):
+    w.requires_grad_(False)
+    yield w
+    w.requires_grad_(True)
+w = torch.ones(2, requires_grad=True)
+with frozen(w) as v:
+    loss = (v * 2).sum()
+loss.backward()  # raises
+""",
+    "super() through two classes": """
+import torch
+from torch import nn
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+    def forward(self, x):
+        return torch.sigmoid(self.fc(x))
+class Middle(Base):
+    pass
+class Top(Middle):
+    def forward(self, x):
+        y = super().forward(x)
+        y += 1
+        return y
+Top()(torch.ones(1, 2)).sum().backward()  # raises
+""",
+    "a property and a closure": """
+import torch
+class Holder:
+    def __init__(self):
+        self._w = torch.ones(2, requires_grad=True)
+    @property
+    def w(self):
+        return self._w
+holder = Holder()
+def step():
+    holder.w.mul_(0.5)  # raises
+step()
+""",
+    "functools.partial and a dictionary of functions": """
+import functools
+import torch
+def scale(x, by):
+    return x.mul_(by)
+table = {"half": functools.partial(scale, by=0.5)}
+w = torch.ones(2, requires_grad=True)
+table["half"](w)  # raises-inside
+""",
+    "finally runs": """
+import torch
+w = torch.ones(2, requires_grad=True)
+def run():
+    torch.set_grad_enabled(False)
+    try:
+        return (w * 2).sum()
+    finally:
+        torch.set_grad_enabled(True)
+run().backward()  # raises
+""",
+    "an error that is caught is no finding": """
+import torch
+w = torch.ones(2, requires_grad=True)
+try:
+    w.add_(1)
+except RuntimeError:
+    pass
+""",
+    "a layer applied twice with a step in between": """
+import torch
+from torch import nn
+a, b = nn.Linear(2, 2), nn.Linear(2, 1)
+opt = torch.optim.SGD(b.parameters(), lr=0.1)
+x = torch.ones(1, 2)
+first, second = b(a(x)).sum(), b(a(x)).sum()
+first.backward()
+opt.step()
+second.backward()  # raises
+""",
+    "one layer alone does not save its weight": """
+import torch
+from torch import nn
+b = nn.Linear(2, 1)
+opt = torch.optim.SGD(b.parameters(), lr=0.1)
+x = torch.ones(1, 2)
+first, second = b(x).sum(), b(x).sum()
+first.backward()
+opt.step()
+second.backward()
+""",
+    "deepcopy of a module gives leaves of its own": """
+import copy
+import torch
+from torch import nn
+a = nn.Linear(2, 1)
+b = copy.deepcopy(a)
+loss = a(torch.ones(1, 2)).sum()
+with torch.no_grad():
+    for p in b.parameters():
+        p.zero_()
+loss.backward()
+""",
+    "unpacking, star arguments and keywords": """
+import torch
+def pair(*parts, scale=1.0, **rest):
+    first, *others = parts
+    return first * scale, others[0]
+w = torch.ones(2, requires_grad=True)
+a, b = pair(w, w, **{"scale": 2.0})
+b.add_(1)  # raises
+""",
+    "while with a counter and break": """
+import torch
+w = torch.ones(2, requires_grad=True)
+loss = (w * w).sum()
+n = 0
+while True:
+    n += 1
+    if n > 2:
+        break
+    loss.backward()  # raises
+""",
+    "gradients accumulated over k rounds": """
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+opt.zero_grad()
+for i in range(8):
+    (w * w).sum().backward()
+    if (i + 1) % 4 == 0:
+        opt.step()
+        opt.zero_grad()
+""",
+}

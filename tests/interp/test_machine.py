@@ -1,0 +1,110 @@
+"""The machine executes Python and PyTorch as they are: each program is run in both, and both must agree."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+
+import pytest
+
+from gradcheck_tool.autograd.events import BackwardCall, EngineError, Event
+from gradcheck_tool.interp import analyze
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.ir.positions import Positions
+from tests.interp.programs import PROGRAMS
+
+torch = pytest.importorskip("torch")
+
+
+def predicted(source: str) -> tuple[int | None, str]:
+    """The line and text of the first error that the model foretells."""
+    module = lower_module(source, "program.py")
+    errors = [event for event in analyze(module) if isinstance(event, EngineError)]
+    if not errors:
+        return None, ""
+    return Positions(module).locate(errors[0].site.node).start.row, errors[0].text
+
+
+def happened(source: str) -> tuple[int | None, str]:
+    """The line of the program where PyTorch raised, innermost frame first, and its message."""
+    torch.manual_seed(0)
+    torch.set_grad_enabled(True)
+    name = "<program>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    try:
+        exec(compile(source, name, "exec"), {"__name__": "__main__"})
+    except Exception as error:
+        trace = sys.exc_info()[2]
+        line = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == name:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line, str(error)
+    finally:
+        torch.set_grad_enabled(True)
+    return None, ""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_model_and_pytorch_agree(name: str) -> None:
+    """Same line, same error; or no error in either."""
+    line, message = happened(PROGRAMS[name])
+    foretold, text = predicted(PROGRAMS[name])
+    assert foretold == line
+    assert text in message
+
+
+def test_marks_say_what_pytorch_does() -> None:
+    """The programs' own marks are true, so that reading them is enough."""
+    for name, source in PROGRAMS.items():
+        assert ("# raises" in source) == (happened(source)[0] is not None), name
+
+
+def accumulations(source: str) -> list[int]:
+    """Lines of backward calls that add to gradients which a step has used."""
+    module = lower_module(source, "program.py")
+    positions = Positions(module)
+    events: list[Event] = analyze(module)
+    calls = [e for e in events if isinstance(e, BackwardCall) and any(a.stepped for a in e.accumulated)]
+    return sorted({positions.locate(e.site.node).start.row for e in calls})
+
+
+LOOP = """
+import torch
+from torch import nn
+def train(model, loader, optimizer):
+    for x, y in loader:
+        {first}
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+{helper}
+model = nn.Linear(2, 1)
+train(model, torch.utils.data.DataLoader([]), torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "helper", "lines"),
+    [
+        ("pass", "", [8]),
+        ("optimizer.zero_grad()", "", []),
+        ("model.zero_grad(set_to_none=True)", "", []),
+        ("clear(model)", "def clear(m):\n    for p in m.parameters():\n        p.grad = None\n", []),
+        ("unknown_library_call(optimizer)", "from somewhere import unknown_library_call\n", []),
+    ],
+    ids=["never", "optimizer", "module", "helper", "unknown callee"],
+)
+def test_gradients_are_cleared_in_many_ways(first: str, helper: str, lines: list[int]) -> None:
+    """Only the loop that certainly never clears is one that accumulates."""
+    source = LOOP.format(first=first, helper="")
+    head, _, tail = source.partition("def train")
+    assert accumulations(f"{head}{helper}def train{tail}") == [n + helper.count("\n") for n in lines]
+
+
+def test_work_is_bounded() -> None:
+    """Forty independent branches in a loop do not make two to the forty paths."""
+    branches = "\n".join(f"    if args.a{i}:\n        x = x + {i}" for i in range(40))
+    source = f"import argparse, torch\nargs = argparse.ArgumentParser().parse_args()\nx = torch.ones(2)\nfor _ in range(9):\n{branches}\n"
+    assert predicted(source) == (None, "")
