@@ -31,6 +31,8 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
         return list(record.items), record.open
     if isinstance(record, Dict):
         return list(record.items), record.open
+    if isinstance(record, Iter) and record.kind == "drained":
+        return [], False
     if isinstance(record, Iter) and record.kind == "items":
         rest, is_open = elements(s, record.parts[0])
         return rest[record.position :], is_open
@@ -113,6 +115,7 @@ def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
         return [(s, items[position])]
     if not is_open or len(items) >= 2:
         # An open list may well end here; that it goes on is one more case of the elements that are known.
+        s.edit(ref).kind = "drained"
         return [(s, STOP)]
     kind = items[-1].kind if items and isinstance(items[-1], Sym) else None
     return _unknown_next(s, ref, unknown(kind))
@@ -192,7 +195,7 @@ def is_bounded(s: State, iterator: Value) -> bool:
 
 def _is_listed(s: State, iterator: Value) -> bool:
     record = s.get(iterator, Iter)
-    return record is not None and record.kind == "items" and not elements(s, record.parts[0])[1]
+    return record is not None and record.kind in ("items", "drained") and not elements(s, record.parts[0])[1]
 
 
 def _advance_zip(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
@@ -246,7 +249,19 @@ def _advance_getitem(m: Machine, s: State, ref: Ref, record: Iter, site: Any) ->
     return _unknown_next(s, ref, unknown())
 
 
+def _advance_drained(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    return [(s, STOP)]
+
+
+def exhaust(s: State, value: Value) -> None:
+    """Something has gone through an iterable to its end: an iterator has nothing left."""
+    record = s.get(value, Iter)
+    if record is not None and record.kind == "items":
+        s.edit(value).kind = "drained"  # type: ignore[arg-type]
+
+
 _ADVANCE: dict[str, Any] = {
+    "drained": _advance_drained,
     "items": _advance_items,
     "range": _advance_range,
     "enumerate": _advance_enumerate,

@@ -39,7 +39,7 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
     """All elements of an iterable: states with the elements that are known and whether there are more."""
     items, is_open = iterate.elements(s, value)
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    lazy = isinstance(record, Generator) or (isinstance(record, Iter) and record.kind not in ("items", "range"))
+    lazy = isinstance(record, Generator) or (isinstance(record, Iter) and record.kind not in ("items", "range", "drained"))
     if isinstance(record, Tensor):
         from gradcheck_tool.interp.torchlib.tensors import rows
 
@@ -50,6 +50,7 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
         record = s.heap.get(value.id) if isinstance(value, Ref) else None
         lazy = isinstance(record, (Generator, Iter))
     if not lazy:
+        iterate.exhaust(s, value)
         return [(s, items, is_open)]
     done: list[tuple[State, list[Value], bool]] = []
     rows_: list[tuple[State, list[Value]]] = [(s, [])]

@@ -251,6 +251,7 @@ def unpack(m: Machine, s: State, i: ir.Unpack) -> States:
 
 
 def get_iter(m: Machine, s: State, i: ir.GetIter) -> States:
+    uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
     return _bind(m, i.dst, iterate.make(m, s, m.get(s, i.src), m.site(s, i.node)))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import (
     DroppedResult,
+    ExhaustedParameters,
     FlagWrite,
     GradModeMisuse,
     MethodUse,
@@ -14,8 +15,8 @@ from gradcheck_tool.autograd.events import (
     Site,
     UncalledMethod,
 )
-from gradcheck_tool.autograd.heap import Class, Frame, Instance, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Value
+from gradcheck_tool.autograd.heap import Class, Frame, Instance, Iter, State, Tensor
+from gradcheck_tool.autograd.values import FALSE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
@@ -157,6 +158,21 @@ def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
         return False
     frame: Frame = s[s.frames[-1]]
     return frame.receiver != obj and attributes.in_class(s, record.cls, name) is None
+
+
+def note_exhausted(m: Machine, s: State, value: Value, site: Site, use: str) -> None:
+    """Something goes through parameters: is it an iterator of them that has been gone through already?"""
+    record = s.get(value, Iter)
+    if record is None or record.kind != "drained" or not _first(m, id(site.node), "exhausted"):
+        return
+    items = record.parts[0].items if record.parts and isinstance(record.parts[0], Tup) else ()
+    last = items[-1] if items else None
+    tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
+    if tensor is None or not tensor.is_param:
+        return
+    text = text_of(site, site.node.args[0].value if use == "clip" else site.node)
+    call = text_of(site, site.node) if use == "clip" else f"for ... in {text}"
+    m.emit(ExhaustedParameters(site=site, iterator=text, call=call, use=use))
 
 
 def note_manager(m: Machine, s: State, manager: Value, i: ir.EnterWith) -> bool:

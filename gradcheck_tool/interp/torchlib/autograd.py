@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine, graph
 from gradcheck_tool.autograd.engine import Raised, story
-from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionDefect, FunctionError, InvalidTensorUse
+from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionDefect, FunctionError, HookMisuse, InvalidTensorUse
 from gradcheck_tool.autograd.heap import Class, Func, Instance, List, Node, Slot, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, Ref, Super, Sym, Tup, Value, unknown
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, NoGradient, Ref, Super, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
@@ -74,8 +74,12 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if s[r].leaf]
+    scaled = any(Sym(("scaled", root)) in s.known for root in roots)
     for leaf in targets:
+        only_scaled = scaled and s[leaf].grad_state in ("none", "zeroed", "scaled")
         graph.accumulate(s, p, leaf)
+        if only_scaled:
+            s.edit(leaf).grad_state = "scaled"
     for ref in retained:
         graph.accumulate(s, p, ref)
     if p.opaque or any(s[r].rg is None for r in roots):
@@ -151,13 +155,27 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                 post = kind == Const("register_post_accumulate_grad_hook")
                 before, state.grad = state.grad, p.create is True
                 given = ref if post else _incoming(state, p, ref)
+                version = state[state[given].storage].version
+                shared = not post and _is_shared(state, p, engine.edge(state, ref))
                 for st, answer in m.calls.call(state, func, [given], {}, p.site):
                     st.grad = before
+                    storage = st[st[given].storage]
+                    if shared and storage.version != version and not storage.unsure:
+                        m.emit(HookMisuse(site=storage.site, kind="mutates-gradient", subject=str(tensor.name), call=str(storage.how)))  # fmt: skip
                     if st.exc is None and post and s.get(answer, Tensor) is not None:
                         m.raise_in(st, "RuntimeError", InvalidTensorUse(site=p.site, text="Tensor post accumulate grad hooks should return None.", kind="hook-return", tensor=str(tensor.name), call=str(p.text)))  # fmt: skip
                     after.append(st)
             states = after[:4]
     return states
+
+
+def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
+    """Does the gradient that arrives here certainly belong to the caller or go to another operand too?"""
+    for root, given in zip(p.roots, p.given, strict=True):
+        if given and engine.edge(s, root) == at:
+            return True
+    users = [s[r] for r in p.ran if at in s[r].inputs]
+    return len(users) == 1 and users[0].op in ("+", "add") and sum(isinstance(e, Ref) for e in users[0].inputs) > 1
 
 
 def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
@@ -192,14 +210,15 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         roots, [g != NONE for g in given], retain, create, call.site, call.text, call="grad", inputs=inputs, cotangents=given,
     )  # fmt: skip
     run_pass(m, s, p)
-    allow = call.flag(5, "allow_unused", call.flag(-1, "materialize_grads", False))
+    zeros = call.flag(6, "materialize_grads", False)
+    allow = call.flag(5, "allow_unused", zeros)
     results: list[Value] = []
     for ref in inputs:
         error = graph.unused(s, p, ref)
         if error is not None and allow is False:
             raise Raised(error)
         if error is not None:
-            results.append(NONE if allow else unknown())
+            results.append(NoGradient(None, str(s[ref].name)) if allow and zeros is False else unknown())
             continue
         at = engine.edge(s, ref)
         history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
@@ -477,14 +496,25 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
     _intermediates(m, s, ctx, cls, p)
     before, s.grad = s.grad, p.create is True
     count = max(1, len(func.function.params) - 1)
-    cotangents: list[Value] = [engine.new_tensor(s, p.site, name="grad_output") for _ in range(count)]
+    names = [param.name for param in func.function.params[1:]] or ["grad_output"]
+    cotangents: list[Value] = [engine.new_tensor(s, p.site, name=name) for name in names[:count]]
     out: list[State] = []
+    versions = {c: s[s[c].storage].version for c in cotangents} if _is_shared(s, p, ref) else {}  # type: ignore[index]
     for state, value in m.calls.call(s, func_value, [ctx, *cotangents], {}, p.site):
         state.grad = before
+        _written_cotangents(m, state, cls, versions)  # type: ignore[arg-type]
         if state.exc is None:
             _check_gradients(m, state, ref, ctx, cls, value, p)
         out.append(state)
     return out
+
+
+def _written_cotangents(m: Machine, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
+    for ref, version in versions.items():
+        storage = s[s[ref].storage]
+        if storage.version != version and not storage.unsure:
+            name = str(s[ref].name)
+            m.emit(FunctionDefect(site=storage.site, function=_name(s, cls), kind="writes-cotangent", detail=name))
 
 
 def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:

@@ -298,7 +298,7 @@ def _guard_output(s: State, value: Value) -> Value:
         if tensor is not None and tensor.rg:
             mine = s.edit(item)  # type: ignore[arg-type]
             mine.view = "function"
-            mine.base = mine.base or item
+            mine.base = item
     return value
 
 
@@ -421,7 +421,7 @@ def set_requires_grad(m: Machine, s: State, call: Args) -> Result:
 
 def clear(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, target: str) -> None:
     """Clear the gradients of these parameters; tell the rules whether fresh ones were thrown away."""
-    fresh = any(s[p].grad_state in ("fresh", "mixed") for p in params) and not is_open
+    fresh = any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params) and not is_open
     for ref in params:
         tensor = s.edit(ref)
         tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"

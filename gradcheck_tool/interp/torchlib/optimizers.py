@@ -11,6 +11,7 @@ from gradcheck_tool.autograd.events import Accumulation, BackwardCall, InvalidTe
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, TRUE, Const, Ref, Tup, unknown
 from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.iterate import exhaust
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import breaks, protocols
@@ -24,7 +25,7 @@ NAMES = (
 )
 NON_LEAF = "can't optimize a non-leaf Tensor"
 CLOSURE = "step() missing 1 required positional argument: 'closure'"
-KINDS = {"none": "none", "fresh": "fresh", "mixed": "fresh", "used": "stale", "zeroed": "zeroed", "assigned": "fresh"}
+KINDS = {"none": "none", "fresh": "fresh", "mixed": "fresh", "used": "stale", "zeroed": "zeroed", "assigned": "fresh", "scaled": "scaled"}
 
 
 @function(*(f"torch.optim.{name}" for name in NAMES))
@@ -43,6 +44,7 @@ def init(m: Machine, s: State, call: Args) -> Result:
 
 def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     params, is_open = parameters_of(s, call.get(0, "params") or NONE)
+    exhaust(s, call.get(0, "params") or NONE)
     for p in params:
         engine.refresh_view(s, p)
         tensor: Tensor = s[p]
@@ -95,7 +97,7 @@ def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, 
         if state in ("mixed", "mixed-used") and tensor.step_site is not None:
             twice.append(Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True))
             where = tensor.backward_site
-        if state in ("fresh", "mixed", "used", "assigned"):
+        if state in ("fresh", "mixed", "used", "assigned", "scaled"):
             tensor.grad_state = "unknown" if state == "assigned" else "used"
             tensor.step_site = site
             if tensor.grad != NONE:

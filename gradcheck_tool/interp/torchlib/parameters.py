@@ -10,8 +10,10 @@ from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.iterate import exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
+from gradcheck_tool.interp.uses import note_exhausted
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor
 
@@ -49,6 +51,8 @@ def variable(m: Machine, s: State, call: Args) -> Result:
         return unknown()
     tensor: Tensor = s[source]
     ref = engine.new_tensor(s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name)  # fmt: skip
+    if on and tensor.lost:
+        s[ref].made_leaf = call.text
     if not on and tensor.rg:
         return data if isinstance(data, Ref) else ref
     return ref
@@ -73,7 +77,10 @@ def init(m: Machine, s: State, call: Args) -> Result:
 
 @function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
 def clip(m: Machine, s: State, call: Args) -> Result:
-    params, is_open = parameters_of(s, call.get(0, "parameters") or NONE)
+    given = call.get(0, "parameters") or NONE
+    note_exhausted(m, s, given, call.site, "clip")
+    params, is_open = parameters_of(s, given)
+    exhaust(s, given)
     from gradcheck_tool.interp.torchlib.optimizers import gradient_kinds
 
     limit = natives.const(call.get(1, "max_norm"))
