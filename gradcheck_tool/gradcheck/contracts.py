@@ -13,7 +13,7 @@ from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
-from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, identical, is_real_number
+from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.target import function_behind
@@ -182,7 +182,7 @@ def _nondeterministic(session: Session, message: str) -> None:
     session.add("GC301", "nondeterministic", message)
 
 
-def _close(a: Tensor, b: Tensor, slack: float) -> bool:
+def _close(a: Tensor, b: Tensor, slack: float, least: float = 0.0) -> bool:
     if a.shape != b.shape:
         return False
     if identical(a, b):
@@ -193,14 +193,14 @@ def _close(a: Tensor, b: Tensor, slack: float) -> bool:
     size = torch.nan_to_num(x.abs(), posinf=0.0)
     spread = float(size.max()) if size.numel() else 0.0
     same_holes = bool((torch.isnan(x.abs()) == torch.isnan(y.abs())).all())
-    return same_holes and bool((gap <= min(slack * eps, 0.1) * spread).all())
+    return same_holes and bool((gap <= min(max(slack * eps, least), 0.1) * spread).all())
 
 
-def _same_gradients(a: Grads, b: Grads, slack: float) -> bool:
+def _same_gradients(a: Grads, b: Grads, slack: float, least: float = 0.0) -> bool:
     for x, y in zip(a, b, strict=True):
         if (x is None) != (y is None):
             return False
-        if x is not None and y is not None and not _close(x, y, slack):
+        if x is not None and y is not None and not _close(x, y, slack, least):
             return False
     return True
 
@@ -309,7 +309,7 @@ def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
             session.add("GC206", "crash", text, input=asked[0], predicts=str(got))
             continue
         for i in asked:
-            if i in session.wrong_inputs() or _same_gradients([everything[i]], [got[i]], 1e4):
+            if i in session.wrong_inputs() or _same_gradients([everything[i]], [got[i]], 1e4, ROUNDING):
                 continue
             word = "none" if got[i] is None else "zero" if not bool((got[i] != 0).any()) else "unknown"
             how = "missing" if word != "unknown" else "different"
@@ -347,7 +347,7 @@ def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) ->
             continue
         for i, (a, b) in enumerate(zip(got, zeros, strict=True)):
             pair = [torch.zeros_like(problem.values[i]) if g is None else g for g in (a, b)]
-            if i not in session.wrong_inputs() and not _same_gradients(pair[:1], pair[1:], 1e4):
+            if i not in session.wrong_inputs() and not _same_gradients(pair[:1], pair[1:], 1e4, ROUNDING):
                 text = f"the gradient of input {i} differs between unused outputs and zero gradients for them"
                 session.add("GC101", "output-ignored", text, input=i, output=k)
 
@@ -359,7 +359,7 @@ def _twice(session: Session, problem: Problem, cotangent: Cotangent) -> None:
         return
     first = [None if g is None else g.clone() for g in first]
     second = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
-    if isinstance(second, Exception) or not _same_gradients(first, second, 1e4):
+    if isinstance(second, Exception) or not _same_gradients(first, second, 1e4, ROUNDING):
         session.add(
             "GC207", "unknown", "a second backward through the same graph raises or gives another gradient"
         )
@@ -374,7 +374,7 @@ def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> No
     if isinstance(between, Exception):
         return
     got = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent)))
-    if isinstance(got, Exception) or not _same_gradients(expected, got, 1e4):
+    if isinstance(got, Exception) or not _same_gradients(expected, got, 1e4, ROUNDING):
         session.add(
             "GC208",
             "wrong-saved-tensor",

@@ -10,7 +10,7 @@ from torch import Tensor
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import gradients, is_regular
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous
-from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem, identical
+from gradcheck_tool.gradcheck.problem import LARGE, ROUNDING, Grads, Problem, identical
 from gradcheck_tool.gradcheck.session import Session, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 
@@ -80,7 +80,7 @@ def agree(a: Grads, b: Grads, usual: Grads) -> int | None:
         p, q = wide(x), wide(y)
         holes = torch.isfinite(p.abs()) & torch.isfinite(q.abs())
         size = max(_peak(x), _peak(usual[i]))
-        if bool(((p - q).abs()[holes] > min(1e5 * eps, 0.1) * size + 1e-290).any()):
+        if bool(((p - q).abs()[holes] > min(max(1e5 * eps, ROUNDING), 0.1) * size + 1e-290).any()):
             return i
         if bool((torch.isfinite(p.abs()) != torch.isfinite(q.abs())).any()):
             return i

@@ -169,13 +169,18 @@ def _biased(session: Session, narrow: Problem) -> dict[int, Tensor]:
         for i, v in enumerate(values):
             rows[i].append((exact[i], dense(mine[i], v) - exact[i], dense(theirs[i], v) - exact[i]))
     return {
-        i: _outliers(part)
+        i: _outliers(part, _least(coarsest(values)))
         for i, part in rows.items()
         if values[i].numel() >= 64 and not values[i].is_complex()
     }
 
 
-def _outliers(rows: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+def _least(dtype: torch.dtype) -> float:
+    """The smallest relative error worth a report: float32 errors below it are seen in double already."""
+    return max(4 * float(torch.finfo(dtype).eps), 1e-4)
+
+
+def _outliers(rows: list[tuple[Tensor, Tensor, Tensor]], least: float) -> Tensor:
     """Entries whose error, projected on the exact gradient, stands out in both halves of the draws."""
 
     def projected(part: list[tuple[Tensor, Tensor, Tensor]], column: int) -> Tensor:
@@ -187,7 +192,9 @@ def _outliers(rows: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
     spread = 1.5 * float(whole.abs().median())
     limit = max(10 * spread, 2 * float(plain))
     steady = (first.sign() == second.sign()) & (torch.minimum(first.abs(), second.abs()) > limit / 4)
-    return (whole.abs() > limit) & steady
+    power = sum(row[0].square() for row in rows)
+    size = torch.as_tensor(power).sqrt()
+    return (whole.abs() > limit) & (whole.abs() > least * size) & steady
 
 
 def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.dtype) -> dict[int, Tensor]:
@@ -219,7 +226,7 @@ def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.d
         if plain is None or isinstance(plain, Exception):
             rms = float(exact[i].abs().square().mean().sqrt()) if error.numel() else 0.0
             allowed = allowed + 64 * eps * (exact[i].abs() + rms) + 1e-2 * rms
-        out[i] = error > allowed
+        out[i] = error > allowed + 0.1 * _least(dtype) * exact[i].abs()
     return out
 
 

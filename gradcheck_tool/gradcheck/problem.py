@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LARGE = 100_000
 """Inputs with more entries than this are given fewer variations: every evaluation costs."""
 
+ROUNDING = 1e-5
+"""Relative differences below this may be float32 rounding inside a Function: no layout, subset or state
+explains so little."""
+
 Values = Sequence[Tensor]
 Grads = list[Tensor | None]
 

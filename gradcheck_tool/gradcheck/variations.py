@@ -198,7 +198,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
 
 def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     """One sample and several samples along the first axis: of the first input, then of all that share it."""
-    leading = next((i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 1), None)
+    leading = next((i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 2), None)
     if leading is None:
         return
     size = problem.leaves[leading].shape[0]

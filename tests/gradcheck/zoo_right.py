@@ -441,6 +441,74 @@ RIGHT.append(
 RIGHT.append((lambda pair: pair["a"] * pair["b"][0], lambda: ({"a": r(3), "b": [r(3, seed=1)]},)))
 
 
+def _f(ctx, x):
+    wide = x.float()
+    scale = (wide.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
+    ctx.save_for_backward(x, scale)
+    return (wide * scale).to(x.dtype)
+
+
+@once_differentiable
+def _b(ctx, g):
+    x, scale = ctx.saved_tensors
+    x, g = x.float(), g.float()
+    return (scale * g - scale**3 * x * (g * x).mean(-1, keepdim=True)).to(ctx.saved_tensors[0].dtype)
+
+
+for _dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    _name = f"RmsInSingle_{str(_dtype)[6:]}"
+    right(_name, lambda dtype=_dtype: (r(8, 32, dtype=dtype),), _f, _b)
+
+
+def _f(ctx, x, offsets):
+    ctx.save_for_backward(offsets)
+    bounds = offsets.tolist()
+    return torch.stack([x[a:b].sum(0) for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
+
+
+def _b(ctx, g):
+    (offsets,) = ctx.saved_tensors
+    return g.repeat_interleave(offsets.diff(), 0), None
+
+
+right("Segments", lambda: (r(6, 2), torch.tensor([0, 2, 5, 6])), _f, _b)
+
+
+def _f(ctx, rows, index, size):
+    ctx.save_for_backward(index)
+    return torch.zeros(size, rows.shape[1], dtype=rows.dtype).index_copy(0, index, rows)
+
+
+right(
+    "CopyToUnique",
+    lambda: (r(3, 2), torch.tensor([4, 0, 2]), 5),
+    _f,
+    lambda ctx, g: (g[ctx.saved_tensors[0]], None, None),
+)
+
+
+def _f(ctx, q, k, v, mask):
+    p = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1)
+    ctx.save_for_backward(q, k, v, p)
+    return p @ v
+
+
+@once_differentiable
+def _b(ctx, g):
+    q, k, v, p = ctx.saved_tensors
+    dp = g @ v.mT
+    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / q.shape[-1] ** 0.5
+    return ds @ k, ds.mT @ q, p.mT @ g, None
+
+
+right(
+    "Attention",
+    lambda: (r(2, 4, 3), r(2, 4, 3, seed=1), r(2, 4, 3, seed=2), torch.ones(4, 4).tril().bool()),
+    _f,
+    _b,
+)
+
+
 # deviations on purpose
 right("RoundSte", lambda: (r(4, 4),), lambda ctx, x: x.round(), lambda ctx, g: g, SURROGATES)
 right(
