@@ -231,7 +231,7 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
         base: Tensor = s[tensor.base]
         if requires(s, involved) is not True and base.rg is not True:
             return
-        _check_view(s, tensor, site, how)
+        _check_view(tensor, site, how, tensor.base == ref)
         if base.rg and base.leaf:
             made = story(base.site, f"`{base.name}` is a leaf that requires grad")
             raise Raised(
@@ -242,10 +242,12 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
         raise Raised(LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how)))
 
 
-def _check_view(s: State, tensor: Tensor, site: Any, how: Text) -> None:
+def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
+    """Raise where a view forbids writes; `hooked`: it is what a full backward hook has wrapped."""
     texts = {"multi-output": MULTI_VIEW, "no-grad": NO_GRAD_VIEW, "function": FUNCTION_VIEW}
     text = texts.get(tensor.view or "")
     if text is not None:
+        text = f"Output 0 of BackwardHookFunction {text}" if hooked else text
         made = {
             "multi-output": "this view comes out of an op that returns several views",
             "no-grad": "this view is made under no_grad",

@@ -50,6 +50,13 @@ class Const:
         return hash((type(self.value), self.value))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NoGradient(Const):
+    """The None of `autograd.grad(..., allow_unused=True)`, with the text of the input it stands for."""
+
+    input: str = ""
+
+
 class Sym:
     """A value of which nothing is known but that it is always the same one.
 

@@ -242,13 +242,13 @@ def unmarked_write(c: Contract) -> Iterator[FunctionDefect]:
     if body is None or any(i for keeper in (body, c.setup) if keeper is not None for i in keeper.calls("mark_dirty")):
         return
     grads = c.differentiable()
-    for node, reg in _writes(body):
+    for node, reg in writes(body):
         index = c.argument(body, reg)
         if index is not None and index in grads:
             yield c.defect(node, "unmarked-write", c.arguments()[index])
 
 
-def _writes(body: Body, operators: bool = False) -> Iterator[tuple[Any, int]]:
+def writes(body: Body, operators: bool = False) -> Iterator[tuple[Any, int]]:
     """Statements that write a register's tensor in place."""
     for i in body.instrs:
         if isinstance(i, ir.Call):
@@ -259,18 +259,6 @@ def _writes(body: Body, operators: bool = False) -> Iterator[tuple[Any, int]]:
             yield i.node, i.obj
         elif operators and isinstance(i, ir.InplaceOp):
             yield i.node, i.left
-
-
-def writes_cotangent(c: Contract) -> Iterator[FunctionDefect]:
-    """`grad.mul_()`, `grad *= 2` or `grad[i] = 0` in backward."""
-    body = c.backward
-    if body is None:
-        return
-    fixed = {p.name for p in body.function.params[1:] if p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY)}
-    for node, reg in _writes(body, operators=True):
-        source = body.source(reg)
-        if isinstance(source, str) and source in fixed:
-            yield c.defect(node, "writes-cotangent", source)
 
 
 def untracked_backward(c: Contract) -> Iterator[FunctionDefect]:
@@ -295,7 +283,9 @@ def untracked_backward(c: Contract) -> Iterator[FunctionDefect]:
 
 
 def not_static(c: Contract) -> Iterator[FunctionDefect]:
-    """forward, backward and their like without @staticmethod."""
+    """A method without @staticmethod beside one that has it: a forgotten decorator, not the old style."""
+    if not any(c.static[name] for name in STATIC if name in c.methods):
+        return
     for name in STATIC:
         body = c.methods.get(name)
         if body is not None and not c.static[name] and not getattr(body.function.node, "decorators", True):
@@ -378,7 +368,6 @@ CHECKS: tuple[Check, ...] = (
     output_on_ctx,
     missing_return,
     unmarked_write,
-    writes_cotangent,
     untracked_backward,
     not_static,
     none_guard,

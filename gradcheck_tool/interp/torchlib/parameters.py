@@ -105,7 +105,7 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
 
         for other in call.args[1:2]:
             for source in parameters_of(s, other)[0]:
-                note_manual_step(s, ref, s[source], call.site)
+                note_manual_step(m, s, ref, s[source], call.site)
     return NONE
 
 

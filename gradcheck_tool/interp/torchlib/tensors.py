@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Effect, Raised, story
-from gradcheck_tool.autograd.events import GradientsCleared, GradRead, InvalidTensorUse, RetainGradCall
+from gradcheck_tool.autograd.events import Accumulation, BackwardCall, GradientsCleared, GradRead, InvalidTensorUse, RetainGradCall
 from gradcheck_tool.autograd.heap import List, State, Tensor
 from gradcheck_tool.autograd.values import (
     NONE,
@@ -25,6 +25,7 @@ from gradcheck_tool.autograd.values import (
 )
 from gradcheck_tool.interp import conditions, natives
 from gradcheck_tool.interp.natives import Args, Native, Result, method
+from gradcheck_tool.interp.places import receiver_text
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -239,27 +240,59 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
     if source is not None and source.dtype in ("int", "bool") and tensor.rg and tensor.leaf:
         raise Raised(InvalidTensorUse(site=site, story=(story(source.site, f"`{source.name}` holds integers"),), text="data set to a tensor that requires gradients must be floating point or complex dtype", kind="data-dtype", tensor=str(tensor.name), call="data = ..."))  # fmt: skip
     if source is not None and source.storage == tensor.storage:
-        note_manual_step(s, ref, source, site)
+        note_manual_step(m, s, ref, source, site)
         return
     engine.bump(s, ref, site, f"{tensor.name}.data = ...", "inplace", versioned=False)
     if source is not None:
-        note_manual_step(s, ref, source, site)
+        note_manual_step(m, s, ref, source, site)
         if source.dtype is not None:
             tensor = s.edit(ref)
             tensor.dtype = source.dtype
             tensor.shape = source.shape
 
 
-def note_manual_step(s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
+def note_manual_step(m: Machine, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
     """A parameter updated from its own gradient by hand counts as an optimizer step for it."""
     target: Tensor = s[ref]
     owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
     if source is None or owner not in source.grads_of:
         return
     leaf = s.edit(owner)
+    if leaf.grad_state == "mixed" and leaf.step_site is not None:
+        _note_applied_twice(m, leaf, site)
     if leaf.grad_state in ("fresh", "mixed"):
         leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
         leaf.step_site = site
+
+
+def note_zeroed(m: Machine, s: State, value: Value, site: Any) -> None:
+    """All of a tensor was overwritten: if it is the `.grad` of a leaf, that is clearing it."""
+    ref = as_tensor(m, s, value, site)
+    if ref is None:
+        return
+    tensor: Tensor = s[ref]
+    if tensor.rg is None:
+        for group, record in s.records(Tensor):
+            if record.group:
+                s.edit(group).grad_state = "unknown"
+    for leaf in tensor.grads_of:
+        held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
+        if held is not None and held.storage == tensor.storage:
+            mine = s.edit(leaf)  # type: ignore[arg-type]
+            fresh, mine.grad_state = mine.grad_state in ("fresh", "mixed"), "zeroed"
+            m.emit(GradientsCleared(site=site, target=str(mine.name), fresh=fresh))
+
+
+def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
+    """An update by hand applies gradients that an earlier one has applied already, with new ones added."""
+    where = leaf.backward_site
+    again = Accumulation(str(leaf.name), "", True, where, leaf.step_site, True)
+    steps = (
+        story(leaf.step_site, f"`{leaf.name}` is updated from its gradient here"),
+        story(where, "this backward adds to the gradient, because nothing has cleared it"),
+        story(site, "the old gradient is applied again together with the new"),
+    )
+    m.emit(BackwardCall(site=where, story=steps, root=receiver_text(where), retain_graph=False, create_graph=False, accumulated=(again,)))  # fmt: skip
 
 
 def set_requires_grad(m: Machine, s: State, ref: Ref, on: bool | None, site: Any, how: str) -> None:
@@ -562,6 +595,10 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     kind = call.func.name if isinstance(call.func, Method) else "register_hook"
     if call.args:
         tensor.hooks = (*tensor.hooks, Tup((Const(kind), call.args[0])))
+        if kind == "register_hook":
+            from gradcheck_tool.interp.torchlib.hooks import check_tensor_hook
+
+            check_tensor_hook(m, s, call.args[0], str(tensor.name))
     return unknown("data")
 
 

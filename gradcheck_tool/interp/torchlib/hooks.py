@@ -1,0 +1,63 @@
+"""What the text of a gradient hook says for certain: it computes a gradient and returns nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.events import HookMisuse, Site
+from gradcheck_tool.autograd.heap import Func, State
+from gradcheck_tool.autograd.values import Bound, Value
+from gradcheck_tool.interp.torchlib.contracts import Body
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.machine import Machine
+
+
+def check_tensor_hook(m: Machine, s: State, hook: Value, subject: str) -> None:
+    """Judge a function given to `Tensor.register_hook`."""
+    func, skip = _function(s, hook)
+    if func is None or len(func.function.params) <= skip:
+        return
+    body = Body(func.function)
+    name = body.params[skip]
+    _forgotten_return(m, func, body, name, subject)
+
+
+def _function(s: State, hook: Value) -> tuple[Func | None, int]:
+    if isinstance(hook, Bound):
+        return s.get(hook.func, Func), 1
+    return s.get(hook, Func), 0
+
+
+def _text(func: Func, node: Any) -> str:
+    return " ".join(func.env.module.tree.code_for_node(node).split())
+
+
+def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str) -> None:
+    """The argument's name is bound to something computed from it that nothing reads afterwards."""
+    if not body.returns() or any(end.value is not None for end in body.returns()) or func.function.captured:
+        return
+    for at, i in enumerate(body.instrs):
+        if not isinstance(i, ir.StoreName) or i.augmented or i.scope is not ir.Scope.LOCAL:
+            continue
+        read = any(isinstance(later, ir.LoadName) and later.name == i.name for later in body.instrs[at + 1 :])
+        made = body.made.get(i.src)
+        if read or len(body.stores[i.name]) > 1 or not isinstance(made, (ir.BinOp, ir.Call)) or func.function.loops:
+            continue
+        if _reads(body, made, name):
+            site = Site(func.env.module, i.node)
+            m.emit(HookMisuse(site=site, kind="returns-nothing", subject=subject, call=_text(func, made.node)))
+
+
+def _reads(body: Body, made: ir.Instr, name: str) -> bool:
+    """Is it an operation directly on the argument?"""
+    if isinstance(made, ir.BinOp):
+        regs = [made.left, made.right]
+    elif isinstance(made, ir.Call):
+        func = body.made.get(made.func)
+        regs = [func.obj] if isinstance(func, ir.GetAttr) else []
+    else:
+        return False
+    loads = [body.made.get(reg) for reg in regs]
+    return any(isinstance(load, ir.LoadName) and load.name == name for load in loads)
