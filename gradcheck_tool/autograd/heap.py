@@ -133,7 +133,7 @@ class Tensor(Record):
     `node` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
     of and how (`plain`, `multi-output`, `no-grad`, `function`). `grad` is the value of `.grad` and
     `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
-    `zeroed`, `unknown`. `group` marks a stand-in for a set of parameters that are not known one by one.
+    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `group` marks a stand-in for a set of parameters that are not known one by one.
     `lost` says why it has no graph although something it was made from had one.
     `untracked` tells that writes through it are not counted (`.data`), `overlaps` that elements
     share memory (`expand`).
@@ -362,7 +362,7 @@ class State:
     inference mode. `saving` is false while hooks of the program keep what graph nodes save.
     """
 
-    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "reach", "saving")
+    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "saving")
 
     def __init__(self) -> None:
         self.heap: dict[int, Record] = {}
@@ -370,7 +370,6 @@ class State:
         self.grad: bool | None = True
         self.inference = False
         self.saving = True
-        self.reach: tuple[object, set[int]] | None = None
         self.facts: dict[Value, bool] = {}
         self.known: dict[Value, Value] = {}
         self.exc: Value | None = None
@@ -384,7 +383,6 @@ class State:
         new.grad = self.grad
         new.inference = self.inference
         new.saving = self.saving
-        new.reach = None
         new.facts = self.facts.copy()
         new.known = self.known.copy()
         new.exc = self.exc
@@ -563,8 +561,7 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
     top = (a.frames[-1].id, b.frames[-1].id)
     if not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
         return False
-    differ = _differing(naming, a, b, top[0])
-    if differ is None or (differ and not differ.isdisjoint(_reach(a, live))):
+    if _differs(naming, a, b, live):
         return False
     done = {top}
     while naming.todo:
@@ -577,59 +574,48 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
     return True
 
 
-def _reach(s: State, live: frozenset[str | int] | None) -> set[int]:
-    """`reachable_ids`, remembered until the state is written to again."""
-    if s.reach is None or s.reach[0] is not s.owner:
-        s.reach = (s.owner, reachable_ids(s, live))
-    return s.reach[1]
+def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] | None) -> bool:
+    """Does a record that both states have differ in them, and can that still matter?
 
-
-def _differing(naming: _Renaming, a: State, b: State, top: int) -> set[int] | None:
-    """Records of both states that are not the same; None if one of them is certainly still in use."""
+    Frames that have returned and iterators that no variable holds do not matter. Asking that of every
+    record would mean walking the whole heap; taking the rest to matter keeps states apart that could
+    be one, which costs time and nothing else.
+    """
     heap = b.heap
     stack = {ref.id for ref in a.frames}
-    differ: set[int] = set()
+    held: set[int] | None = None
     for number, record in a.heap.items():
         other = heap.get(number)
-        if other is None or other is record or number == top:
+        if other is None or other is record or number == a.frames[-1].id:
             continue
+        kind = type(record)
+        if kind is Frame and number not in stack and record.function.kind.value != "module":  # type: ignore[attr-defined]
+            continue
+        if kind is Iter or kind is Generator:
+            held = _held(a, live) if held is None else held
+            if number not in held:
+                continue
         if not naming.records(record, other):
-            if number in stack or len(differ) >= MANY_DIFFERENCES:
-                return None
-            differ.add(number)
-    return differ
+            return True
+    return False
 
 
-MANY_DIFFERENCES = 64
-
-
-def reachable_ids(s: State, live: frozenset[str | int] | None) -> set[int]:
-    """Records that variables can still lead to; what only dead frames and used-up iterators hold is not."""
+def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
+    """Iterators that live variables of the stack's frames hold, also inside other iterators."""
     top: Frame = s[s.frames[-1]]
-    seen: set[int] = {s.frames[-1].id}
-    todo: list[Any] = [top.parent, top.env.globals, top.cls, top.receiver]
-    todo += [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
-    todo += s.frames[:-1]
-    todo += s.known.values()
-    heap = s.heap
+    todo: list[Any] = [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
+    for ref in s.frames[:-1]:
+        todo += s[ref].locals.values()
+    seen: set[int] = set()
     while todo:
         value = todo.pop()
-        kind = type(value)
-        if kind is Ref:
-            if value.id in seen:
-                continue
-            seen.add(value.id)
-            record = heap[value.id]
-            todo += [getattr(record, f) for f in record.STATE]
-        elif kind is tuple or kind is list:
-            todo += value
-        elif kind is dict:
-            todo += value.values()
-            todo += value
-        elif kind is Slot:
-            todo += (value.storage, value.edge)
-        elif kind in _COMPOUND:
-            todo += [getattr(value, f) for f in _COMPOUND[kind]]
+        if isinstance(value, Tup):
+            todo += value.items
+        elif isinstance(value, Ref) and value.id not in seen:
+            record = s.heap[value.id]
+            if isinstance(record, (Iter, Generator)):
+                seen.add(value.id)
+                todo += record.parts if isinstance(record, Iter) else ()
     return seen
 
 
@@ -653,7 +639,6 @@ def merge(states: list[State], live: frozenset[str | int] | None, limit: int, lo
         return states
     kept: list[tuple[int, State]] = []
     for state in states:
-        state.reach = None
         mark = signature(state, live)
         for known, other in kept:
             if known == mark and same_state(other, state, live, loose):
