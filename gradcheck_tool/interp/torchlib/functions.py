@@ -28,7 +28,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, dtype_class
+from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, dtype_class, note_zeroed
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -202,7 +202,10 @@ def find_native(name: str) -> Native | None:
 
     def run(m: Machine, s: State, call: Args) -> Result:
         args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
-        return call_named(m, s, name, args, call.kwargs, call.site, call.text)
+        out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
+        if name.endswith((".zero_", ".fill_")):
+            note_zeroed(m, s, args[0], call.site)
+        return out
 
     return run
 
@@ -220,7 +223,7 @@ def call_inplace_operator(m: Machine, s: State, op: str, left: Value, right: Val
     if source is not None and isinstance(left, Ref):
         from gradcheck_tool.interp.torchlib.tensors import note_manual_step
 
-        note_manual_step(s, left, source, site)
+        note_manual_step(m, s, left, source, site)
     return result
 
 

@@ -15,7 +15,7 @@ from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.uses import note_exhausted
 from gradcheck_tool.interp.torchlib.modules import parameters_of
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor
+from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, note_manual_step, note_zeroed
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -101,8 +101,8 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
     for ref in params:
         engine.check_write(s, ref, [], call.site, str(call.text))
         engine.bump(s, ref, call.site, str(call.text), "inplace")
-        from gradcheck_tool.interp.torchlib.tensors import note_manual_step
-
+        if natives.lib_name(call.func).endswith("_zero_"):
+            note_zeroed(m, s, ref, call.site)
         for other in call.args[1:2]:
             for source in parameters_of(s, other)[0]:
                 note_manual_step(m, s, ref, s[source], call.site)
