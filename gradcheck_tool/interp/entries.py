@@ -12,7 +12,7 @@ from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Ref, Sym, Va
 from gradcheck_tool.interp import attributes, natives, roles
 from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
-from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.torchlib import breaks, kept
 from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.ir import nodes as ir
 
@@ -42,8 +42,10 @@ def analyze(module: ir.ModuleIR, imports: Imports | None = None, limit: int = LI
         _report(m, end)
     if base is not None:
         base.exc = None
+        m.keeper.main = False
         _run_uncalled(m, base, module)
     breaks.report(m)
+    kept.report(m)
     tell(m)
     return events
 
@@ -56,6 +58,7 @@ def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
 
 def _report(m: Machine, end: Exit) -> None:
     """An exception that leaves an entry point is what the run would end with."""
+    kept.settle(m, end)
     if end.kind == "raise" and isinstance(end.value, Ref) and end.value.id in m.raised:
         m.emit(m.raised[end.value.id])
 

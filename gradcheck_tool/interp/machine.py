@@ -87,6 +87,7 @@ class Machine:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
         from gradcheck_tool.interp.torchlib.breaks import Ledger
+        from gradcheck_tool.interp.torchlib.kept import Keeper
 
         self.places = Places()
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
@@ -99,6 +100,7 @@ class Machine:
         self.made: dict[int, list[Ref]] = {}
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
+        self.keeper = Keeper()
         self.limit = limit
         self.steps_left = limit
         self.entered: set[int] = set()

@@ -24,6 +24,7 @@ from gradcheck_tool.autograd.values import (
 )
 from gradcheck_tool.interp import attributes, conditions, iterate
 from gradcheck_tool.interp.natives import Args, Result, const, function, lib_name, method
+from gradcheck_tool.interp.torchlib import kept
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -599,6 +600,8 @@ def list_append(m: Machine, s: State, call: Args) -> Result:
             mine.items.insert(0, call.args[1])
         else:
             mine.items.append(call.args[-1])
+            if s.get(call.args[-1], Tensor) is not None:
+                kept.note_append(m, s, call.site, call.self, call.args[-1])
     return NONE
 
 

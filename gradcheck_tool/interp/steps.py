@@ -14,6 +14,7 @@ from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Slice, Sym, Tu
 from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts, uses
 from gradcheck_tool.interp.names import BUILTINS, import_value, star_names
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.interp.torchlib import kept
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -145,12 +146,27 @@ def call(m: Machine, s: State, i: ir.Call) -> States:
 
 def bin_op(m: Machine, s: State, i: ir.BinOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
-    return _bind(m, i.dst, operators.binary(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
+    before = s.get(left, Tensor)
+    history = None if before is None else before.node
+    results = operators.binary(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
+    return _bind(m, i.dst, _summed(m, i, history, right, results))
 
 
 def inplace_op(m: Machine, s: State, i: ir.InplaceOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
-    return _bind(m, i.dst, operators.inplace(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
+    before = s.get(left, Tensor)
+    history = None if before is None else before.node
+    results = operators.inplace(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
+    return _bind(m, i.dst, _summed(m, i, history, right, results))
+
+
+def _summed(m: Machine, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Pairs) -> Pairs:
+    """Note a sum with a tensor: it may be a running total."""
+    if i.op == "+":
+        for state, result in results:
+            if state.exc is None and state.get(result, Tensor) is not None:
+                kept.note_sum(m, state, m.site(state, i.node), history, right, result)
+    return results
 
 
 def unary_op(m: Machine, s: State, i: ir.UnaryOp) -> States:

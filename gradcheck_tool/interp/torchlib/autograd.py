@@ -13,7 +13,7 @@ from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
-from gradcheck_tool.interp.torchlib import breaks, contracts
+from gradcheck_tool.interp.torchlib import breaks, contracts, kept
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
@@ -107,6 +107,7 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
             raise Raised(cause_of(s, error.event), error.kind) from error
         raise
     breaks.note_pass(m, p)
+    kept.note_pass(m, p)
     for event in p.silent[:1]:
         m.emit(event)
 

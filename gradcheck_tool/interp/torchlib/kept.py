@@ -1,0 +1,153 @@
+"""Values that are kept with their graphs from one iteration to the next, and that no backward uses.
+
+What is kept is noted when it happens and told at the end of the analysis, when it is known that no path
+has back-propagated it, computed something else with it, or handed it out of an entry point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.autograd.engine import numel_is_one
+from gradcheck_tool.autograd.events import GraphKept
+from gradcheck_tool.autograd.heap import Class, Frame, List, Node, State, Tensor
+from gradcheck_tool.autograd.values import Lib, Ref, Value, fresh
+from gradcheck_tool.interp.havoc import reachable
+
+if TYPE_CHECKING:
+    from gradcheck_tool.autograd.graph import Pass
+    from gradcheck_tool.interp.machine import Exit, Machine
+
+# What may be computed from a running total without it being more than a number to show.
+SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
+
+
+@dataclass(slots=True)
+class Keeper:
+    """What is kept, by the place that keeps it; `owner` maps graph nodes to that place and the time.
+
+    `main` is true while the module's body runs: only then is everybody known who may use an attribute.
+    """
+
+    events: dict[int, GraphKept] = field(default_factory=dict)
+    owner: dict[int, tuple[int, int]] = field(default_factory=dict)
+    shown: set[int] = field(default_factory=set)
+    used: set[int] = field(default_factory=set)
+    rounds: dict[tuple[int, int], int] = field(default_factory=dict)
+    main: bool = True
+    ended: bool = False
+
+
+def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value, result: Value) -> None:
+    """`total + x` has been computed: is `total` what the same expression gave an iteration before?"""
+    total = s.get(result, Tensor)
+    if total is None or total.node is None or not total.rg or numel_is_one(total.shape) is not True or _in_module(s):
+        return
+    key = id(site.node)
+    m.keeper.owner[total.node.id] = (key, fresh())
+    m.keeper.shown.add(key)
+    node = s.get(history, Node)
+    if node is None or node.site is None or node.site.node is not site.node or s.get(right, Tensor) is None:
+        return
+    target, value = _operands(site)
+    if not target or not (m.keeper.main or _is_local(s, target)):
+        return
+    kind = "attribute" if "." in target or "[" in target else "sum"
+    m.keeper.events.setdefault(key, GraphKept(site=site, container=target, value=value, kind=kind))
+
+
+def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
+    """A result has been appended to a list: is it not the first one of this place?"""
+    tensor = s.get(value, Tensor)
+    if tensor is None or tensor.node is None or not tensor.rg or numel_is_one(tensor.shape) is not True or _in_module(s):
+        return
+    func, args = getattr(site.node, "func", None), getattr(site.node, "args", ())
+    if getattr(func, "value", None) is None or len(args) != 1 or s.get(container, List) is None:
+        return
+    key = id(site.node)
+    m.keeper.owner[tensor.node.id] = (key, fresh())
+    first = m.keeper.rounds.setdefault((key, container.id), tensor.node.id)
+    name, text = _text(site, func.value), _text(site, args[0].value)  # type: ignore[union-attr]
+    if first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
+        m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
+
+
+def _in_module(s: State) -> bool:
+    """Is a method of an `nn.Module` running? What it computes is for its caller to use."""
+    for ref in s.frames:
+        record = s.get(s[ref].cls, Class)
+        if record is not None and any(isinstance(c, Lib) and c.name.startswith("torch.nn.") for c in record.mro):
+            return True
+    return False
+
+
+def _is_local(s: State, name: str) -> bool:
+    frame: Frame = s[s.frames[-1]]
+    return name in frame.function.local_names and name not in frame.function.captured
+
+
+def _operands(site: Any) -> tuple[str, str]:
+    """The texts of the target and of what is added: of `t += x`, or of `t + x`."""
+    import libcst as cst
+
+    node = site.node
+    if isinstance(node, cst.AugAssign):
+        return _text(site, node.target), _text(site, node.value)
+    if isinstance(node, cst.BinaryOperation):
+        return _text(site, node.left), _text(site, node.right)
+    return "", ""
+
+
+def _text(site: Any, node: Any) -> str:
+    return " ".join(site.module.tree.code_for_node(node).split())
+
+
+def note_pass(m: Machine, p: Pass) -> None:
+    """What a backward went through after it was kept is used."""
+    for ref in p.ran:
+        owner = m.keeper.owner.get(ref.id)
+        if owner is not None:
+            m.keeper.used.add(owner[0])
+
+
+def settle(m: Machine, end: Exit) -> None:
+    """At the end of an entry point: what was computed from kept values, or handed out, is used."""
+    keeper, s = m.keeper, end.state
+    if not keeper.events:
+        return
+    keeper.ended = keeper.ended or end.kind == "return"
+    for ref, node in s.records(Node):
+        owner = keeper.owner.get(ref.id)
+        if owner is not None and node.unsure_freed:
+            keeper.used.add(owner[0])
+        for at in node.inputs:
+            owner = keeper.owner.get(at.id) if isinstance(at, Ref) else None
+            if owner is not None and ref.id > owner[1] and not (owner[0] in keeper.shown and node.op in SHOWN):
+                keeper.used.add(owner[0])
+    if not keeper.main:
+        _escape(keeper, s, end.value)
+
+
+def _escape(keeper: Keeper, s: State, value: Value) -> None:
+    seen: set[int] = set()
+    todo: list[Any] = [s[ref].node for ref in reachable(s, [value]) if s.get(ref, Tensor) is not None]
+    while todo:
+        at = todo.pop()
+        node = s.get(at, Node) if isinstance(at, Ref) else None
+        if node is None or at.id in seen:
+            continue
+        seen.add(at.id)
+        owner = keeper.owner.get(at.id)
+        if owner is not None:
+            keeper.used.add(owner[0])
+        todo.extend(node.inputs)
+
+
+def report(m: Machine) -> None:
+    """Tell what nothing has used."""
+    if m.exhausted or not m.keeper.ended:
+        return
+    for key, event in m.keeper.events.items():
+        if key not in m.keeper.used:
+            m.emit(event)
