@@ -1,0 +1,407 @@
+"""The words of generated programs: templates of expressions and statements, by shape.
+
+`{a}`, `{b}` stand for tensors of the shape that the table is for, `{s}` for a single number's tensor.
+Every template runs for tensors of that shape whatever their values, so that a program that raises does
+so for a reason that is autograd's.
+"""
+
+from __future__ import annotations
+
+Shape = tuple[int, ...]
+
+SCALAR: Shape = ()
+VECTOR: Shape = (3,)
+MATRIX: Shape = (2, 3)
+SQUARE: Shape = (3, 3)
+SHAPES = (SCALAR, VECTOR, MATRIX, SQUARE)
+
+# Elementwise on any shape: nothing saved, the input, the output, both, and constants only.
+UNARY = (
+    "-{a}",
+    "{a}.neg()",
+    "{a}.clone()",
+    "{a}.round()",
+    "{a}.sign()",
+    "{a} * 2.0",
+    "3.0 * {a}",
+    "{a} / 4.0",
+    "{a} + 1.0",
+    "1.0 - {a}",
+    "1.0 / {a}",
+    "{a} ** 2",
+    "{a} ** 1.5",
+    "{a}.exp()",
+    "torch.exp({a})",
+    "{a}.expm1()",
+    "torch.tanh({a})",
+    "{a}.tanh()",
+    "{a}.sigmoid()",
+    "torch.sigmoid({a})",
+    "torch.relu({a})",
+    "F.relu({a})",
+    "{a}.sqrt()",
+    "{a}.rsqrt()",
+    "{a}.reciprocal()",
+    "{a}.log()",
+    "torch.log1p({a})",
+    "{a}.square()",
+    "{a}.sin()",
+    "torch.cos({a})",
+    "{a}.abs()",
+    "{a}.clamp(min=0.0)",
+    "{a}.clamp(-1.0, 1.0)",
+    "torch.pow({a}, 3)",
+    "{a}.erf()",
+    "F.softplus({a})",
+    "F.leaky_relu({a})",
+    "F.elu({a})",
+    "F.gelu({a})",
+    "F.silu({a})",
+    "F.hardtanh({a})",
+    "F.logsigmoid({a})",
+    "{a}.nan_to_num()",
+    "{a}.masked_fill({a} > 0.5, 0.0)",
+    "{a}.detach()",
+    "{a}.data",
+    "{a}.float()",
+    "{a}.contiguous()",
+    "{a}.view({a}.shape)",
+    "{a}.reshape({a}.shape)",
+    "torch.zeros_like({a})",
+    "torch.ones_like({a})",
+    "{a}.detach().clone()",
+)
+
+BINARY = (
+    "{a} + {b}",
+    "{a} - {b}",
+    "{a} * {b}",
+    "{a} / {b}",
+    "torch.add({a}, {b})",
+    "torch.mul({a}, {b})",
+    "{a} + {s}",
+    "{a} * {s}",
+    "{s} * {a}",
+    "{a} - {s}",
+    "{a} / {s}",
+    "torch.maximum({a}, {b})",
+    "torch.where({a} > 0, {a}, {b})",
+    "torch.atan2({a}, {b})",
+    "{a}.lerp({b}, 0.5)",
+    "torch.addcmul({a}, {b}, {b})",
+    "{a}.pow({b})",
+    "torch.hypot({a}, {b})",
+)
+
+# How to make one shape from others: template, shapes of its arguments.
+MAKERS: dict[Shape, tuple[tuple[str, tuple[Shape, ...]], ...]] = {
+    SCALAR: (
+        ("{0}.sum()", (VECTOR,)),
+        ("{0}.sum()", (MATRIX,)),
+        ("{0}.mean()", (MATRIX,)),
+        ("{0}.mean()", (SQUARE,)),
+        ("{0}[0]", (VECTOR,)),
+        ("{0}[1, 2]", (MATRIX,)),
+        ("{0}.norm()", (VECTOR,)),
+        ("{0}.max()", (VECTOR,)),
+        ("{0}.prod()", (VECTOR,)),
+        ("{0}.std()", (MATRIX,)),
+        ("{0}.var()", (VECTOR,)),
+        ("{0}.logsumexp(0)", (VECTOR,)),
+        ("{0}.dot({1})", (VECTOR, VECTOR)),
+        ("torch.trace({0})", (SQUARE,)),
+        ("F.mse_loss({0}, {1})", (MATRIX, MATRIX)),
+        ("F.mse_loss({0}, {1})", (VECTOR, VECTOR)),
+        ("F.l1_loss({0}, {1})", (VECTOR, VECTOR)),
+        ("F.smooth_l1_loss({0}, {1})", (MATRIX, MATRIX)),
+        ("F.cross_entropy({0}, torch.tensor([0, 2]))", (MATRIX,)),
+        ("({0} ** 2).mean()", (MATRIX,)),
+        ("({0} * {1}).sum()", (VECTOR, VECTOR)),
+    ),
+    VECTOR: (
+        ("{0}[0]", (MATRIX,)),
+        ("{0}[-1]", (SQUARE,)),
+        ("{0}[:, 1]", (SQUARE,)),
+        ("{0}.select(0, 1)", (MATRIX,)),
+        ("{0}.sum(0)", (MATRIX,)),
+        ("{0}.mean(dim=0)", (SQUARE,)),
+        ("{0}.max(dim=0).values", (MATRIX,)),
+        ("{0}.amax(0)", (MATRIX,)),
+        ("{0}.diagonal()", (SQUARE,)),
+        ("{0} @ {1}", (SQUARE, VECTOR)),
+        ("torch.mv({0}, {1})", (SQUARE, VECTOR)),
+        ("F.softmax({0}, dim=0)", (VECTOR,)),
+        ("{0}.softmax(-1)", (VECTOR,)),
+        ("{0}.log_softmax(0)", (VECTOR,)),
+        ("{0}.cumsum(0)", (VECTOR,)),
+        ("{0}.cumprod(0)", (VECTOR,)),
+        ("{0}.flip(0)", (VECTOR,)),
+        ("{0}[[0, 2, 1]]", (VECTOR,)),
+        ("{0}.expand(3)", (SCALAR,)),
+        ("torch.stack([{0}, {1}, {0}])", (SCALAR, SCALAR)),
+        ("torch.cat([{0}[:1], {1}[1:]])", (VECTOR, VECTOR)),
+        ("{0}.chunk(2)[0].view(3)", (MATRIX,)),
+        ("{0}.unbind(0)[1]", (MATRIX,)),
+        ("{0}.gather(0, torch.tensor([0, 0, 1]))", (VECTOR,)),
+        ("{0}.index_select(0, torch.tensor([1, 1, 2]))", (VECTOR,)),
+        ("F.normalize({0}, dim=0)", (VECTOR,)),
+        ("F.layer_norm({0}, (3,))", (VECTOR,)),
+    ),
+    MATRIX: (
+        ("{0}[:2]", (SQUARE,)),
+        ("{0}.narrow(0, 0, 2)", (SQUARE,)),
+        ("torch.stack([{0}, {1}])", (VECTOR, VECTOR)),
+        ("{0} @ {1}", (MATRIX, SQUARE)),
+        ("torch.mm({0}, {1})", (MATRIX, SQUARE)),
+        ("{0} + {1}", (MATRIX, VECTOR)),
+        ("{0} * {1}", (MATRIX, VECTOR)),
+        ("F.linear({0}, {1}, {2})", (MATRIX, SQUARE, VECTOR)),
+        ("F.linear({0}, {1})", (MATRIX, SQUARE)),
+        ("torch.addmm({0}, {1}, {2})", (VECTOR, MATRIX, SQUARE)),
+        ("{0}.expand(2, 3)", (VECTOR,)),
+        ("{0}.repeat(2, 1)", (VECTOR,)),
+        ("{0}.softmax(dim=1)", (MATRIX,)),
+        ("F.log_softmax({0}, dim=-1)", (MATRIX,)),
+        ("{0}.t().t()", (MATRIX,)),
+        ("{0}.view(3, 2).reshape(2, 3)", (MATRIX,)),
+        ("{0}.unsqueeze(0).squeeze(0)", (MATRIX,)),
+        ("torch.cat([{0}[:1], {1}[1:]], dim=0)", (MATRIX, MATRIX)),
+        ("{0}.cumsum(dim=1)", (MATRIX,)),
+        ("F.layer_norm({0}, (3,), {1})", (MATRIX, VECTOR)),
+        ("{0}.sort(dim=1).values", (MATRIX,)),
+    ),
+    SQUARE: (
+        ("{0}.t()", (SQUARE,)),
+        ("{0}.transpose(0, 1)", (SQUARE,)),
+        ("{0} @ {1}", (SQUARE, SQUARE)),
+        ("torch.outer({0}, {1})", (VECTOR, VECTOR)),
+        ("{0}.t() @ {1}", (MATRIX, MATRIX)),
+        ("{0}.diag()", (VECTOR,)),
+        ("{0}.triu()", (SQUARE,)),
+        ("{0}.unsqueeze(1) * {1}", (VECTOR, VECTOR)),
+        ("torch.cat([{0}, {1}.unsqueeze(0)])", (MATRIX, VECTOR)),
+        ("{0}.permute(1, 0)", (SQUARE,)),
+        ("{0} + {1}", (SQUARE, VECTOR)),
+        ("{0}.matmul({1})", (SQUARE, SQUARE)),
+    ),
+}
+
+# Views bound to a name: template, shape of the base, shape of the view.
+VIEWS: tuple[tuple[str, Shape, Shape], ...] = (
+    ("{0}[0]", VECTOR, SCALAR),
+    ("{0}[0]", MATRIX, VECTOR),
+    ("{0}[1]", SQUARE, VECTOR),
+    ("{0}[:, 0]", SQUARE, VECTOR),
+    ("{0}[:2]", SQUARE, MATRIX),
+    ("{0}.t()", SQUARE, SQUARE),
+    ("{0}.view(3)", VECTOR, VECTOR),
+    ("{0}.view(2, 3)", MATRIX, MATRIX),
+    ("{0}[:]", VECTOR, VECTOR),
+    ("{0}.diagonal()", SQUARE, VECTOR),
+    ("{0}.detach()", VECTOR, VECTOR),
+    ("{0}.detach()", MATRIX, MATRIX),
+    ("{0}.data", VECTOR, VECTOR),
+    ("{0}.data", MATRIX, MATRIX),
+    ("{0}.unsqueeze(0)[0]", VECTOR, VECTOR),
+    ("{0}.view_as({0})", SQUARE, SQUARE),
+    ("{0}.expand(2, 3)", VECTOR, MATRIX),
+)
+
+# In-place writes to `{a}` of any shape.
+WRITES = (
+    "{a}.add_(1.0)",
+    "{a}.mul_(0.5)",
+    "{a}.add_({b})",
+    "{a}.sub_({b})",
+    "{a}.mul_({b})",
+    "{a}.div_(2.0)",
+    "{a}.zero_()",
+    "{a}.fill_(0.5)",
+    "{a}.copy_({b})",
+    "{a} += 1.0",
+    "{a} -= 0.1",
+    "{a} *= 2.0",
+    "{a} /= 2.0",
+    "{a} += {b}",
+    "{a} -= {b}",
+    "{a} *= {b}",
+    "{a} += 0.1 * {b}",
+    "{a} **= 2",
+    "{a}.exp_()",
+    "{a}.sin_()",
+    "{a}.tanh_()",
+    "{a}.sigmoid_()",
+    "{a}.relu_()",
+    "{a}.sqrt_()",
+    "{a}.clamp_(min=0.1)",
+    "{a}.neg_()",
+    "{a}.masked_fill_({a} > 0.5, 0.0)",
+    "{a}[...] = 0.5",
+    "{a}[...] = {b}",
+    "{a}.detach().add_(1.0)",
+    "{a}.detach().zero_()",
+    "{a}.data.add_(1.0)",
+    "{a}.data.copy_({b}.detach())",
+    "{a}.data = {b}.detach().clone()",
+    "{a}.view(-1).mul_(2.0)",
+    "torch.relu_({a})",
+    "F.relu({a}, inplace=True)",
+    "F.leaky_relu({a}, inplace=True)",
+    "F.hardtanh({a}, inplace=True)",
+    "nn.init.zeros_({a})",
+    "nn.init.constant_({a}, 0.3)",
+    "nn.init.uniform_({a})",
+    "torch.add({b}, 1.0, out={a})",
+    "torch.mul({b}, {b}, out={a})",
+    "torch.exp({b}, out={a})",
+    "torch._foreach_add_([{a}], 1.0)",
+    "{a}.lerp_({b}, 0.5)",
+    "{a}.addcmul_({b}, {b})",
+)
+
+# In-place writes that need a shape: `{e}` is a tensor of the shape of one element of `{a}`.
+PART_WRITES: dict[Shape, tuple[str, ...]] = {
+    SCALAR: (),
+    VECTOR: (
+        "{a}[0] = 1.0",
+        "{a}[1] = {s}",
+        "{a}[:2] = 0.0",
+        "{a}[1:] += 1.0",
+        "{a}[0].mul_(2.0)",
+        "{a}[{a} > 0] = 0.1",
+    ),
+    MATRIX: (
+        "{a}[0] = 1.0",
+        "{a}[0] = {e}",
+        "{a}[:, 1] = 0.5",
+        "{a}[1] += {e}",
+        "{a}[1, 2] = {s}",
+        "{a}[0].mul_(2.0)",
+        "{a}.t().add_(1.0)",
+        "{a}.unbind(0)[0].add_(1.0)",
+        "{a}.chunk(2)[1].zero_()",
+    ),
+    SQUARE: (
+        "{a}[0] = {e}",
+        "{a}[:, 0] *= 2.0",
+        "{a}.diagonal().add_(1.0)",
+        "{a}.fill_diagonal_(0.0)",
+        "{a}.split(1)[0].mul_(2.0)",
+        "{a}.t_()",
+        "{a}.index_fill_(0, torch.tensor([1]), 0.0)",
+    ),
+}
+
+CONSTANTS: dict[Shape, tuple[str, ...]] = {
+    SCALAR: ("torch.tensor(0.7)", "torch.ones(())"),
+    VECTOR: ("torch.tensor([0.5, 0.3, 1.2])", "torch.ones(3)", "torch.rand(3)", "torch.full((3,), 0.4)"),
+    MATRIX: ("torch.rand(2, 3)", "torch.ones(2, 3)", "torch.rand(2, 3) + 0.5"),
+    SQUARE: ("torch.rand(3, 3)", "torch.eye(3)", "torch.ones(3, 3)"),
+}
+
+LEAVES: dict[Shape, tuple[str, ...]] = {
+    SCALAR: ("torch.tensor(0.6, requires_grad=True)", "nn.Parameter(torch.tensor(1.5))"),
+    VECTOR: (
+        "torch.tensor([0.5, 0.3, 1.2], requires_grad=True)",
+        "torch.rand(3, requires_grad=True)",
+        "nn.Parameter(torch.rand(3))",
+        "torch.ones(3).requires_grad_()",
+    ),
+    MATRIX: ("torch.rand(2, 3, requires_grad=True)", "nn.Parameter(torch.ones(2, 3))"),
+    SQUARE: ("torch.rand(3, 3, requires_grad=True)", "nn.Parameter(torch.rand(3, 3))"),
+}
+
+# Custom functions of any shape: saving the input, the output, nothing, a constant; keeping it on ctx.
+FUNCTIONS = (
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y, = ctx.saved_tensors
+        return g * y
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3.0
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clone()
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.k = 2.0
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.k
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.0
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+""",
+)
+
+ROOT_ARGUMENTS = (
+    "",
+    "",
+    "",
+    "",
+    "",
+    "retain_graph=True",
+    "retain_graph=True",
+    "create_graph=True",
+    "retain_graph=False",
+)
+
+OPTIMIZERS = (
+    "SGD({p}, lr=0.1)",
+    "SGD({p}, lr=0.1, momentum=0.9)",
+    "Adam({p})",
+    "AdamW({p}, lr=0.01)",
+    "RMSprop({p})",
+)
