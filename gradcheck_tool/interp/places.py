@@ -49,7 +49,12 @@ class Places:
         unread = self._unread.get(id(function))
         if unread is None:
             used = {r for block in function.blocks.values() for r in _reads(block)}
-            results = {i.dst for b in function.blocks.values() for i in b.instrs if isinstance(i, (ir.Call, ir.GetAttr))}
+            results = {
+                i.dst
+                for b in function.blocks.values()
+                for i in b.instrs
+                if isinstance(i, (ir.Call, ir.GetAttr))
+            }
             unread = frozenset(results - used)
             self._unread[id(function)] = unread
         return reg not in unread

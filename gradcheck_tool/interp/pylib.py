@@ -69,7 +69,9 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
         if len(rows_[0][1]) >= 3 and done and not any(st.exc for st, _, _ in done):
             break
     finished = [(st, v, True) for st, v in rows_]
-    return (finished + done)[:3] if finished else done[:3]
+    raised = [entry for entry in done if entry[0].exc is not None]
+    ended = [entry for entry in done if entry[0].exc is None]
+    return (ended[-1:] or finished[:1]) + raised[:2]
 
 
 @function("builtins.list", "builtins.set", "builtins.frozenset", "collections.deque", "builtins.sorted", "builtins.reversed")
@@ -176,7 +178,7 @@ def filter_(m: Machine, s: State, call: Args) -> Result:
                     for st3, taken in m.decide(st2, answer)[:2]:
                         after.append((st3, [*values, item] if taken else values))
             kept = after[:4]
-        out += [(st, st.new(List(values, is_open))) for st, values in kept]
+        out += [(st, st.new(Iter("items", (Tup(tuple(values), open=is_open),)))) for st, values in kept]
     return out
 
 

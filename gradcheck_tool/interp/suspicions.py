@@ -78,13 +78,31 @@ def _guard(places: Places, clear: Site, step: Site, backward: Site) -> str:
         return ""
     for test in _branches(ways[1]):
         inside = type(test).__name__ == "If" and any(node is test.body for node in ways[1])
-        if inside and _has_modulo(test.test) and not any(node is test for node in ways[2]):
+        if inside and _is_modulo(test.test, loop.node) and not any(node is test for node in ways[2]):
             return text_of(step, test.test)
     return ""
 
 
 def _branches(way: Sequence[Any]) -> list[Any]:
-    return [node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")]
+    return [
+        node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
+    ]
+
+
+def _is_modulo(test: Any, loop: Any) -> bool:
+    """Is it a modulo test, or a variable that the loop sets to nothing but one?"""
+    if type(test).__name__ != "Name":
+        return _has_modulo(test)
+    values = list(_assigned(loop, test.value))
+    return bool(values) and all(_has_modulo(value) for value in values)
+
+
+def _assigned(node: Any, name: str) -> Iterator[Any]:
+    """What the statements below a node assign to a variable."""
+    if type(node).__name__ == "Assign" and getattr(node.targets[0].target, "value", None) == name:
+        yield node.value
+    for child in node.children:
+        yield from _assigned(child, name)
 
 
 def _has_modulo(node: Any) -> bool:

@@ -94,7 +94,9 @@ def _note_name(m: Machine, s: State, func: Lib, i: ir.Call, kwargs: dict[str, Va
         m.emit(GradModeMisuse(site=site, kind="bare", call=text_of(site, i.node)))
 
 
-def _note_method(m: Machine, s: State, func: Method, i: ir.Call, kwargs: dict[str, Value], unsure: bool) -> None:
+def _note_method(
+    m: Machine, s: State, func: Method, i: ir.Call, kwargs: dict[str, Value], unsure: bool
+) -> None:
     kind = receiver_kind(s, func.receiver)
     site = m.site(s, i.node)
     subject = receiver_text(site)
@@ -112,7 +114,11 @@ def note_attribute(m: Machine, s: State, obj: Value, value: Value, i: ir.GetAttr
     if isinstance(value, (Method, Bound)):
         if not m.places.is_read(_function(s), i.dst) and _first(m, id(i), "uncalled", _mark(s, obj)):
             site = m.site(s, i.node)
-            m.emit(UncalledMethod(site=site, receiver=receiver_kind(s, obj), subject=receiver_text(site), name=i.name))
+            m.emit(
+                UncalledMethod(
+                    site=site, receiver=receiver_kind(s, obj), subject=receiver_text(site), name=i.name
+                )
+            )
         return
     _note_attribute(m, s, obj, i)
 
@@ -122,7 +128,9 @@ def _note_attribute(m: Machine, s: State, obj: Value, i: ir.GetAttr | ir.SetAttr
     if isinstance(record, Tensor) or (isinstance(record, Instance) and record.cls == Lib("#ctx")):
         if _first(m, id(i), _mark(s, obj)):
             site = m.site(s, i.node)
-            m.emit(MethodUse(site=site, receiver=receiver_kind(s, obj), subject=receiver_text(site), name=i.name))
+            m.emit(
+                MethodUse(site=site, receiver=receiver_kind(s, obj), subject=receiver_text(site), name=i.name)
+            )
 
 
 def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
@@ -215,8 +223,16 @@ def note_forward(m: Machine, s: State, module: Ref) -> None:
     switch: Switch = m.switches[s.known[SWITCH].value]  # type: ignore[union-attr]
     if switch.frame in s.frames:
         switch.ran.add(module.id)
-    elif module.id in switch.ran and s[module].attrs.get("training") == TRUE and _first(m, id(switch.site.node), "leak"):
-        m.emit(GradModeMisuse(site=switch.site, kind="never-restored", call=text_of(switch.site, switch.site.node)))
+    elif (
+        module.id in switch.ran
+        and s[module].attrs.get("training") == TRUE
+        and _first(m, id(switch.site.node), "leak")
+    ):
+        m.emit(
+            GradModeMisuse(
+                site=switch.site, kind="never-restored", call=text_of(switch.site, switch.site.node)
+            )
+        )
 
 
 def note_enable(m: Machine, s: State, site: Any) -> None:

@@ -56,6 +56,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     mine = s.edit(ref)
     mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
+    mine.attrs["#again"] = Const(natives.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
     group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
     mine = s.edit(ref)
@@ -120,8 +121,8 @@ def step(m: Machine, s: State, call: Args) -> Result:
         raise Raised(InvalidTensorUse(site=call.site, text=CLOSURE, kind="closure-missing", tensor=record.name, call=str(call.text)), "TypeError")  # fmt: skip
     pairs: Pairs = [(s, NONE)]
     if closure is not None and closure != NONE:
-        rounds = 2 if name.endswith(".LBFGS") else 1
-        for _ in range(rounds):
+        rounds = 2 if name.endswith(".LBFGS") and record.attrs.get("#again") == TRUE else 1
+        for number in range(rounds):
             after: Pairs = []
             for state, value in pairs:
                 if state.exc is not None:
@@ -130,6 +131,8 @@ def step(m: Machine, s: State, call: Args) -> Result:
                 before, state.grad = state.grad, True
                 for st, v in m.calls.call(state, closure, [], {}, call.site):
                     st.grad = before
+                    if number + 1 < rounds and st.exc is None:
+                        _apply(m, st, call.self, call.site, call.text, receiver_text(call.site, str(record.name)))
                     after.append((st, v))
             pairs = after
     for state, _ in pairs:
@@ -148,7 +151,13 @@ def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str
     m.emit(event)
     breaks.note_step(m, s, event, params)
     protocols.note_step(m, s, ref, site, name)
-    step_parameters(m, s, params, is_open, site, text, record.attrs.get("#fused") == TRUE, name)
+    _apply(m, s, ref, site, text, name)
+
+
+def _apply(m: Machine, s: State, ref: Ref, site: Any, text: Any, owner: str) -> None:
+    """Move the parameters by their gradients. (LBFGS does so after every call of the closure.)"""
+    params, is_open = params_of(s, ref)
+    step_parameters(m, s, params, is_open, site, text, s[ref].attrs.get("#fused") == TRUE, owner)
 
 
 @method("torch.optim.Optimizer", "zero_grad")

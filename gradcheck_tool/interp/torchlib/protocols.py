@@ -65,7 +65,11 @@ def note_step(m: Machine, s: State, ref: Ref, site: Site, text: str) -> None:
         record.attrs["#steps"] = Const(more if loop is m.places.loop_of(record.site) else "many")
     registration.check_replaced(m, s, ref, text)
     registration.note_untrained(m, s, ref, site, text)
-    params = [p for p in record.attrs.get("#params", Tup(())).items if s[p].grad_state in ("fresh", "mixed", "scaled")]
+    params = [
+        p
+        for p in record.attrs.get("#params", Tup(())).items
+        if s[p].grad_state in ("fresh", "mixed", "scaled")
+    ]
     if loop is not None and params:
         m.windows.stepped(params, site, s[params[0]].backward_site, text)
     early = record.attrs.get("#early")
