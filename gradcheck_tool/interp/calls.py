@@ -289,6 +289,8 @@ class Calls:
             out.append((end.state, end.value))
         if not out:
             return []
+        if function.kind is ir.FunctionKind.COMPREHENSION:
+            out = _longest(out)
         return self._unwrap(s, self.merge_results(out), func, call)
 
     def _unwrap(self, s: State, results: Pairs, func: Func, call: Args) -> Pairs:
@@ -368,7 +370,7 @@ class Calls:
         if native is None:
             return [(s, manager)]
         chosen = native
-        return self.guard(s, lambda: chosen(self.m, s, Args(manager, [], {}, site, "", manager)))  # type: ignore[arg-type]
+        return self.guard(s, lambda: chosen(self.m, s, Args(manager, [], {}, site, "", manager)))
 
     def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Pairs:
         """`manager.__exit__(...)`; the answer tells whether it swallows the exception."""
@@ -390,7 +392,7 @@ class Calls:
             return [(s, FALSE)]
         chosen = native
         given = [] if exc is None else [exc]
-        return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))  # type: ignore[arg-type]
+        return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))
 
     def _manager_native(self, s: State, manager: Value, name: str) -> Any:
         from gradcheck_tool.interp.torchlib.instances import families
@@ -421,6 +423,12 @@ class Calls:
                         table[id(instr)] = block.handler
             self.m.handlers[id(function)] = table
         return table.get(id(i))
+
+
+def _longest(results: Pairs) -> Pairs:
+    """A comprehension over something unknown may end after any element; the longest list stands for all."""
+    normal = [pair for pair in results if pair[0].exc is None]
+    return normal[-1:] + [pair for pair in results if pair[0].exc is not None][:2]
 
 
 def _is_except(function: ir.Function, block: int) -> bool:
