@@ -11,7 +11,7 @@ limit are dropped, deep recursion returns something unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +87,12 @@ class Machine:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
         from gradcheck_tool.interp.torchlib.breaks import Ledger
+        from gradcheck_tool.interp.torchlib.distributed import Watch
         from gradcheck_tool.interp.torchlib.kept import Keeper
 
         self.places = Places()
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
-        self.noted: set[tuple[Hashable, ...]] = set()
+        self.noted: set[tuple[object, ...]] = set()
         self.switches: list[Any] = []
         self.suspicions = Suspicions()
         self.windows = Windows()
@@ -101,6 +102,7 @@ class Machine:
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
+        self.watch = Watch()
         self.limit = limit
         self.steps_left = limit
         self.entered: set[int] = set()
@@ -315,6 +317,7 @@ class Machine:
         ref = s.new(Instance(Lib(f"builtins.{kind}")))
         if event is not None:
             self.raised[ref.id] = event
+            s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
         s.exc = ref
 
     def tensor(self, s: State, value: Value) -> Ref | None:

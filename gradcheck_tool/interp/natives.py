@@ -96,6 +96,8 @@ def load() -> None:
     from gradcheck_tool.interp.torchlib import (  # noqa: F401  (register)
         autograd,
         data,
+        distributed,
+        distributions,
         frameworks,
         functions,
         grad_modes,

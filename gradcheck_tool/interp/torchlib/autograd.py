@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
-from gradcheck_tool.interp.torchlib import breaks, contracts, kept
+from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, kept
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
@@ -88,6 +89,9 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
         if s[root].rg is None:
             s.edit(root).rg = True
     cuts, terms = breaks.judge(m, s, p)
+    zero = breaks.zero_gradient(s, p)
+    if zero is not None:
+        m.emit(zero)
     made = next((str(s[r].made_leaf) for r in roots if s[r].leaf and s[r].made_leaf), "")
     m.emit(BackwardCall(site=call.site, root=str(s[roots[0]].name), retain_graph=bool(retain), create_graph=bool(create), breaks=cuts, constant_terms=terms, made_leaf=made))  # fmt: skip
     states = _run_functions(m, s, p)
@@ -104,10 +108,12 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
         graph.run(s, p)
     except Raised as error:
         if isinstance(error.event, FreedGraph):
-            raise Raised(cause_of(s, error.event), error.kind) from error
+            event = dataclasses.replace(cause_of(s, error.event), carrier=breaks.carrier(s, p))
+            raise Raised(event, error.kind) from error
         raise
     breaks.note_pass(m, p)
     kept.note_pass(m, p)
+    distributed.note_pass(m, s, p)
     for event in p.silent[:1]:
         m.emit(event)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one
-from gradcheck_tool.autograd.events import GraphBreak, OptimizerStep
+from gradcheck_tool.autograd.events import GraphBreak, NonReparametrised, OptimizerStep, StoryStep, ZeroGradient
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
-from gradcheck_tool.autograd.values import Ref
+from gradcheck_tool.autograd.values import NONE, Ref
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.graph import Pass
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
 SUMS = frozenset({"+", "-", "+=", "-=", "add", "sub", "add_", "sub_", "AddBackward0", "SubBackward0", "RsubBackward1"})
 SCALINGS = frozenset({"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"})
+# Operations whose derivative is zero wherever there is one.
+ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli"})
 # Cuts that nobody asks for by name: a constant term made so is no trick.
 UNASKED = frozenset({"non-differentiable", "create-graph"})
 
@@ -33,6 +35,7 @@ class Ledger:
     fed: set[int] = field(default_factory=set)
     starving: dict[int, GraphBreak] = field(default_factory=dict)
     starved: dict[int, OptimizerStep] = field(default_factory=dict)
+    samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     unsure: bool = False
 
 
@@ -49,6 +52,9 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
         for loose in s[ref].loose:
             for cut in loose.cuts:
                 missed = _missed(s, cut, reached)
+                if cut.kind == "sample":
+                    note_sample(m, s, cut, missed)
+                    continue
                 _remember(s, ledger, cut, missed)
                 is_term = id(loose) in terms
                 if (cut.kind == "retensor" and (missed or is_term)) or (cut.kind == "create-graph" and is_term):
@@ -114,6 +120,56 @@ def _terms(s: State, p: Pass) -> list[Loose]:
     return found
 
 
+def carrier(s: State, p: Pass) -> str:
+    """The text of what brings a graph that was freed into one that was not, '' where there is no such thing."""
+    for ref in p.ran:
+        node: Node = s[ref]
+        if node.freed:
+            continue
+        for at in node.inputs:
+            older = s.get(at, Node)
+            if older is not None and older.freed:
+                names = [str(t.name) for _, t in s.records(Tensor) if t.node == at and t.name]
+                return names[0] if names else ""
+    return ""
+
+
+def zero_gradient(s: State, p: Pass) -> ZeroGradient | None:
+    """The event for a backward all of whose gradients pass an operation with derivative zero."""
+    if p.opaque or p.inputs is not None or not p.leaves:
+        return None
+    passed: Node | None = None
+    todo: list[Any] = [s[root].node for root in p.roots]
+    seen: set[int] = set()
+    while todo:
+        at = todo.pop()
+        if not isinstance(at, Ref) or at.id in seen:
+            continue
+        seen.add(at.id)
+        node = s.get(at, Node)
+        if node is None or node.function != NONE:
+            return None
+        if _base_name(node.op) in ZERO:
+            passed = node
+        else:
+            todo.extend(node.inputs)
+    if passed is None:
+        return None
+    made = StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere")
+    root, leaf = str(s[p.roots[0]].name), str(s[p.leaves[0]].name)
+    return ZeroGradient(site=p.site, story=(made,), root=root, op=str(passed.text), tensor=leaf)
+
+
+def _base_name(op: str) -> str:
+    return op.partition("Backward")[0].lower().rstrip("_")
+
+
+def note_sample(m: Machine, s: State, cut: Cut, missed: list[Ref]) -> None:
+    """Remember a sample that a root got while the distribution's parameters got no gradient."""
+    event = NonReparametrised(site=cut.site, distribution=str(cut.tensor), call=str(cut.call))
+    m.ledger.samples.setdefault(id(cut.site.node), (event, set()))[1].update(leaf.id for leaf in missed)
+
+
 def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:
     """Remember parameters that an optimizer steps although they are cut off from what was back-propagated."""
     ledger = m.ledger
@@ -127,6 +183,9 @@ def report(m: Machine) -> None:
     """Report the starved parameters that no gradient has reached on any path."""
     if m.ledger.unsure or m.exhausted:
         return
+    for sampled, leaves in m.ledger.samples.values():
+        if leaves and not leaves & m.ledger.fed:
+            m.emit(sampled)
     for number, event in m.ledger.starved.items():
         if number not in m.ledger.fed:
             m.emit(event)

@@ -27,7 +27,7 @@ from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import layers
+from gradcheck_tool.interp.torchlib import distributed, layers
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -288,6 +288,8 @@ def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
         out = after_hooks
     if "#backward_hooks" in s[ref].attrs:
         out = [(state, _guard_output(state, value)) for state, value in out]
+    for state, value in out:
+        distributed.note_inner(m, state, ref, call, value)
     return out
 
 
@@ -318,7 +320,10 @@ def forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     if any(n in SEQUENTIAL for n in names):
         return _forward_sequential(m, s, ref, call)
     if any(n in WRAPPERS for n in names) and isinstance(record.attrs.get("module"), Ref):
-        return m.calls.call(s, record.attrs["module"], call.args, call.kwargs, call.site, call.text, call.unsure)
+        results = m.calls.call(s, record.attrs["module"], call.args, call.kwargs, call.site, call.text, call.unsure)
+        for state, value in results:
+            distributed.note_wrapped(m, state, ref, value)
+        return results
     for name in names:
         native = natives.METHODS.get((name, "forward"))
         if native is not None:
