@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.operands import reads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.autograd.events import Event, Site
 
 
 class Places:

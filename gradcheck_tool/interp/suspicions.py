@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.events import Event, Site, WindowDiscarded
-from gradcheck_tool.autograd.values import Ref
-from gradcheck_tool.interp.places import Places, path_to, text_of
+from gradcheck_tool.autograd.events import WindowDiscarded
+from gradcheck_tool.interp.places import path_to, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from gradcheck_tool.autograd.events import Event, Site
+    from gradcheck_tool.autograd.values import Ref
     from gradcheck_tool.interp.machine import Machine
+    from gradcheck_tool.interp.places import Places
 
 
 class Suspicions:

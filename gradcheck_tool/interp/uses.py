@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import (
@@ -50,12 +49,13 @@ def receiver_kind(s: State, value: Value) -> str:
     return "optimizer" if "torch.optim.Optimizer" in names else "unknown"
 
 
-def _mark(s: State, value: Value) -> Hashable:
+def _mark(s: State, value: Value) -> object:
+    """What tells kinds of objects apart, found faster than the kind."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     return record.cls if isinstance(record, Instance) else type(record)
 
 
-def _first(m: Machine, *key: Hashable) -> bool:
+def _first(m: Machine, *key: object) -> bool:
     """Is it the first time for this key in the run?"""
     if key in m.noted:
         return False
@@ -72,7 +72,12 @@ def note_call(m: Machine, s: State, func: Value, i: ir.Call, kwargs: dict[str, V
     elif isinstance(func, Sym) and _is_attribute(func) and _first(m, id(i), "unknown"):
         site = m.site(s, i.node)
         name = func.key[2]  # type: ignore[index]
-        m.emit(MethodUse(site=site, receiver="unknown", subject=receiver_text(site), name=name, called=True, keywords=_keywords(kwargs, unsure)))  # fmt: skip
+        _emit_method(m, site, "unknown", name, _keywords(kwargs, unsure))
+
+
+def _emit_method(m: Machine, site: Site, kind: str, name: str, keywords: tuple[str, ...]) -> None:
+    subject = receiver_text(site)
+    m.emit(MethodUse(site=site, receiver=kind, subject=subject, name=name, called=True, keywords=keywords))
 
 
 def _is_attribute(func: Sym) -> bool:
@@ -100,7 +105,7 @@ def _note_method(
     kind = receiver_kind(s, func.receiver)
     site = m.site(s, i.node)
     subject = receiver_text(site)
-    m.emit(MethodUse(site=site, receiver=kind, subject=subject, name=func.name, called=True, keywords=_keywords(kwargs, unsure)))  # fmt: skip
+    _emit_method(m, site, kind, func.name, _keywords(kwargs, unsure))
     if kind == "tensor" and subject and not m.places.is_read(_function(s), i.dst):
         m.emit(DroppedResult(site=site, tensor=subject, call=text_of(site, i.node), name=func.name))
 
@@ -125,12 +130,11 @@ def note_attribute(m: Machine, s: State, obj: Value, value: Value, i: ir.GetAttr
 
 def _note_attribute(m: Machine, s: State, obj: Value, i: ir.GetAttr | ir.SetAttr) -> None:
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
-    if isinstance(record, Tensor) or (isinstance(record, Instance) and record.cls == Lib("#ctx")):
-        if _first(m, id(i), _mark(s, obj)):
-            site = m.site(s, i.node)
-            m.emit(
-                MethodUse(site=site, receiver=receiver_kind(s, obj), subject=receiver_text(site), name=i.name)
-            )
+    known = isinstance(record, Tensor) or (isinstance(record, Instance) and record.cls == Lib("#ctx"))
+    if known and _first(m, id(i), _mark(s, obj)):
+        site = m.site(s, i.node)
+        kind = receiver_kind(s, obj)
+        m.emit(MethodUse(site=site, receiver=kind, subject=receiver_text(site), name=i.name))
 
 
 def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
@@ -144,9 +148,8 @@ def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
             _flag(m, s, "tensor", i)
     elif isinstance(record, Instance) and i.name in record.attrs:
         note_replaced(m, s, record.attrs[i.name], m.get(s, i.src), m.site(s, i.node))
-    elif isinstance(record, Instance) and _is_foreign(s, obj, record, i.name):
-        if _first(m, id(i), "flag"):
-            _flag(m, s, "module", i)
+    elif isinstance(record, Instance) and _is_foreign(s, obj, record, i.name) and _first(m, id(i), "flag"):
+        _flag(m, s, "module", i)
 
 
 _SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})
@@ -197,7 +200,7 @@ def note_manager(m: Machine, s: State, manager: Value, i: ir.EnterWith) -> bool:
 
 
 class Switch:
-    """A statement `torch.set_grad_enabled(False)`: where it is and which modules ran while its function did."""
+    """A statement `torch.set_grad_enabled(False)`: where it is, and which modules its function ran."""
 
     def __init__(self, site: Site, frame: Ref) -> None:
         self.site = site
@@ -214,7 +217,7 @@ def _note_switch(m: Machine, s: State, i: ir.Call) -> None:
 
 
 def note_forward(m: Machine, s: State, module: Ref) -> None:
-    """A module runs. In training mode, after the function that switched gradients off is left, that is a leak.
+    """A module runs: in training mode, after the function that switched gradients off, that is a leak.
 
     Only modules that the function ran itself are looked at: it evaluated them, and they go on training.
     """

@@ -95,11 +95,12 @@ def _check(m: Machine, s: State, call: Args, optimizer: Value, name: str) -> Non
 
 def _refusal(call: Args, optimizer: Value, known: Instance | None, kind: str, text: str) -> ScalerError:
     owner = owner_text(call.site) if known is not None else ""
-    return ScalerError(site=call.site, text=text, kind=kind, scaler=receiver_text(call.site, "scaler"), optimizer=owner)
+    name = receiver_text(call.site, "scaler")
+    return ScalerError(site=call.site, text=text, kind=kind, scaler=name, optimizer=owner)
 
 
 STAGE = "#scaler-stage"
-_REFUSED = {
+_REFUSED: dict[tuple[Value, str], tuple[str, str]] = {
     (Const("unscale_"), "unscale_"): (
         "unscale-twice",
         "unscale_() has already been called on this optimizer since the last update().",

@@ -16,11 +16,24 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.natives import Args
 
 # Optimizers whose state decides what a step does.
-STATEFUL = frozenset("Adam AdamW Adagrad Adadelta Adamax NAdam RAdam RMSprop SparseAdam ASGD".split())
+STATEFUL = frozenset(
+    ("Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam", "ASGD")
+)
 # Schedulers that warn when they step before their optimizer has.
 STRICT = frozenset(
-    "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR LinearLR ConstantLR PolynomialLR MultiplicativeLR "
-    "OneCycleLR CyclicLR".split()
+    (
+        "StepLR",
+        "MultiStepLR",
+        "ExponentialLR",
+        "CosineAnnealingLR",
+        "LambdaLR",
+        "LinearLR",
+        "ConstantLR",
+        "PolynomialLR",
+        "MultiplicativeLR",
+        "OneCycleLR",
+        "CyclicLR",
+    )
 )
 
 
@@ -28,7 +41,7 @@ STRICT = frozenset(
 
 
 def note_made(m: Machine, s: State, ref: Ref, call: Args) -> None:
-    """An optimizer is made. The last one of this place had the same parameters: did it step more than twice?"""
+    """An optimizer is made: did the last one of this place, for the same parameters, step twice at most?"""
     params = s[ref].attrs["#params"]
     m.suspicions.clear(p.id for p in params.items)
     if not _has_state(s, ref, call) or m.places.loop_of(call.site) is None:
@@ -96,7 +109,7 @@ def note_scheduler_step(m: Machine, s: State, ref: Ref, site: Site) -> None:
     name = receiver_text(site, str(record.name))
     event = SchedulerStep(site=site, scheduler=name, optimizer=str(held.name), early=True)
     m.early[id(site.node)] = (event, s.frames[-1])
-    s.edit(optimizer).attrs["#early"] = Const(id(site.node))  # type: ignore[arg-type]
+    s.edit(optimizer).attrs["#early"] = Const(id(site.node))
 
 
 def _is_early(record: Instance, optimizer: Instance) -> bool:

@@ -120,6 +120,22 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
+@function("torch.utils.checkpoint.checkpoint_sequential")
+def checkpoint_sequential(m: Machine, s: State, call: Args) -> Result:
+    """Every segment but the last is checkpointed: as a direct call of the functions, one after the other.
+
+    With the reentrant variant and an input that does not require grad, only the last segment has a graph.
+    """
+    funcs, value = call.get(0, "functions") or unknown(), call.get(2, "input") or unknown()
+    needed = engine.requires(s, [value]) if s.get(value, Tensor) is not None else None  # type: ignore[list-item]
+    reentrant = call.flag(-1, "use_reentrant", True)
+    if call.get(1, "segments") != Const(1):
+        m.emit(CheckpointUse(site=call.site, call=str(call.text), reentrant=reentrant if "use_reentrant" in call.kwargs else None, inputs_need_grad=needed, trains=_trains(s, funcs)))  # fmt: skip
+    if reentrant is not False or s.get(funcs, Instance) is None:
+        return unknown()
+    return m.calls.call(s, funcs, [value], {}, call.site, call.text)
+
+
 def _trains(s: State, func: Value) -> bool:
     record = s.get(func, Instance)
     if record is None:
