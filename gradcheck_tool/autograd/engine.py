@@ -139,6 +139,9 @@ def edge(s: State, ref: Ref) -> Value:
 def refresh_view(s: State, ref: Ref) -> None:
     """Regenerate the history of a view whose base was written to, as `Variable::grad_fn` does.
 
+    A view requires grad as soon as its base does, also one made under no_grad; without a history it is a
+    leaf.
+
     Raises:
         Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
     """
@@ -146,6 +149,9 @@ def refresh_view(s: State, ref: Ref) -> None:
     if tensor.base is None or tensor.view in APART:
         return
     base: Tensor = s[tensor.base]
+    if base.rg is not False and tensor.rg is False:
+        mine = s.edit(ref)
+        mine.rg, mine.unsure_graph = base.rg, base.rg is None
     if not base.rg or tensor.base_version == s[base.storage].version:
         return
     storage: Storage = s[base.storage]

@@ -558,6 +558,8 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
     naming = _Renaming(a, b, loose)
     if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
         return False
+    if a.exc is not None and not naming.same(a.exc, b.exc):
+        return False
     top = (a.frames[-1].id, b.frames[-1].id)
     if not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
         return False

@@ -202,7 +202,7 @@ _ATTRIBUTES: dict[str, Any] = {
 def set_attribute(m: Machine, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool) -> None:
     """`tensor.name = value`."""
     if name == "requires_grad":
-        set_requires_grad(m, s, ref, conditions.known(s, value), site, "requires_grad = ...")
+        set_requires_grad(m, s, ref, conditions.known(s, value), site, "requires_grad = ...", assigned=True)
     elif name == "grad":
         _set_grad(m, s, ref, value, site)
     elif name == "data":
@@ -295,17 +295,19 @@ def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
     m.emit(BackwardCall(site=where, story=steps, root=receiver_text(where), retain_graph=False, create_graph=False, accumulated=(again,)))  # fmt: skip
 
 
-def set_requires_grad(m: Machine, s: State, ref: Ref, on: bool | None, site: Any, how: str) -> None:
-    """Change the flag of a leaf.
+def set_requires_grad(
+    m: Machine, s: State, ref: Ref, on: bool | None, site: Any, how: str, assigned: bool = False
+) -> None:
+    """Change the flag of a leaf; `assigned`: as an attribute, not by a method.
 
     Raises:
-        Raised: for non-leaves (to False) and for integer tensors (to True).
+        Raised: for non-leaves (to False, and where it is assigned) and for integer tensors (to True).
     """
     tensor = s.edit(ref)
     if on is None:
         tensor.rg, tensor.unsure_graph = (None, True) if tensor.leaf is not False else (tensor.rg, tensor.unsure_graph)
         return
-    if tensor.leaf is False and not on:
+    if tensor.leaf is False and (assigned or not on):
         raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),), text=NON_LEAF_FLAG, kind="non-leaf-flag", tensor=str(tensor.name), call=how))  # fmt: skip
     if tensor.leaf is False:
         return
@@ -517,7 +519,7 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
-    if tensor.rg and call.kwargs.get("force") != TRUE:
+    if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
         made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
         raise Raised(InvalidTensorUse(site=call.site, story=made, text=NUMPY, kind="numpy-on-grad", tensor=str(tensor.name), call="numpy()"))  # fmt: skip
     return unknown("data")
