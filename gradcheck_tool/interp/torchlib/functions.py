@@ -510,6 +510,10 @@ def _output_shape(
         if any(isinstance(v, Sym) and v.kind not in ("int", "float") for k, v in bound.items() if k in ("self", "other")):
             return None
         return shapes.broadcast([s[r].shape for r in everything])
+    if name in ("cat", "concat", "stack"):
+        return _joined_shape(s, name, everything, bound)
+    if name in shapes.ELEMENTWISE and output.shape is None:
+        return shapes.broadcast([s[r].shape for r in everything])
     if name in ("matmul", "mm", "bmm", "@", "mv", "dot"):
         other = tensors.get("other", tensors.get("mat2", tensors.get("vec", tensors.get("tensor"))))
         return shapes.matmul(mine, s[other].shape) if isinstance(other, Ref) else None
@@ -518,6 +522,27 @@ def _output_shape(
         size = s[weight].shape if isinstance(weight, Ref) else None
         return (*mine[:-1], size[0]) if mine and size else None
     return _view_shape(s, name, mine, bound)
+
+
+def _joined_shape(
+    s: State, name: str, parts: Sequence[Ref], bound: Mapping[str, Value | list[Value]]
+) -> Shape:
+    """The shape of `cat` or `stack`."""
+    known = [s[r].shape for r in parts]
+    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    listed = bound.get("tensors")
+    if None in known or not known or not isinstance(axis, int) or elements(s, listed)[1]:  # type: ignore[arg-type]
+        return None
+    first = known[0] or ()
+    if name == "stack":
+        at = axis % (len(first) + 1)
+        return (*first[:at], len(known), *first[at:])
+    if any(shape is None or len(shape) != len(first) for shape in known) or not first:
+        return None
+    at = axis % len(first)
+    sizes = [shape[at] for shape in known if shape is not None]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    return (*first[:at], total, *first[at + 1 :])
 
 
 def _reduction_is_binary(bound: Mapping[str, Value | list[Value]]) -> bool:
