@@ -106,6 +106,8 @@ def get_attr(m: Machine, s: State, i: ir.GetAttr) -> States:
 def set_attr(m: Machine, s: State, i: ir.SetAttr) -> States:
     value = m.get(s, i.src)
     uses.note_store(m, s, m.get(s, i.obj), i)
+    if s.get(value, Tensor) is not None:
+        kept.note_attribute(m, s, m.site(s, i.node), m.get(s, i.obj), i.name, value)
     return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
 
 

@@ -536,14 +536,21 @@ def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass)
 def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
     """Report what forward computed and kept, where the backward is to be differentiated again."""
     record = s[ctx]
-    saved, where = record.attrs.get("#saved"), record.attrs.get("#saved_site")
-    if p.create is not True or not isinstance(saved, Tup) or not isinstance(where, Const):
+    if p.create is not True:
         return
+    saved, place = record.attrs.get("#saved"), record.attrs.get("#saved_site")
     outputs = record.attrs.get("#outputs", Tup(())).items
-    for value in saved.items:
+    kept_here = [(place.value, v) for v in saved.items] if isinstance(saved, Tup) and isinstance(place, Const) else []
+    kept_here += [
+        (where, v)
+        for name, v in record.attrs.items()
+        if s.get(v, Tensor) is not None and not name.startswith("#")
+        if (where := contracts.place_on_ctx(s, cls, name)) is not None
+    ]
+    for where, value in kept_here:
         tensor = s.get(value, Tensor)
         if tensor is not None and tensor.lost == "no-grad" and value not in outputs and tensor.dtype not in ("int", "bool"):
-            m.emit(FunctionDefect(site=where.value, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)))  # fmt: skip
+            m.emit(FunctionDefect(site=where, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)))  # fmt: skip
 
 
 def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass) -> None:

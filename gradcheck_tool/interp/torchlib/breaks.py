@@ -25,7 +25,7 @@ SCALINGS = frozenset({"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0",
 # Operations whose derivative is zero wherever there is one.
 ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli"})
 # Cuts that nobody asks for by name: a constant term made so is no trick.
-UNASKED = frozenset({"non-differentiable", "create-graph"})
+UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy"})
 
 
 @dataclass(slots=True)

@@ -450,6 +450,14 @@ def return_of(func: Func, count: int | None = None, kind: type[ir.Instr] | None 
     return Site(func.env.module, ends[0].node) if ends else None
 
 
+def place_on_ctx(s: State, cls: Value, name: str) -> Site | None:
+    """Where forward sets an attribute of ctx, in a class whose backward reads it."""
+    contract = contract_of(s, cls)
+    if contract is None or contract.backward is None or name not in contract.read_in(contract.backward):
+        return None
+    return next((Site(contract.module, i.node) for _, i in _kept(contract) if i.name == name), None)
+
+
 def applied(m: Machine, s: State, cls: Value, call: Args) -> None:
     """Report what a call of `apply` gets wrong for certain."""
     contract = contract_of(s, cls)

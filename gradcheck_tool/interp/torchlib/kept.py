@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import GraphKept
-from gradcheck_tool.autograd.heap import Class, Frame, List, Node, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Frame, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import Lib, Ref, Value, fresh
 from gradcheck_tool.interp.havoc import reachable
 
@@ -27,13 +27,16 @@ SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul",
 class Keeper:
     """What is kept, by the place that keeps it; `owner` maps graph nodes to that place and the time.
 
-    `main` is true while the module's body runs: only then is everybody known who may use an attribute.
+    `stored` are the places that store into an attribute what may be there for another call: they are told
+    only where something is back-propagated at all. `main` is true while the module's body runs: only then is everybody known who may use an attribute.
     """
 
     events: dict[int, GraphKept] = field(default_factory=dict)
     owner: dict[int, tuple[int, int]] = field(default_factory=dict)
     shown: set[int] = field(default_factory=set)
+    stored: set[int] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
+    passes: int = 0
     rounds: dict[tuple[int, int], int] = field(default_factory=dict)
     main: bool = True
     ended: bool = False
@@ -55,6 +58,24 @@ def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value,
         return
     kind = "attribute" if "." in target or "[" in target else "sum"
     m.keeper.events.setdefault(key, GraphKept(site=site, container=target, value=value, kind=kind))
+
+
+def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value: Value) -> None:
+    """A result is stored in an attribute: was it computed from what the same code stored there before?"""
+    owner, tensor = s.get(obj, Instance), s.get(value, Tensor)
+    if owner is None or tensor is None or tensor.node is None or not tensor.rg or not m.keeper.main:
+        return
+    new: Node = s[tensor.node]
+    before = s.get(owner.attrs.get(name), Tensor)
+    old = s.get(before.node, Node) if before is not None else None
+    key = id(new.site.node)
+    m.keeper.owner.setdefault(tensor.node.id, (key, fresh()))
+    if key in m.keeper.events:
+        return
+    if old is not None and before is not None and old.site.node is new.site.node and before.node in new.inputs:
+        event = GraphKept(site=site, container=f"{owner.name or 'self'}.{name}", value=str(new.text), kind="attribute")
+        m.keeper.events[key] = event
+        m.keeper.stored.add(key)
 
 
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
@@ -105,6 +126,7 @@ def _text(site: Any, node: Any) -> str:
 
 def note_pass(m: Machine, p: Pass) -> None:
     """What a backward went through after it was kept is used."""
+    m.keeper.passes += 1
     for ref in p.ran:
         owner = m.keeper.owner.get(ref.id)
         if owner is not None:
@@ -123,7 +145,9 @@ def settle(m: Machine, end: Exit) -> None:
             keeper.used.add(owner[0])
         for at in node.inputs:
             owner = keeper.owner.get(at.id) if isinstance(at, Ref) else None
-            if owner is not None and ref.id > owner[1] and not (owner[0] in keeper.shown and node.op in SHOWN):
+            if owner is None or ref.id < owner[1] or id(node.site.node) == owner[0]:
+                continue
+            if owner[0] not in keeper.shown or node.op not in SHOWN:
                 keeper.used.add(owner[0])
     if not keeper.main:
         _escape(keeper, s, end.value)
@@ -149,5 +173,5 @@ def report(m: Machine) -> None:
     if m.exhausted or not m.keeper.ended:
         return
     for key, event in m.keeper.events.items():
-        if key not in m.keeper.used:
+        if key not in m.keeper.used and (m.keeper.passes or key not in m.keeper.stored):
             m.emit(event)
