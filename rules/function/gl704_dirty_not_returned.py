@@ -26,7 +26,7 @@ class DirtyNotReturned(Rule):
         @staticmethod
         def forward(ctx, x):
             x.mul_(2)
-            ctx.mark_dirty(x)  # <- GL704
+            ctx.mark_dirty(x)
             return x.clone()
 
         @staticmethod
@@ -35,7 +35,7 @@ class DirtyNotReturned(Rule):
 
 
     weight = torch.ones(2, requires_grad=True)
-    DoubleInplace.apply(weight.clone())  # <- raises
+    DoubleInplace.apply(weight.clone())  # <- GL704
     ```
 
     ## Use instead

@@ -324,15 +324,14 @@ def _wrap(
         Raised: for a dirty input that is not returned, and dirty views that forbid writes.
     """
     record = s[ctx]
-    dirty = [v for v in record.attrs.get("#dirty", Tup(())).items]
+    dirty = [v for v in record.attrs.get("#dirty", Tup(())).items if s.get(v, Tensor) is not None]
     outputs: list[Value] = list(result.items) if isinstance(result, Tup) else [result]
     for ref in dirty:
         if ref not in outputs and not isinstance(result, type(unknown())):
             tensor: Tensor = s[ref]
             marked = record.attrs.get("#dirty_site")
-            where = marked.value if isinstance(marked, Const) else call.site
-            steps = (story(call.site, "PyTorch raises here"),)
-            raise Raised(FunctionError(site=where, story=steps, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
+            steps = (story(marked.value, f"`{tensor.name}` is marked dirty here, and not returned"),) if isinstance(marked, Const) else ()
+            raise Raised(FunctionError(site=call.site, story=steps, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
         _list_output(m, s, cls, result, needed)
         return result
