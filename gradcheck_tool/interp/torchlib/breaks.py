@@ -14,6 +14,7 @@ from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import GraphBreak, NonReparametrised, OptimizerStep, StoryStep, ZeroGradient
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref
+from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.graph import Pass
@@ -37,6 +38,7 @@ class Ledger:
     starved: dict[int, OptimizerStep] = field(default_factory=dict)
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     unsure: bool = False
+    passes: set[int] = field(default_factory=set)
 
 
 def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
@@ -68,6 +70,7 @@ def note_pass(m: Machine, p: Pass) -> None:
     """Remember which leaves a pass has reached, and whether it went on where the model cannot see."""
     m.ledger.fed |= {leaf.id for leaf in p.leaves}
     m.ledger.unsure = m.ledger.unsure or p.opaque
+    m.ledger.passes.add(id(p.site.node))
 
 
 def _break(cut: Cut) -> GraphBreak:
@@ -181,7 +184,7 @@ def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref])
 
 def report(m: Machine) -> None:
     """Report the starved parameters that no gradient has reached on any path."""
-    if m.ledger.unsure or m.exhausted:
+    if m.ledger.unsure or (m.exhausted and not _all_ran(m)):
         return
     for sampled, leaves in m.ledger.samples.values():
         if leaves and not leaves & m.ledger.fed:
@@ -189,3 +192,14 @@ def report(m: Machine) -> None:
     for number, event in m.ledger.starved.items():
         if number not in m.ledger.fed:
             m.emit(event)
+
+
+def _all_ran(m: Machine) -> bool:
+    """Has every backward that the file's text calls been run at least once?"""
+    functions = [m.main.body, *m.main.functions] if m.main is not None else []
+    for f in functions:
+        instrs = [i for block in f.blocks.values() for i in block.instrs]
+        names = {i.dst for i in instrs if isinstance(i, ir.GetAttr) and i.name in ("backward", "grad", "manual_backward")}
+        if any(isinstance(i, ir.Call) and i.func in names and id(i.node) not in m.ledger.passes for i in instrs):
+            return False
+    return True
