@@ -66,9 +66,19 @@ class Windows:
         for number, clears in self._clears.items():
             steps = list(self._steps.get(number, {}).values())
             for site, target in clears.values():
-                found = [_guard(places, site, step, backward) for step, backward, _ in steps]
+                found = [
+                    _guard(places, site, step, back)
+                    for step, back, _ in steps
+                    if _may_meet(places, site, step)
+                ]
                 if found and all(found):
                     yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+
+
+def _may_meet(places: Places, clear: Site, step: Site) -> bool:
+    """May the step run in the loop of the clearing? One in a loop of its own elsewhere does not."""
+    loop, other = places.loop_of(clear), places.loop_of(step)
+    return loop is None or other is None or other is loop or path_to(loop.node, step.node) is not None
 
 
 def _guard(places: Places, clear: Site, step: Site, backward: Site) -> str:

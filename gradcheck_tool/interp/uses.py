@@ -14,7 +14,7 @@ from gradcheck_tool.autograd.events import (
     Site,
     UncalledMethod,
 )
-from gradcheck_tool.autograd.heap import Class, Frame, Instance, Iter, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Frame, Generator, Instance, Iter, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import receiver_text, text_of
@@ -173,17 +173,25 @@ def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
 
 def note_exhausted(m: Machine, s: State, value: Value, site: Site, use: str) -> None:
     """Something goes through parameters: is it an iterator of them that has been gone through already?"""
-    record = s.get(value, Iter)
-    if record is None or record.kind != "drained" or not _first(m, id(site.node), "exhausted"):
-        return
-    items = record.parts[0].items if record.parts and isinstance(record.parts[0], Tup) else ()
-    last = items[-1] if items else None
-    tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
-    if tensor is None or not tensor.is_param:
+    if not _is_exhausted(m, s, value) or not _first(m, id(site.node), "exhausted"):
         return
     text = text_of(site, site.node.args[0].value if use == "clip" else site.node)
     call = text_of(site, site.node) if use == "clip" else f"for ... in {text}"
     m.emit(ExhaustedParameters(site=site, iterator=text, call=call, use=use))
+
+
+def _is_exhausted(m: Machine, s: State, value: Value) -> bool:
+    """Is it an iterator of parameters at its end?"""
+    generator = s.get(value, Generator)
+    if generator is not None:
+        return generator.block is None and ("parameters", value) in m.noted
+    record = s.get(value, Iter)
+    if record is None or record.kind != "drained":
+        return False
+    items = record.parts[0].items if record.parts and isinstance(record.parts[0], Tup) else ()
+    last = items[-1] if items else None
+    tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
+    return tensor is not None and tensor.is_param
 
 
 def note_manager(m: Machine, s: State, manager: Value, i: ir.EnterWith) -> bool:

@@ -16,6 +16,7 @@ from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import breaks, protocols
 from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
+from gradcheck_tool.interp.torchlib.registration import gone_through
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -43,8 +44,9 @@ def init(m: Machine, s: State, call: Args) -> Result:
 
 
 def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
-    params, is_open = parameters_of(s, call.get(0, "params") or NONE)
-    exhaust(s, call.get(0, "params") or NONE)
+    given = gone_through(m, s, call.get(0, "params") or NONE, call.site)
+    params, is_open = parameters_of(s, given)
+    exhaust(s, given)
     for p in params:
         engine.refresh_view(s, p)
         tensor: Tensor = s[p]

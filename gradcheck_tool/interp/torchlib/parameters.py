@@ -15,6 +15,7 @@ from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.uses import note_exhausted
 from gradcheck_tool.interp.torchlib.modules import parameters_of
+from gradcheck_tool.interp.torchlib.registration import gone_through
 from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, note_manual_step, note_zeroed
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def init(m: Machine, s: State, call: Args) -> Result:
 def clip(m: Machine, s: State, call: Args) -> Result:
     given = call.get(0, "parameters") or NONE
     note_exhausted(m, s, given, call.site, "clip")
+    given = gone_through(m, s, given, call.site)
     params, is_open = parameters_of(s, given)
     exhaust(s, given)
     from gradcheck_tool.interp.torchlib.optimizers import gradient_kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import ModuleAttribute, ParameterReplaced, Site, UntrainedModule
-from gradcheck_tool.autograd.heap import Class, Dict, Instance, List, Node, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Dict, Generator, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import Const, Ref, Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.interp.torchlib.modules import is_module, modules, named_parameters
@@ -111,6 +111,20 @@ def _is_pair_of_one(site: Site) -> bool:
     """Is the assigned value written as `[x]`? That is how a module is kept from being registered."""
     value = getattr(site.node, "value", None)
     return type(value).__name__ in ("List", "Tuple") and len(value.elements) == 1  # type: ignore[union-attr]
+
+
+def gone_through(m: Machine, s: State, value: Value, site: Site) -> Value:
+    """What a generator expression yields, which is used up then; any other value as it is."""
+    from gradcheck_tool.interp.pylib import drain
+
+    if s.get(value, Generator) is None:
+        return value
+    for state, items, is_open in drain(m, s, value, site):
+        if state is s and s.exc is None:
+            if items and not is_open and all(parameters_in(s, item) for item in items):
+                m.noted.add(("parameters", value))
+            return s.new(List(items, is_open))
+    return value
 
 
 # -- what optimizers hold -------------------------------------------------------------------------------
