@@ -87,16 +87,16 @@ def _guard(places: Places, clear: Site, step: Site, backward: Site) -> str:
     if loop is None or places.loop_of(step) is not loop:
         return ""
     ways = [path_to(loop.node, site.node) for site in (clear, step, backward)]
-    if ways[0] is None or ways[1] is None or ways[2] is None or _branches(ways[0]):
+    if ways[0] is None or ways[1] is None or ways[2] is None or branches(ways[0]):
         return ""
-    for test in _branches(ways[1]):
+    for test in branches(ways[1]):
         inside = type(test).__name__ == "If" and any(node is test.body for node in ways[1])
         if inside and _is_modulo(test.test, loop.node) and not any(node is test for node in ways[2]):
             return text_of(step, test.test)
     return ""
 
 
-def _branches(way: Sequence[Any]) -> list[Any]:
+def branches(way: Sequence[Any]) -> list[Any]:
     return [
         node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
     ]
