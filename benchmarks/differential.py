@@ -55,6 +55,7 @@ def report(summary: Summary) -> None:
     )
     print(f"that raise         {summary.raising} of {valid} ({summary.raises} raises)")
     print(f"false alarms       {summary.false_alarms}")
+    print(f"crashes            {len(summary.crashes)} {summary.crashes[:10]}")
     print(f"raises predicted   {100 * summary.recall:.2f}%")
     print(
         f"unknown            {100 * summary.unseen / max(valid, 1):.2f}% of programs have a backward without a verdict"

@@ -21,6 +21,7 @@ from torch import nn
 """
 FLAG = 'flag = os.environ.get("FLAG") == "1"'
 MAX_DEPTH = 2
+PARAMETERS = {"self.layer.weight", "self.layer.bias", "self.scale"}
 
 
 @dataclass
@@ -146,7 +147,7 @@ class Generator:
 
     def assign(self) -> None:
         shape = self.random.choice(SHAPES)
-        names = self.scope.of(shape)
+        names = [name for name in self.scope.of(shape) if name not in PARAMETERS]
         name = self.random.choice(names) if names and self.chance(0.25) else self.fresh()
         self.bind(name, shape, self.expression(shape))
 
@@ -258,9 +259,7 @@ class Generator:
 
     def branch(self, depth: int) -> None:
         if self.chance(0.5) and not self.in_function:
-            if not self.flagged:
-                self.emit(FLAG)
-                self.flagged = True
+            self.flagged = True
             condition = self.random.choice(("flag", "not flag"))
         else:
             condition = self.random.choice(("True", "False", "1 > 0"))
@@ -284,7 +283,7 @@ class Generator:
         shape = self.random.choice((VECTOR, MATRIX))
         state = self.name(shape)
         name = self.fresh("h")
-        self.bind(name, shape, state if state.isidentifier() and self.chance(0.3) else f"{state}.clone()")
+        self.bind(name, shape, state if state.isidentifier() and self.chance(0.3) else f"({state}).clone()")
         with self.block(f"for step in range({self.random.randint(2, 4)}):"):
             if self.chance(0.3):
                 self.bind(name, shape, f"{name}.detach()")
@@ -459,9 +458,7 @@ class Generator:
     @staticmethod
     def protect(scope: Scope) -> None:
         """Parameters are used but not bound: a module refuses tensors in their place."""
-        for name in ("self.layer.weight", "self.layer.bias", "self.scale"):
-            if name in scope.shapes:
-                scope.leaves.add(name)
+        scope.leaves.update(PARAMETERS & scope.shapes.keys())
 
     def module(self) -> None:
         kind = self.random.choice(("class", "class", "linear", "sequential"))
@@ -523,6 +520,8 @@ class Generator:
         for _ in range(self.random.choice((0, 1, 1, 2))):
             self.backward()
             self.body(0, self.random.randint(0, 2))
+        if self.flagged:
+            self.lines.insert(len(HEADER.splitlines()), FLAG)
         return "\n".join(self.lines) + "\n"
 
 

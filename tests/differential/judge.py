@@ -31,6 +31,7 @@ class Verdict:
     """What PyTorch and the machine say about one program.
 
     `invalid` tells of a raise that is not autograd's: the program says nothing about the machine.
+    `crashed` is the exception that ended the analysis, which nothing in a program may do.
     `seen` tells whether the machine had a verdict on every backward that was executed.
     """
 
@@ -41,6 +42,7 @@ class Verdict:
     false_alarms: list[Prediction] = field(default_factory=list)
     misses: list[Raise] = field(default_factory=list)
     invalid: str = ""
+    crashed: str = ""
     seen: bool = True
 
     def cause(self, miss: Raise) -> str:
@@ -79,7 +81,11 @@ def judge_source(source: str, seed: int = -1) -> Verdict:
     verdict.invalid = next((r.message for r in verdict.raises if not r.event), "")
     if verdict.invalid:
         return verdict
-    verdict.predicted, followed = predict(source)
+    try:
+        verdict.predicted, followed = predict(source)
+    except Exception as error:  # noqa: BLE001
+        verdict.crashed = repr(error)
+        return verdict
     verdict.misses = [r for r in verdict.raises if not any(_agree(p, r) for p in verdict.predicted)]
     # Only what was executed can be wrong: PyTorch never came to the code after its raise.
     places = {r.line for r in verdict.raises}
@@ -119,12 +125,15 @@ class Summary:
     misses: Counter[str] = field(default_factory=Counter)
     false_alarms: int = 0
     unseen: int = 0
+    crashes: list[int] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
         self.programs += 1
         if verdict.invalid:
             self.invalid[verdict.invalid[:90]] += 1
             return
+        if verdict.crashed:
+            self.crashes.append(verdict.seed)
         self.raising += bool(verdict.raises)
         self.raises += len(verdict.raises)
         self.misses.update(verdict.cause(miss) for miss in verdict.misses)

@@ -52,5 +52,7 @@ def _without_gradient(value: str, name: str) -> str:
     """What stands for a gradient that cannot be computed: ones like the input it was asked for."""
     if "autograd.grad(" not in value:
         return value
-    wanted = next(part.strip("[]()0, ") for part in reversed(value.split(", ")) if "=" not in part)
+    wanted = next(
+        part.replace("[0]", "").strip("[]() ") for part in reversed(value.split(", ")) if "=" not in part
+    )
     return f"torch.ones_like({wanted})" if wanted.isidentifier() else value

@@ -22,6 +22,7 @@ MESSAGES = (
     ("is a view and is being modified", "ViewWrite"),
     ("is a view and its base or another view", "ViewWrite"),
     ("view was created in", "ViewWrite"),
+    ("view of a view which was created in", "ViewWrite"),
     ("of the written-to tensor refers to a single memory location", "ViewWrite"),
     ("Can't detach views in-place", "ViewWrite"),
     ("grad can be implicitly created only for scalar", "NonScalarRoot"),

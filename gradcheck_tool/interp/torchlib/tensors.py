@@ -26,6 +26,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import conditions, natives
 from gradcheck_tool.interp.natives import Args, Native, Result, method
 from gradcheck_tool.interp.places import receiver_text
+from gradcheck_tool.interp.torchlib import breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -522,7 +523,9 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
     if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
         made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
         raise Raised(InvalidTensorUse(site=call.site, story=made, text=NUMPY, kind="numpy-on-grad", tensor=str(tensor.name), call="numpy()"))  # fmt: skip
-    return unknown("data")
+    array = unknown("data")
+    breaks.leave_autograd(m, tensor, array, call.text, call.site)
+    return array
 
 
 @method("tensor", "detach")
@@ -549,7 +552,7 @@ def detach(m: Machine, s: State, call: Args) -> Result:
 def detach_(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     tensor = s.edit(ref)
-    if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and (tensor.rg or s[tensor.base].rg):
+    if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and not s.inference:
         made = (story(tensor.site, f"`{tensor.name}` is a view made here"),)
         raise Raised(InvalidTensorUse(site=call.site, story=made, text=DETACH_VIEW, kind="detach-view", tensor=str(tensor.name), call="detach_()"))  # fmt: skip
     tensor.lost = "detach" if tensor.rg else tensor.lost
