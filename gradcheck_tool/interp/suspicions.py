@@ -97,6 +97,7 @@ def _guard(places: Places, clear: Site, step: Site, backward: Site) -> str:
 
 
 def branches(way: Sequence[Any]) -> list[Any]:
+    """The conditions and handlers on a way down a tree: what is below them does not run every time."""
     return [
         node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
     ]

@@ -9,6 +9,7 @@ from gradcheck_tool.autograd.heap import Instance, State
 from gradcheck_tool.autograd.values import NONE, TRUE, Const, Lib, Ref, Tup, Value
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.places import path_to, receiver_text
+from gradcheck_tool.interp.suspicions import branches
 from gradcheck_tool.interp.torchlib import registration
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _follow(m: Machine, s: State, early: Value, site: Site) -> None:
     if loop is None:
         return
     before, after = path_to(loop.node, event.site.node), path_to(loop.node, site.node)
-    if before is None or (after is not None and not _precedes(before, after)):
+    if before is None or branches(before) or (after is not None and not _precedes(before, after)):
         return
     m.suspicions.hold(("scheduler", id(event.site.node)), event)
 
