@@ -24,6 +24,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import attributes, classes, iterate, natives, uses
 from gradcheck_tool.interp.havoc import havoc
 from gradcheck_tool.interp.natives import Args
+from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Calls:
         """A callee of which nothing is known."""
         func = call.func
         if isinstance(func, Lib) and is_inert(func.name):
-            return [(s, _stable(func, call))]
+            return [(s, breaks.compute(self.m, _stable(func, call), [*call.args, *call.kwargs.values()]))]
         if isinstance(func, Sym):
             known = self._method_of_unknown(s, func, call)
             if known is not None:

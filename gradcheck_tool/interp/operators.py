@@ -10,6 +10,7 @@ from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Ref, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, conditions, iterate
+from gradcheck_tool.interp.torchlib import breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -61,7 +62,7 @@ def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, 
     joined = _containers(s, op, left, right)
     if joined is not None:
         return [(s, joined)]
-    return [(s, _symbolic(op, left, right))]
+    return [(s, breaks.compute(m, _symbolic(op, left, right), (left, right)))]
 
 
 def _fold(func: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import GraphBreak, NonReparametrised, OptimizerStep, StoryStep, ZeroGradient
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref
+from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ class Ledger:
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
+    numbers: dict[Value, tuple[Cut, ...]] = field(default_factory=dict)
 
 
 def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
     """The breaks and the constant terms of a backward; remembers which parameters it reached and which not."""
     ledger = m.ledger
     reached = {leaf.id for leaf in p.leaves}
-    if p.opaque or p.inputs is not None:
+    if p.inputs is not None:
         return (), ()
     terms = {id(loose) for loose in _terms(s, p)}
     breaks: dict[int, GraphBreak] = {}
@@ -53,7 +54,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
     for ref in p.ran:
         for loose in s[ref].loose:
             for cut in loose.cuts:
-                missed = _missed(s, cut, reached)
+                missed = [] if p.opaque else _missed(s, cut, reached)
                 if cut.kind == "sample":
                     note_sample(m, s, cut, missed)
                     continue
@@ -64,6 +65,22 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                 elif is_term and cut.kind != "retensor" and (missed or cut.kind in UNASKED):
                     constants.setdefault(id(loose), replace(_break(cut), tensor=str(loose.name)))
     return tuple(breaks.values()), tuple(constants.values())
+
+
+def leave_autograd(m: Machine, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
+    """An array has been made of a constant: what was cut off from the tensor goes along with it."""
+    if tensor.cuts and tensor.rg is False:
+        cuts = tuple(Cut("numpy", cut.tensor, call, site, cut.sources) for cut in tensor.cuts)
+        m.ledger.numbers[number] = cuts
+
+
+def compute(m: Machine, result: Value, parts: Iterable[Value]) -> Value:
+    """Numbers computed from others keep what was cut off from those."""
+    if m.ledger.numbers and isinstance(result, Sym):
+        cuts = [cut for part in parts if isinstance(part, Sym) for cut in m.ledger.numbers.get(part, ())]
+        if cuts:
+            m.ledger.numbers[result] = tuple(dict.fromkeys(cuts))
+    return result
 
 
 def note_pass(m: Machine, p: Pass) -> None:

@@ -142,6 +142,10 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
         shape = factory_shape(s, call.args) if call.args else (0,)
     ref = _leaf(m, s, call, dtype, shape)
+    cuts = m.ledger.numbers.get(data)
+    if cuts:
+        s[ref].cuts = cuts
+        s[ref].lost = s[ref].lost or "numpy"
     parts = [data] if source is not None else elements(s, data)[0]
     for part in parts:
         inner = s.get(part, Tensor)
