@@ -1,0 +1,105 @@
+"""What the machine tells of names, optimizers and modules, on whole programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.autograd.events import (
+    Event,
+    ExhaustedParameters,
+    ModuleAttribute,
+    NameUse,
+    OptimizerStep,
+    SchedulerStep,
+    WindowDiscarded,
+)
+from gradcheck_tool.interp import analyze
+from gradcheck_tool.ir.lower import lower_module
+
+HEAD = """
+import torch
+from torch import nn
+net = nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+CLASS = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2) for _ in range(2)]
+        {more}
+net = Net()
+{after}
+"""
+
+
+def events(source: str, kind: type[Event]) -> list[Event]:
+    return [event for event in analyze(lower_module(source, "program.py")) if isinstance(event, kind)]
+
+
+def test_a_name_is_told_of_once_a_place_with_its_keywords() -> None:
+    source = "import torch\nfor _ in range(3):\n    torch.zeros(2, dtype=torch.float32)\n"
+    assert [(e.name, e.keywords) for e in events(source, NameUse)] == [("torch.zeros", ("dtype",))]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("more", "after", "count"),
+    [
+        ("pass", "pass", 1),
+        ("self.body = nn.Sequential(*self.layers)", "pass", 0),
+        ("[self.add_module(str(i), layer) for i, layer in enumerate(self.layers)]", "pass", 0),
+        ("pass", "torch.optim.SGD([p for layer in net.layers for p in layer.parameters()], lr=0.1)", 0),
+    ],
+)
+def test_a_list_of_modules_counts_where_nothing_registers_them(more: str, after: str, count: int) -> None:
+    assert len(events(CLASS.format(more=more, after=after), ModuleAttribute)) == count
+
+
+def test_an_optimizer_has_the_text_of_its_object() -> None:
+    source = HEAD + "class Box: pass\nbox = Box()\nbox.opt = opt\nbox.opt.step()\n"
+    assert [(e.optimizer, e.in_loop) for e in events(source, OptimizerStep)] == [("box.opt", False)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("body", "early"),
+    [
+        ("sched.step()\n    opt.step()", True),
+        ("opt.step()\n    sched.step()", False),
+        ("if i > 3:\n        opt.step()\n    sched.step()", False),
+        ("if i > 3:\n        sched.step()\n    opt.step()", False),
+    ],
+)
+def test_a_scheduler_is_early_where_its_optimizer_always_follows(body: str, early: bool) -> None:
+    source = HEAD + "sched = torch.optim.lr_scheduler.StepLR(opt, 1)\nfor i in range(9):\n    " + body + "\n"
+    assert bool(events(source, SchedulerStep)) is early
+
+
+@pytest.mark.parametrize(
+    ("guard", "count"), [("i % 4 == 3", 1), ("full", 1), ("i > 3", 0), ("i % 4 == 3 or True", 0)]
+)
+def test_a_window_is_discarded_under_a_modulo_test(guard: str, count: int) -> None:
+    body = f"""
+for i, x in enumerate(unknown()):
+    opt.zero_grad()
+    full = i % 4 == 0
+    net(torch.ones(2)).sum().backward()
+    if {guard}:
+        opt.step()
+"""
+    assert len(events(HEAD + body, WindowDiscarded)) == count
+
+
+@pytest.mark.parametrize(
+    ("iterator", "used_up"),
+    [
+        ("net.parameters()", True),
+        ("(p for p in net.parameters())", True),
+        ("filter(lambda p: p.requires_grad, net.parameters())", True),
+        ("list(net.parameters())", False),
+    ],
+)
+def test_an_iterator_of_parameters_is_used_up_by_an_optimizer(iterator: str, used_up: bool) -> None:
+    source = HEAD + f"it = {iterator}\ntorch.optim.SGD(it, lr=0.1)\nnn.utils.clip_grad_norm_(it, 1.0)\n"
+    assert [e.iterator for e in events(source, ExhaustedParameters)] == ["it"] * used_up  # type: ignore[attr-defined]
