@@ -6,23 +6,34 @@ graph node keeps the cuts of its constant inputs. Only at a backward is it judge
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one
-from gradcheck_tool.autograd.events import GraphBreak, NonReparametrised, OptimizerStep, StoryStep, ZeroGradient
+from gradcheck_tool.autograd.events import (
+    GraphBreak,
+    NonReparametrised,
+    OptimizerStep,
+    StoryStep,
+    ZeroGradient,
+)
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from gradcheck_tool.autograd.graph import Pass
     from gradcheck_tool.interp.machine import Machine
 
 # Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
-SUMS = frozenset({"+", "-", "+=", "-=", "add", "sub", "add_", "sub_", "AddBackward0", "SubBackward0", "RsubBackward1"})
-SCALINGS = frozenset({"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"})
+SUMS = frozenset(
+    {"+", "-", "+=", "-=", "add", "sub", "add_", "sub_", "AddBackward0", "SubBackward0", "RsubBackward1"}
+)
+SCALINGS = frozenset(
+    {"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"}
+)
 # Operations whose derivative is zero wherever there is one.
 ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli"})
 # Cuts that nobody asks for by name: a constant term made so is no trick.
@@ -43,7 +54,7 @@ class Ledger:
 
 
 def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
-    """The breaks and the constant terms of a backward; remembers which parameters it reached and which not."""
+    """The breaks and the constant terms of a backward; remembers the parameters that it did not reach."""
     ledger = m.ledger
     reached = {leaf.id for leaf in p.leaves}
     if p.inputs is not None:
@@ -60,7 +71,9 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     continue
                 _remember(s, ledger, cut, missed)
                 is_term = id(loose) in terms
-                if (cut.kind == "retensor" and (missed or is_term)) or (cut.kind == "create-graph" and is_term):
+                if (cut.kind == "retensor" and (missed or is_term)) or (
+                    cut.kind == "create-graph" and is_term
+                ):
                     breaks.setdefault(id(cut), _break(cut))
                 elif is_term and cut.kind != "retensor" and (missed or cut.kind in UNASKED):
                     constants.setdefault(id(loose), replace(_break(cut), tensor=str(loose.name)))
@@ -141,7 +154,7 @@ def _terms(s: State, p: Pass) -> list[Loose]:
 
 
 def carrier(s: State, p: Pass) -> str:
-    """The text of what brings a graph that was freed into one that was not, '' where there is no such thing."""
+    """The text of what brings a graph that was freed into one that was not; empty where nothing does."""
     for ref in p.ran:
         node: Node = s[ref]
         if node.freed:
@@ -195,7 +208,12 @@ def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref])
     ledger = m.ledger
     for ref in params:
         cut = ledger.starving.get(ref.id)
-        if cut is not None and s[ref].rg and s[ref].grad_state in ("none", "zeroed") and ref.id not in ledger.starved:
+        if (
+            cut is not None
+            and s[ref].rg
+            and s[ref].grad_state in ("none", "zeroed")
+            and ref.id not in ledger.starved
+        ):
             ledger.starved[ref.id] = replace(event, gradients=frozenset({"unknown"}), starved=(cut,))
 
 
@@ -216,7 +234,13 @@ def _all_ran(m: Machine) -> bool:
     functions = [m.main.body, *m.main.functions] if m.main is not None else []
     for f in functions:
         instrs = [i for block in f.blocks.values() for i in block.instrs]
-        names = {i.dst for i in instrs if isinstance(i, ir.GetAttr) and i.name in ("backward", "grad", "manual_backward")}
-        if any(isinstance(i, ir.Call) and i.func in names and id(i.node) not in m.ledger.passes for i in instrs):
+        names = {
+            i.dst
+            for i in instrs
+            if isinstance(i, ir.GetAttr) and i.name in ("backward", "grad", "manual_backward")
+        }
+        if any(
+            isinstance(i, ir.Call) and i.func in names and id(i.node) not in m.ledger.passes for i in instrs
+        ):
             return False
     return True

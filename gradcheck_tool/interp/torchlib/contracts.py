@@ -28,12 +28,71 @@ NOT_WRITES = frozenset({"requires_grad_", "detach_", "share_memory_", "rename_",
 LEAVES = frozenset({"data", "detach", "numpy"})
 # What makes no differentiable value of a tensor.
 CONSTANT = frozenset(
-    "argmax argmin argsort sign round floor ceil trunc shape size dim ndim numel dtype device new_zeros new_ones "
-    "new_empty new_full new_tensor zeros_like ones_like empty_like rand_like randn_like full_like zeros ones empty "
-    "rand randn full arange eye item tolist numpy detach data long int bool nonzero unique is_cuda stride "
-    "is_contiguous type eq ne lt le gt ge isnan isinf isfinite all any bernoulli".split()
+    [
+        "argmax",
+        "argmin",
+        "argsort",
+        "sign",
+        "round",
+        "floor",
+        "ceil",
+        "trunc",
+        "shape",
+        "size",
+        "dim",
+        "ndim",
+        "numel",
+        "dtype",
+        "device",
+        "new_zeros",
+        "new_ones",
+        "new_empty",
+        "new_full",
+        "new_tensor",
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "rand_like",
+        "randn_like",
+        "full_like",
+        "zeros",
+        "ones",
+        "empty",
+        "rand",
+        "randn",
+        "full",
+        "arange",
+        "eye",
+        "item",
+        "tolist",
+        "numpy",
+        "detach",
+        "data",
+        "long",
+        "int",
+        "bool",
+        "nonzero",
+        "unique",
+        "is_cuda",
+        "stride",
+        "is_contiguous",
+        "type",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "all",
+        "any",
+        "bernoulli",
+    ]
 )
 ROOTS = frozenset({"torch", "F", "nn"})
+
 
 class Body:
     """The code of one function, asked what its registers hold."""
@@ -94,6 +153,7 @@ class Body:
         return [end.value]
 
     def is_none(self, reg: int) -> bool:
+        """Is it certainly a literal None?"""
         made = self.maker(reg)
         return isinstance(made, ir.Const) and made.value is None
 
@@ -119,9 +179,11 @@ class Contract:
         self.setup = self.methods.get("setup_context")
 
     def defect(self, node: Any, kind: str, detail: str = "") -> FunctionDefect:
+        """An event about this Function at a node of its module."""
         return FunctionDefect(site=Site(self.module, node), function=self.name, kind=kind, detail=detail)
 
     def text(self, node: Any) -> str:
+        """The source text of a node, on one line."""
         return " ".join(self.module.tree.code_for_node(node).split())
 
     # -- what is what -----------------------------------------------------------------------------
@@ -138,7 +200,8 @@ class Contract:
         if body is self.forward and isinstance(source, str):
             names = self.arguments()
             kinds = {p.name: p.kind for p in body.function.params}
-            return names.index(source) if source in names and kinds[source] is not ir.ParamKind.VARARGS else None
+            fixed = source in names and kinds[source] is not ir.ParamKind.VARARGS
+            return names.index(source) if fixed else None
         if body is self.setup and isinstance(source, int) and len(body.params) > 1:
             made = body.made.get(source)
             if isinstance(made, ir.Unpack) and made.star is None and body.source(made.src) == body.params[1]:
@@ -147,9 +210,11 @@ class Contract:
 
     def keepers(self) -> list[Body]:
         """The methods that may keep something on ctx."""
-        return [body for body in (self.setup, self.forward if self.setup is None else None) if body is not None]
+        keeper = self.setup if self.setup is not None else self.forward
+        return [keeper] if keeper is not None else []
 
     def context(self, body: Body) -> str:
+        """The name under which a method knows ctx."""
         return body.params[0] if body.params else ""
 
     def differentiable(self) -> set[int]:
@@ -202,7 +267,8 @@ def input_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
     for body, i in _kept(c):
         index = c.argument(body, i.src)
         if index is not None and index in grads and i.name in read and not _is_option(c, index):
-            yield c.defect(i.node, "input-on-ctx", c.arguments()[index] if index < len(c.arguments()) else i.name)
+            names = c.arguments()
+            yield c.defect(i.node, "input-on-ctx", names[index] if index < len(names) else i.name)
 
 
 def _is_option(c: Contract, index: int) -> bool:
@@ -219,7 +285,8 @@ def output_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
     returned = {c.forward.source(reg) for end in c.forward.returns() for reg in c.forward.values(end)}
     for body, i in _kept(c):
         source = body.source(i.src)
-        if isinstance(source, int) and source in returned and not isinstance(body.made.get(source), (ir.Const, ir.LoadName)):
+        computed = not isinstance(body.maker(i.src), (ir.Const, ir.LoadName))
+        if isinstance(source, int) and source in returned and computed:
             yield c.defect(i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
 
 
@@ -239,7 +306,8 @@ def missing_return(c: Contract) -> Iterator[FunctionDefect]:
 def unmarked_write(c: Contract) -> Iterator[FunctionDefect]:
     """`x.mul_()` in forward on an argument that is differentiable and not marked dirty."""
     body = c.forward
-    if body is None or any(i for keeper in (body, c.setup) if keeper is not None for i in keeper.calls("mark_dirty")):
+    keepers = [keeper for keeper in (body, c.setup) if keeper is not None]
+    if body is None or any(call for keeper in keepers for call in keeper.calls("mark_dirty")):
         return
     grads = c.differentiable()
     for node, reg in writes(body):
@@ -278,7 +346,8 @@ def untracked_backward(c: Contract) -> Iterator[FunctionDefect]:
             manager = body.made.get(i.manager)
             func = body.made.get(manager.func) if isinstance(manager, ir.Call) else None
             if isinstance(func, ir.GetAttr) and func.name == "no_grad":
-                yield c.defect(body.function.node, "untracked-backward", c.text(manager.node if manager else i.node))
+                text = c.text(manager.node if manager else i.node)
+                yield c.defect(body.function.node, "untracked-backward", text)
                 return
 
 
@@ -319,16 +388,18 @@ def _materialize_off(c: Contract) -> bool:
 
 
 def state_on_class(c: Contract) -> Iterator[FunctionDefect]:
-    """forward stores an attribute of the class, or a global, that backward reads."""
+    """What forward stores on the class, or in a global, and backward reads."""
     if c.forward is None or c.backward is None:
         return
     back = c.backward
     attributes = {i.name for i in back.instrs if isinstance(i, ir.GetAttr) and _is_name(back, i.obj, c.name)}
     names = {i.name for i in back.instrs if isinstance(i, ir.LoadName) and i.scope is ir.Scope.GLOBAL}
     for i in c.forward.instrs:
-        if isinstance(i, ir.SetAttr) and not i.augmented and i.name in attributes and _is_name(c.forward, i.obj, c.name):
+        if not isinstance(i, (ir.SetAttr, ir.StoreName)) or i.augmented:
+            continue
+        if isinstance(i, ir.SetAttr) and i.name in attributes and _is_name(c.forward, i.obj, c.name):
             yield c.defect(i.node, "state-on-class", f"{c.name}.{i.name}")
-        elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and not i.augmented and i.name in names:
+        elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and i.name in names:
             yield c.defect(i.node, "state-on-class", i.name)
 
 
@@ -357,10 +428,8 @@ def _escapes(c: Contract, body: Body) -> bool:
     if context in body.function.captured:
         return True
     owners = {i.obj for i in body.instrs if isinstance(i, (ir.GetAttr, ir.SetAttr))}
-    return any(
-        isinstance(i, ir.LoadName) and i.name == context and i.dst not in owners and body.source(i.dst) == context
-        for i in body.instrs
-    )
+    loads = [i.dst for i in body.instrs if isinstance(i, ir.LoadName) and i.name == context]
+    return any(reg not in owners and body.source(reg) == context for reg in loads)
 
 
 CHECKS: tuple[Check, ...] = (

@@ -1,4 +1,4 @@
-"""Protocols of torch.distributed and DistributedDataParallel, judged when a backward reaches what they touched."""
+"""Protocols of torch.distributed and its wrapper, judged when a backward reaches what they touched."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 
 @dataclass(slots=True)
 class Watch:
-    """Graph nodes to look out for in backwards: what is then wrong, or the wrapper whose forward made them."""
+    """Graph nodes to look out for in backwards: what is then wrong, or whose forward made them."""
 
     wrong: dict[int, DistributedMisuse] = field(default_factory=dict)
     forwards: dict[int, Ref] = field(default_factory=dict)
@@ -53,7 +53,9 @@ def note_inner(m: Machine, s: State, ref: Ref, call: Args, value: Value) -> None
     for _, record in s.records(Instance):
         if record.cls == Lib(DDP) and record.attrs.get("module") == ref:
             subject = str(record.name or "the wrapper")
-            event = DistributedMisuse(site=call.site, kind="inner-module", call=str(call.text), subject=subject)
+            event = DistributedMisuse(
+                site=call.site, kind="inner-module", call=str(call.text), subject=subject
+            )
             m.watch.wrong.update(dict.fromkeys(_nodes(s, value), event))
 
 
@@ -95,6 +97,8 @@ def collective(m: Machine, s: State, call: Args) -> Result:
     value = call.get(0, "tensor") or NONE
     if s.grad is True:
         subject = str(s[value].name) if isinstance(value, Ref) and s.get(value, Tensor) is not None else ""
-        event = DistributedMisuse(site=call.site, kind="inplace-collective", call=str(call.text), subject=subject)
+        event = DistributedMisuse(
+            site=call.site, kind="inplace-collective", call=str(call.text), subject=subject
+        )
         m.watch.wrong.update(dict.fromkeys(_nodes(s, value), event))
     return m.calls.unknown_call(s, call)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
 
 NAMES = (
-    "Normal", "LogNormal", "Uniform", "Laplace", "Gamma", "Beta", "Exponential", "Cauchy", "Gumbel", "Dirichlet",
-    "MultivariateNormal", "StudentT", "HalfNormal", "Kumaraswamy", "Weibull", "RelaxedBernoulli",
+    "Normal", "LogNormal", "Uniform", "Laplace", "Gamma", "Beta", "Exponential", "Cauchy", "Gumbel",
+    "Dirichlet", "MultivariateNormal", "StudentT", "HalfNormal", "Kumaraswamy", "Weibull", "RelaxedBernoulli",
 )  # fmt: skip
 
 

@@ -43,11 +43,18 @@ def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: st
             continue
         read = any(isinstance(later, ir.LoadName) and later.name == i.name for later in body.instrs[at + 1 :])
         made = body.made.get(i.src)
-        if read or len(body.stores[i.name]) > 1 or not isinstance(made, (ir.BinOp, ir.Call)) or func.function.loops:
+        if (
+            read
+            or len(body.stores[i.name]) > 1
+            or not isinstance(made, (ir.BinOp, ir.Call))
+            or func.function.loops
+        ):
             continue
         if _reads(body, made, name):
             site = Site(func.env.module, i.node)
-            m.emit(HookMisuse(site=site, kind="returns-nothing", subject=subject, call=_text(func, made.node)))
+            m.emit(
+                HookMisuse(site=site, kind="returns-nothing", subject=subject, call=_text(func, made.node))
+            )
 
 
 def _reads(body: Body, made: ir.Instr, name: str) -> bool:

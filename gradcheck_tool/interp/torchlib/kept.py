@@ -28,7 +28,8 @@ class Keeper:
     """What is kept, by the place that keeps it; `owner` maps graph nodes to that place and the time.
 
     `stored` are the places that store into an attribute what may be there for another call: they are told
-    only where something is back-propagated at all. `main` is true while the module's body runs: only then is everybody known who may use an attribute.
+    only where something is back-propagated at all. `main` is true while the module's body runs: only
+    then is everybody known who may use an attribute.
     """
 
     events: dict[int, GraphKept] = field(default_factory=dict)
@@ -45,7 +46,13 @@ class Keeper:
 def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value, result: Value) -> None:
     """`total + x` has been computed: is `total` what the same expression gave an iteration before?"""
     total = s.get(result, Tensor)
-    if total is None or total.node is None or not total.rg or numel_is_one(total.shape) is not True or _in_module(s):
+    if (
+        total is None
+        or total.node is None
+        or not total.rg
+        or numel_is_one(total.shape) is not True
+        or _in_module(s)
+    ):
         return
     key = id(site.node)
     m.keeper.owner[total.node.id] = (key, fresh())
@@ -72,8 +79,15 @@ def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value
     m.keeper.owner.setdefault(tensor.node.id, (key, fresh()))
     if key in m.keeper.events:
         return
-    if old is not None and before is not None and old.site.node is new.site.node and before.node in new.inputs:
-        event = GraphKept(site=site, container=f"{owner.name or 'self'}.{name}", value=str(new.text), kind="attribute")
+    if (
+        old is not None
+        and before is not None
+        and old.site.node is new.site.node
+        and before.node in new.inputs
+    ):
+        event = GraphKept(
+            site=site, container=f"{owner.name or 'self'}.{name}", value=str(new.text), kind="attribute"
+        )
         m.keeper.events[key] = event
         m.keeper.stored.add(key)
 
@@ -81,15 +95,21 @@ def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
     """A result has been appended to a list: is it not the first one of this place?"""
     tensor = s.get(value, Tensor)
-    if tensor is None or tensor.node is None or not tensor.rg or numel_is_one(tensor.shape) is not True or _in_module(s):
+    if (
+        tensor is None
+        or tensor.node is None
+        or not tensor.rg
+        or numel_is_one(tensor.shape) is not True
+        or _in_module(s)
+    ):
         return
-    func, args = getattr(site.node, "func", None), getattr(site.node, "args", ())
+    func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
     if getattr(func, "value", None) is None or len(args) != 1 or s.get(container, List) is None:
         return
     key = id(site.node)
     m.keeper.owner[tensor.node.id] = (key, fresh())
     first = m.keeper.rounds.setdefault((key, container.id), tensor.node.id)
-    name, text = _text(site, func.value), _text(site, args[0].value)  # type: ignore[union-attr]
+    name, text = _text(site, getattr(func, "value", None)), _text(site, args[0].value)
     if first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
 
@@ -98,7 +118,9 @@ def _in_module(s: State) -> bool:
     """Is a method of an `nn.Module` running? What it computes is for its caller to use."""
     for ref in s.frames:
         record = s.get(s[ref].cls, Class)
-        if record is not None and any(isinstance(c, Lib) and c.name.startswith("torch.nn.") for c in record.mro):
+        if record is not None and any(
+            isinstance(c, Lib) and c.name.startswith("torch.nn.") for c in record.mro
+        ):
             return True
     return False
 
