@@ -131,9 +131,14 @@ def edge(s: State, ref: Ref) -> Value:
         return NONE
     if tensor.node is not None:
         return tensor.node
-    if tensor.rg and tensor.leaf:
+    if tensor.rg and tensor.leaf and not _borrows(s, tensor):
         return ref
     return unknown()
+
+
+def _borrows(s: State, tensor: Tensor) -> bool:
+    """May the flag be its base's alone? Such a view gets no gradient."""
+    return tensor.base is not None and tensor.view not in APART and s[tensor.base].rg is not False
 
 
 def refresh_view(s: State, ref: Ref) -> None:
@@ -216,13 +221,6 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
         Raised: for leaves that require grad, views of such leaves, and views that forbid writes.
     """
     tensor: Tensor = s[ref]
-    if tensor.overlaps:
-        raise Raised(
-            ViewWrite(
-                site=site, story=(story(tensor.site, "its elements share memory from here on"),), text=OVERLAP,
-                tensor=str(tensor.name), write=str(how), kind="expanded",
-            )
-        )  # fmt: skip
     if tensor.inference and not s.inference:
         raise Raised(
             InvalidTensorUse(
@@ -230,6 +228,19 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
                 kind="inference-write", tensor=str(tensor.name), call=str(how),
             )
         )  # fmt: skip
+    _check_history(s, ref, others, site, how)
+    if tensor.overlaps:
+        raise Raised(
+            ViewWrite(
+                site=site, story=(story(tensor.site, "its elements share memory from here on"),), text=OVERLAP,
+                tensor=str(tensor.name), write=str(how), kind="expanded",
+            )
+        )  # fmt: skip
+
+
+def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text) -> None:
+    """What autograd has against a write."""
+    tensor: Tensor = s[ref]
     if s.grad is not True or s.inference:
         return
     involved = [ref, *others]

@@ -98,6 +98,8 @@ def run(source: str, *, flag: bool = False) -> Run:
 
 def _raise_of(error: Exception) -> Raise:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILENAME]
+    # The engine calls the backward of a custom Function: the program's own place is the call of the engine.
+    frames = [f for f in frames if f.name != "backward"]
     message = str(error)
     event = next((event for part, event in MESSAGES if part in message), "")
     first = f"{type(error).__name__}: {message}".splitlines()[0]

@@ -396,6 +396,10 @@ def apply_profile(
         written = tensors.get(name)
         for ref in [written] if isinstance(written, Ref) else written or ():
             engine.bump(s, ref, site, text, "buffer" if name.startswith("running") else "inplace")
+    out = tensors.get("out")
+    if isinstance(out, Ref) and profile.result == "tensor":
+        engine.bump(s, out, site, text, "inplace")
+        return out
     if leaf in ("expand", "expand_as", "broadcast_to") and made:
         _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
     return pack(profile, made)

@@ -182,6 +182,7 @@ def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     new = engine.new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data")  # fmt: skip
     made: Tensor = s[new]
     made.view, made.lost, made.lost_story = "data", lost, why
+    made.inference = tensor.inference
     engine.cut_off(s, made, "data", [ref], site, m.label(s, site.node))
     made.grads_of = tensor.grads_of
     made.base, made.untracked = ref, True
