@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import Accumulation as Accumulation
     from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
-    from gradcheck_tool.autograd.events import BroadcastLoss as BroadcastLoss
     from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
     from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
     from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
     from gradcheck_tool.autograd.events import EngineError as EngineError
-    from gradcheck_tool.autograd.events import EvaluationGraph as EvaluationGraph
     from gradcheck_tool.autograd.events import Event as Event
     from gradcheck_tool.autograd.events import ExhaustedParameters as ExhaustedParameters
     from gradcheck_tool.autograd.events import FlagWrite as FlagWrite
@@ -35,11 +33,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
     from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
-    from gradcheck_tool.autograd.events import LeftInEval as LeftInEval
     from gradcheck_tool.autograd.events import MethodUse as MethodUse
     from gradcheck_tool.autograd.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.autograd.events import NameUse as NameUse
-    from gradcheck_tool.autograd.events import NeedlessRetain as NeedlessRetain
     from gradcheck_tool.autograd.events import NoGraph as NoGraph
     from gradcheck_tool.autograd.events import NonReparametrised as NonReparametrised
     from gradcheck_tool.autograd.events import NonScalarRoot as NonScalarRoot
@@ -127,8 +123,6 @@ _PUBLIC = {
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (
-        "LeftInEval",
-        "BroadcastLoss",
         "UntrainedModule",
         "Accumulation",
         "BackwardCall",
@@ -137,7 +131,6 @@ _PUBLIC = {
         "DistributedMisuse",
         "DroppedResult",
         "EngineError",
-        "EvaluationGraph",
         "Event",
         "ExhaustedParameters",
         "FlagWrite",
@@ -156,7 +149,6 @@ _PUBLIC = {
         "MethodUse",
         "ModuleAttribute",
         "NameUse",
-        "NeedlessRetain",
         "NoGraph",
         "NonReparametrised",
         "NonScalarRoot",

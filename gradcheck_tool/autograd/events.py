@@ -148,7 +148,7 @@ class InvalidTensorUse(EngineError):
 
     `kind` is one of: `numpy-on-grad`, `non-leaf-flag` (requires_grad = False on a non-leaf),
     `integer-grad`, `non-leaf-optimizer`, `non-leaf-deepcopy`, `resize-grad`, `inference-save`,
-    `inference-write`, `retain-grad-constant`, `out-with-grad`, `grad-is-none`,
+    `inference-write`, `retain-grad-constant`, `out-with-grad`,
     `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
     `detach-view`, `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
@@ -481,13 +481,6 @@ class GraphKept(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NeedlessRetain(Event):
-    """`retain_graph=True` on a backward after which nothing on any path reaches that graph again."""
-
-    root: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroGradient(Event):
     """Every way from a back-propagated root to its parameters passes an operation whose derivative is
     zero everywhere (`op`: round, floor, sign, ...): gradients exist and are all zero.
@@ -581,16 +574,6 @@ class OptimizerRemade(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationGraph(Event):
-    """A loop runs a module in eval mode, in grad mode, and nothing of it is back-propagated, nor
-    differentiated, nor returned with its graph.
-    """
-
-    module: str
-    call: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UntrainedModule(Event):
     """A newly made module gets gradients in a loop, but no optimizer has its parameters.
 
@@ -601,29 +584,6 @@ class UntrainedModule(Event):
 
     module: str
     optimizer: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BroadcastLoss(Event):
-    """A loss compares tensors of different shapes, known to broadcast to more elements than both have
-    (`(n, 1)` with `(n,)`). `call` is the text of the loss function or of the difference.
-    """
-
-    call: str
-    input_shape: str
-    target_shape: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftInEval(Event):
-    """A module that holds dropout or batch normalisation is in evaluation mode at a forward that is
-    back-propagated, although the same forward had it in training mode on an earlier iteration.
-
-    The site is the call of `eval()` that left it so.
-    """
-
-    module: str
-    call: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
