@@ -18,6 +18,7 @@ from tests.differential.shrink import kinds, shrink
 
 
 def main() -> None:
+    """Run the programs and print what the machine is right and wrong about."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
@@ -50,16 +51,14 @@ def _show(verdict: Verdict, shown: dict[str, int], limit: int) -> None:
 def report(summary: Summary) -> None:
     """Print the figures."""
     valid = summary.programs - summary.invalid.total()
-    print(
-        f"programs           {summary.programs}, of them {summary.invalid.total()} discarded (raise for other reasons)"
-    )
+    discarded = summary.invalid.total()
+    print(f"programs           {summary.programs}, of them {discarded} discarded (raise for other reasons)")
     print(f"that raise         {summary.raising} of {valid} ({summary.raises} raises)")
     print(f"false alarms       {summary.false_alarms}")
     print(f"crashes            {len(summary.crashes)} {summary.crashes[:10]}")
     print(f"raises predicted   {100 * summary.recall:.2f}%")
-    print(
-        f"unknown            {100 * summary.unseen / max(valid, 1):.2f}% of programs have a backward without a verdict"
-    )
+    unknown = 100 * summary.unseen / max(valid, 1)
+    print(f"unknown            {unknown:.2f}% of programs have a backward without a verdict")
     for title, counts in (("missed", summary.misses), ("discarded", summary.invalid)):
         for cause, count in counts.most_common(12):
             print(f"{title:10} {count:5}  {cause}")

@@ -7,12 +7,15 @@ generator follows only names and shapes; what the program does to autograd is fo
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tests.differential import vocabulary as words
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 HEADER = """import os
 import torch

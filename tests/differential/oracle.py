@@ -7,10 +7,12 @@ import sys
 import traceback
 import warnings
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 FILENAME = "program.py"
 
@@ -31,6 +33,7 @@ MESSAGES = (
     ("One of the differentiated Tensors does not require grad", "UnusedInput"),
     ("an incorrect number of gradients", "FunctionError"),
     ("Inference tensors cannot be saved", "InvalidTensorUse"),
+    ("Inference tensors do not track version", "InvalidTensorUse"),
     ("Inplace update to inference tensor", "InvalidTensorUse"),
     ("outside InferenceMode", "InvalidTensorUse"),
     ("that requires grad. Use tensor.detach().numpy()", "InvalidTensorUse"),
@@ -86,7 +89,7 @@ def run(source: str, *, flag: bool = False) -> Run:
         warnings.simplefilter("ignore")
         sys.settrace(trace)
         try:
-            exec(code, {"__name__": "__main__"})  # noqa: S102
+            exec(code, {"__name__": "__main__"})
         except Exception as error:  # noqa: BLE001
             raised = _raise_of(error)
         finally:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Effect, Raised, story
-from gradcheck_tool.autograd.events import Accumulation, BackwardCall, GradientsCleared, GradRead, InvalidTensorUse, RetainGradCall
+from gradcheck_tool.autograd.events import (
+    Accumulation,
+    BackwardCall,
+    GradientsCleared,
+    GradRead,
+    InvalidTensorUse,
+    RetainGradCall,
+)
 from gradcheck_tool.autograd.heap import List, State, Tensor
 from gradcheck_tool.autograd.values import (
     NONE,
@@ -29,13 +35,17 @@ from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import breaks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
 MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of="self", view="multi-output")
 INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
 COPY_INTO = Effect(node="CopyBackwards", frees=False, second={"self": (), "src": ()})
-INDEX_PUT = Effect(node="IndexPutBackward0", frees=True, second={"self": (), "src": ()}, saves={"index": None})
+INDEX_PUT = Effect(
+    node="IndexPutBackward0", frees=True, second={"self": (), "src": ()}, saves={"index": None}
+)
 
 NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
 NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
@@ -45,7 +55,17 @@ RETAIN_CONSTANT = "can't retain_grad on Tensor that has requires_grad=False"
 HOOK_CONSTANT = "cannot register a hook on a tensor that doesn't require gradient"
 DETACH_VIEW = "Can't detach views in-place. Use detach() instead."
 DTYPES = {
-    "float": ("float", "double", "half", "bfloat16", "float16", "float32", "float64", "FloatTensor", "DoubleTensor"),
+    "float": (
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "float16",
+        "float32",
+        "float64",
+        "FloatTensor",
+        "DoubleTensor",
+    ),
     "int": ("int", "long", "short", "char", "byte", "int8", "int16", "int32", "int64", "uint8", "LongTensor"),
     "bool": ("bool",),
     "complex": ("cfloat", "cdouble", "complex64", "complex128", "chalf"),
@@ -98,7 +118,17 @@ def get_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Pairs
     if reader is not None:
         return [(s, reader(m, s, ref, site))]
     tensor: Tensor = s[ref]
-    if name in ("dtype", "device", "layout", "itemsize", "nbytes", "names", "is_cuda", "is_sparse", "is_quantized"):
+    if name in (
+        "dtype",
+        "device",
+        "layout",
+        "itemsize",
+        "nbytes",
+        "names",
+        "is_cuda",
+        "is_sparse",
+        "is_quantized",
+    ):
         return [(s, Sym(("attr", ref, name), "data"))]
     key = Sym(("attr", ref, name))
     if key in s.known:
@@ -121,7 +151,15 @@ def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     if tensor.group or tensor.grad_state == "unknown":
         return Sym(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
     if tensor.leaf is False and tensor.rg and not tensor.retains and tensor.grad == NONE:
-        m.emit(GradRead(site=site, story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),), tensor=str(tensor.name), is_leaf=False, none_because="non-leaf"))  # fmt: skip
+        m.emit(
+            GradRead(
+                site=site,
+                story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),),
+                tensor=str(tensor.name),
+                is_leaf=False,
+                none_because="non-leaf",
+            )
+        )
     return tensor.grad
 
 
@@ -144,8 +182,20 @@ def node_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Valu
     """
     node = s[ref]
     if name.startswith("_saved_") and node.freed and node.frees and not node.unsure_freed:
-        steps = (story(node.site, f"`{node.text}` saves it here"), story(node.freed_site, f"`{node.freed_text}` frees it here"))  # fmt: skip
-        raise Raised(InvalidTensorUse(site=site, story=steps, text="Trying to backward through the graph a second time", kind="freed-field", tensor=str(node.text), call=name))  # fmt: skip
+        steps = (
+            story(node.site, f"`{node.text}` saves it here"),
+            story(node.freed_site, f"`{node.freed_text}` frees it here"),
+        )
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=steps,
+                text="Trying to backward through the graph a second time",
+                kind="freed-field",
+                tensor=str(node.text),
+                call=name,
+            )
+        )
     return Method(ref, name)
 
 
@@ -179,10 +229,12 @@ def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     tensor: Tensor = s[ref]
     lost = "data" if tensor.rg else tensor.lost
     why = (story(site, f"`{tensor.name}.data` leaves the graph"),) if tensor.rg else tensor.lost_story
-    new = engine.new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data")  # fmt: skip
+    new = engine.new_tensor(
+        s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data"
+    )
     made: Tensor = s[new]
     made.view, made.lost, made.lost_story = "data", lost, why
-    made.inference = tensor.inference
+    made.inference = tensor.inference and s.inference
     engine.cut_off(s, made, "data", [ref], site, m.label(s, site.node))
     made.grads_of = tensor.grads_of
     made.base, made.untracked = ref, True
@@ -196,12 +248,22 @@ def _transposed(m: Machine, s: State, ref: Ref, site: Any) -> Value:
 
 
 _ATTRIBUTES: dict[str, Any] = {
-    "grad": _grad, "requires_grad": _requires_grad, "is_leaf": _is_leaf, "grad_fn": _grad_fn, "shape": _shape,
-    "ndim": _ndim, "data": _data, "T": _transposed, "mT": _transposed, "H": _transposed,
-}  # fmt: skip
+    "grad": _grad,
+    "requires_grad": _requires_grad,
+    "is_leaf": _is_leaf,
+    "grad_fn": _grad_fn,
+    "shape": _shape,
+    "ndim": _ndim,
+    "data": _data,
+    "T": _transposed,
+    "mT": _transposed,
+    "H": _transposed,
+}
 
 
-def set_attribute(m: Machine, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool) -> None:
+def set_attribute(
+    m: Machine, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool
+) -> None:
     """`tensor.name = value`."""
     if name == "requires_grad":
         set_requires_grad(m, s, ref, conditions.known(s, value), site, "requires_grad = ...", assigned=True)
@@ -224,7 +286,16 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
         return
     given = s.get(value, Tensor)
     if given is not None and _sizes_differ(given.shape, tensor.shape):
-        raise Raised(InvalidTensorUse(site=site, story=(story(given.site, f"`{given.name}` has another size"),), text="assigned grad has data of a different size", kind="grad-size", tensor=str(tensor.name), call="grad = ..."))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=(story(given.site, f"`{given.name}` has another size"),),
+                text="assigned grad has data of a different size",
+                kind="grad-size",
+                tensor=str(tensor.name),
+                call="grad = ...",
+            )
+        )
     tensor.grad = value
     tensor.grad_state = "assigned"
 
@@ -232,7 +303,9 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
 def _sizes_differ(a: tuple[int | None, ...] | None, b: tuple[int | None, ...] | None) -> bool:
     if a is None or b is None:
         return False
-    return len(a) != len(b) or any(x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None)
+    return len(a) != len(b) or any(
+        x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None
+    )
 
 
 def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
@@ -240,7 +313,16 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
     source = s.get(value, Tensor)
     tensor = s.edit(ref)
     if source is not None and source.dtype in ("int", "bool") and tensor.rg and tensor.leaf:
-        raise Raised(InvalidTensorUse(site=site, story=(story(source.site, f"`{source.name}` holds integers"),), text="data set to a tensor that requires gradients must be floating point or complex dtype", kind="data-dtype", tensor=str(tensor.name), call="data = ..."))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=(story(source.site, f"`{source.name}` holds integers"),),
+                text="data set to a tensor that requires gradients must be floating point or complex dtype",
+                kind="data-dtype",
+                tensor=str(tensor.name),
+                call="data = ...",
+            )
+        )
     if source is not None and source.storage == tensor.storage:
         note_manual_step(m, s, ref, source, site)
         return
@@ -294,7 +376,16 @@ def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
         story(where, "this backward adds to the gradient, because nothing has cleared it"),
         story(site, "the old gradient is applied again together with the new"),
     )
-    m.emit(BackwardCall(site=where, story=steps, root=receiver_text(where), retain_graph=False, create_graph=False, accumulated=(again,)))  # fmt: skip
+    m.emit(
+        BackwardCall(
+            site=where,
+            story=steps,
+            root=receiver_text(where),
+            retain_graph=False,
+            create_graph=False,
+            accumulated=(again,),
+        )
+    )
 
 
 def set_requires_grad(
@@ -307,16 +398,45 @@ def set_requires_grad(
     """
     tensor = s.edit(ref)
     if on is None:
-        tensor.rg, tensor.unsure_graph = (None, True) if tensor.leaf is not False else (tensor.rg, tensor.unsure_graph)
+        tensor.rg, tensor.unsure_graph = (
+            (None, True) if tensor.leaf is not False else (tensor.rg, tensor.unsure_graph)
+        )
         return
     if tensor.leaf is False and (assigned or not on):
-        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),), text=NON_LEAF_FLAG, kind="non-leaf-flag", tensor=str(tensor.name), call=how))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),),
+                text=NON_LEAF_FLAG,
+                kind="non-leaf-flag",
+                tensor=str(tensor.name),
+                call=how,
+            )
+        )
     if tensor.leaf is False:
         return
     if on and tensor.dtype in ("int", "bool"):
-        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` holds integers"),), text=INTEGER_GRAD, kind="integer-grad", tensor=str(tensor.name), call=how))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=(story(tensor.site, f"`{tensor.name}` holds integers"),),
+                text=INTEGER_GRAD,
+                kind="integer-grad",
+                tensor=str(tensor.name),
+                call=how,
+            )
+        )
     if on and tensor.inference and not s.inference:
-        raise Raised(InvalidTensorUse(site=site, story=(story(tensor.site, f"`{tensor.name}` is made in inference mode"),), text="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.", kind="inference-write", tensor=str(tensor.name), call=how))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=(story(tensor.site, f"`{tensor.name}` is made in inference mode"),),
+                text="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+                kind="inference-write",
+                tensor=str(tensor.name),
+                call=how,
+            )
+        )
     tensor.rg, tensor.leaf, tensor.unsure_graph = on, True, False
     tensor.node = None
     if on:
@@ -408,11 +528,19 @@ def indexed_shape(shape: tuple[int | None, ...] | None, index: Value) -> tuple[i
 def _sliced(size: int | None, part: Slice) -> int | None:
     if part.lower is None and part.upper is None and part.step is None:
         return size
-    bounds = [p.value if isinstance(p, Const) else 0 for p in (part.lower, part.upper, part.step) if p is not None]
+    bounds = [
+        p.value if isinstance(p, Const) else 0 for p in (part.lower, part.upper, part.step) if p is not None
+    ]
     given = [p for p in (part.lower, part.upper, part.step) if p is not None]
-    if size is None or any(not isinstance(p, Const) for p in given) or any(b is not None and not isinstance(b, int) for b in bounds):
+    if (
+        size is None
+        or any(not isinstance(p, Const) for p in given)
+        or any(b is not None and not isinstance(b, int) for b in bounds)
+    ):
         return None
-    lower, upper, step = (p.value if isinstance(p, Const) else None for p in (part.lower, part.upper, part.step))
+    lower, upper, step = (
+        p.value if isinstance(p, Const) else None for p in (part.lower, part.upper, part.step)
+    )
     return len(range(*slice(lower, upper, step).indices(size))) if step != 0 else None
 
 
@@ -426,8 +554,7 @@ def get_item(m: Machine, s: State, ref: Ref, index: Value, site: Any) -> Value:
     if kind == "advanced":
         return engine.apply(s, INDEX, {"self": ref, "index": tensors}, site, text)[0]
     effect = Effect(node="IndexBackward0", frees=None, second={"self": ()})
-    out = engine.apply(s, effect, {"self": ref}, site, text)[0]
-    return out
+    return engine.apply(s, effect, {"self": ref}, site, text)[0]
 
 
 def set_item(
@@ -465,7 +592,9 @@ def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
     tensor: Tensor = s[ref]
     if tensor.base is not None and tensor.view in ("multi-output", "no-grad", "function"):
         return ref
-    view = engine.new_tensor(s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name))  # fmt: skip
+    view = engine.new_tensor(
+        s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name)
+    )
     made: Tensor = s[view]
     made.base = tensor.base if tensor.base is not None and tensor.view not in engine.APART else ref
     made.view, made.untracked = "plain", tensor.untracked
@@ -523,7 +652,16 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
     tensor: Tensor = s[ref]
     if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
         made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
-        raise Raised(InvalidTensorUse(site=call.site, story=made, text=NUMPY, kind="numpy-on-grad", tensor=str(tensor.name), call="numpy()"))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                story=made,
+                text=NUMPY,
+                kind="numpy-on-grad",
+                tensor=str(tensor.name),
+                call="numpy()",
+            )
+        )
     array = unknown("data")
     breaks.leave_autograd(m, tensor, array, call.text, call.site)
     return array
@@ -534,7 +672,14 @@ def detach(m: Machine, s: State, call: Args) -> Result:
     """Same memory and version counter, no history."""
     ref = receiver(m, s, call)
     tensor: Tensor = s[ref]
-    new = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.detach()")  # fmt: skip
+    new = engine.new_tensor(
+        s,
+        call.site,
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        storage=tensor.storage,
+        name=f"{tensor.name}.detach()",
+    )
     made: Tensor = s[new]
     made.view, made.base, made.inference = "detached", ref, tensor.inference
     made.untracked = tensor.untracked
@@ -555,7 +700,16 @@ def detach_(m: Machine, s: State, call: Args) -> Result:
     tensor = s.edit(ref)
     if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and not s.inference:
         made = (story(tensor.site, f"`{tensor.name}` is a view made here"),)
-        raise Raised(InvalidTensorUse(site=call.site, story=made, text=DETACH_VIEW, kind="detach-view", tensor=str(tensor.name), call="detach_()"))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                story=made,
+                text=DETACH_VIEW,
+                kind="detach-view",
+                tensor=str(tensor.name),
+                call="detach_()",
+            )
+        )
     tensor.lost = "detach" if tensor.rg else tensor.lost
     tensor.lost_story = (story(call.site, f"`{tensor.name}` is detached here"),)
     tensor.rg, tensor.leaf, tensor.node, tensor.unsure_graph = False, True, None, False
@@ -577,13 +731,25 @@ def retain_grad(m: Machine, s: State, call: Args) -> Result:
     tensor: Tensor = s[ref]
     if tensor.rg is False and not tensor.unsure_graph:
         made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
-        raise Raised(InvalidTensorUse(site=call.site, story=made, text=RETAIN_CONSTANT, kind="retain-grad-constant", tensor=str(tensor.name), call="retain_grad()"))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                story=made,
+                text=RETAIN_CONSTANT,
+                kind="retain-grad-constant",
+                tensor=str(tensor.name),
+                call="retain_grad()",
+            )
+        )
     late = False
     steps: tuple[Any, ...] = ()
     if tensor.node is not None and tensor.leaf is False:
         node = s[tensor.node]
         late = node.freed and not node.unsure_freed and not tensor.retains
-        steps = (story(tensor.site, f"`{tensor.name}` is computed here"), story(node.freed_site, "the graph is back-propagated here"))  # fmt: skip
+        steps = (
+            story(tensor.site, f"`{tensor.name}` is computed here"),
+            story(node.freed_site, "the graph is back-propagated here"),
+        )
     if late:
         m.emit(RetainGradCall(site=call.site, story=steps, tensor=str(tensor.name), too_late=True))
     s.edit(ref).retains = True
@@ -597,7 +763,16 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     tensor = s.edit(ref)
     if tensor.rg is False and not tensor.unsure_graph:
         made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
-        raise Raised(InvalidTensorUse(site=call.site, story=made, text=HOOK_CONSTANT, kind="hook-on-constant", tensor=str(tensor.name), call="register_hook()"))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                story=made,
+                text=HOOK_CONSTANT,
+                kind="hook-on-constant",
+                tensor=str(tensor.name),
+                call="register_hook()",
+            )
+        )
     kind = call.func.name if isinstance(call.func, Method) else "register_hook"
     if call.args:
         tensor.hooks = (*tensor.hooks, Tup((Const(kind), call.args[0])))
@@ -622,7 +797,25 @@ def size(m: Machine, s: State, call: Args) -> Result:
     return unknown("int")
 
 
-@method("tensor", "dim", "ndimension", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "get_device", "is_contiguous", "is_floating_point", "is_complex", "equal", "is_inference", "untyped_storage", "storage")
+@method(
+    "tensor",
+    "dim",
+    "ndimension",
+    "numel",
+    "nelement",
+    "element_size",
+    "stride",
+    "storage_offset",
+    "data_ptr",
+    "get_device",
+    "is_contiguous",
+    "is_floating_point",
+    "is_complex",
+    "equal",
+    "is_inference",
+    "untyped_storage",
+    "storage",
+)
 def metadata(m: Machine, s: State, call: Args) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     ref = receiver(m, s, call)
@@ -642,7 +835,22 @@ def unchanged(m: Machine, s: State, call: Args) -> Result:
     return call.receiver
 
 
-@method("tensor", "to", "cuda", "cpu", "type", "float", "double", "half", "bfloat16", "xpu", "mps", "type_as", "contiguous", "npu")
+@method(
+    "tensor",
+    "to",
+    "cuda",
+    "cpu",
+    "type",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "xpu",
+    "mps",
+    "type_as",
+    "contiguous",
+    "npu",
+)
 def convert(m: Machine, s: State, call: Args) -> Result:
     """The same tensor where nothing changes, else a copy; which of the two is often unknown."""
     ref = receiver(m, s, call)
@@ -650,7 +858,11 @@ def convert(m: Machine, s: State, call: Args) -> Result:
     tensor: Tensor = s[ref]
     target = _target_dtype(s, name, call)
     if name == "contiguous":
-        return ref if tensor.view is None and tensor.shape is not None else _maybe_copy(m, s, ref, call, tensor.dtype)
+        return (
+            ref
+            if tensor.view is None and tensor.shape is not None
+            else _maybe_copy(m, s, ref, call, tensor.dtype)
+        )
     if target is not None and tensor.dtype is not None and target != tensor.dtype:
         return _cast(m, s, ref, call, target)
     if name in ("double", "half", "bfloat16") and tensor.dtype == "float":
@@ -716,7 +928,14 @@ def new_like(m: Machine, s: State, call: Args) -> Result:
 
     ref = receiver(m, s, call)
     on = call.flag(-1, "requires_grad", False)
-    return engine.new_tensor(s, call.site, rg=on, dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype, shape=factory_shape(s, call.args), name=call.text)  # fmt: skip
+    return engine.new_tensor(
+        s,
+        call.site,
+        rg=on,
+        dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype,
+        shape=factory_shape(s, call.args),
+        name=call.text,
+    )
 
 
 @method("tensor", "set_", "resize_", "resize_as_")
@@ -726,9 +945,17 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
     tensor: Tensor = s[ref]
     if name.startswith("resize") and tensor.rg:
         made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
-        raise Raised(InvalidTensorUse(site=call.site, story=made, text="cannot resize variables that require grad", kind="resize-grad", tensor=str(tensor.name), call=f"{name}()"))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                story=made,
+                text="cannot resize variables that require grad",
+                kind="resize-grad",
+                tensor=str(tensor.name),
+                call=f"{name}()",
+            )
+        )
     engine.check_write(s, ref, [], call.site, call.text)
     engine.bump(s, ref, call.site, call.text, "inplace")
     s.edit(ref).shape = None
     return ref
-
