@@ -33,7 +33,9 @@ def measured(only: set[str] | None = None) -> dict[str, str]:
 
 def main() -> None:
     """Write the tables, or print those of some names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", help="qualified names to measure, for a look; prints the tables")
     parser.add_argument("--output", type=Path, default=FOLDER)
     options = parser.parse_args()

@@ -369,7 +369,9 @@ def _kinds_of(constant: Any) -> tuple[str, ...]:
 
 
 def _number(value: complex) -> str:
-    return "number.int" if isinstance(value, int) else "number.float" if isinstance(value, float) else "number"
+    return (
+        "number.int" if isinstance(value, int) else "number.float" if isinstance(value, float) else "number"
+    )
 
 
 def _list(values: Sequence[Any]) -> str:
@@ -399,7 +401,9 @@ def _join(one: Profile, other: Profile) -> Profile | None:
     common = {key: _common(getattr(one, key), getattr(other, key), key, undecided) for key in _MEMBERS}
     return Profile(
         result=one.result,
-        outputs=tuple(_join_output(a, b, i, undecided) for i, (a, b) in enumerate(zip(one.outputs, other.outputs))),
+        outputs=tuple(
+            _join_output(a, b, i, undecided) for i, (a, b) in enumerate(zip(one.outputs, other.outputs))
+        ),
         saves=saves,
         dense=one.dense | other.dense,
         frees=one.frees if frees else None,

@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+FREE_TEXT = frozenset(["equation"])
+"""Parameters whose strings are no modes."""
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -38,7 +41,7 @@ def fact(value: Any, parameter: str = "") -> Fact:
     if isinstance(value, complex):
         return Fact("number")
     if isinstance(value, str):
-        return Fact("str", value, True)
+        return Fact("str", value, parameter not in FREE_TEXT)
     if isinstance(value, (list, tuple)):
         return _list_fact(value)
     if isinstance(value, torch.dtype):
@@ -51,7 +54,7 @@ def fact(value: Any, parameter: str = "") -> Fact:
 
 def _tensor_kind(value: Tensor) -> str:
     dtype = "bool" if value.dtype is torch.bool else "float" if value.is_floating_point() else "int"
-    rank = f"nd.{value.dim()}d" if value.dim() else "0d"
+    rank = f"nd.{min(value.dim(), 4)}d" if value.dim() else "0d"
     return f"tensor.{'complex' if value.is_complex() else dtype}.{rank}"
 
 

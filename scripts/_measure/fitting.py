@@ -30,7 +30,10 @@ class Seen:
 
 @dataclass
 class Fitted:
-    """A profile as it goes to the table, and how much of it is undecided."""
+    """A profile as it goes to the table, and how much of it is undecided.
+
+    What matters less, such as shapes, costs a tenth, for the part of the calls that say something on it.
+    """
 
     profile: dict[str, Any]
     cost: float
@@ -39,7 +42,7 @@ class Fitted:
 def fit(seen: list[Seen]) -> Fitted:
     """The one profile that agrees with all of these observations as far as possible."""
     undecided: set[str] = set()
-    soft: set[str] = set()
+    soft: dict[str, float] = {}
     all_seen = [one.observation for one in seen]
     profile: dict[str, Any] = {
         "result": _same([o.result for o in all_seen], undecided, "result"),
@@ -53,7 +56,7 @@ def fit(seen: list[Seen]) -> Fitted:
     nodes = {o.node for o in all_seen}
     profile["node"] = next(iter(nodes)) if len(nodes) == 1 else ""
     profile["undecided"] = sorted(undecided)
-    return Fitted(profile, len(undecided) + SOFT * len(soft))
+    return Fitted(profile, len(undecided) + SOFT * sum(soft.values()))
 
 
 def _same(values: list[Any], undecided: set[str], name: str) -> Any:
@@ -86,8 +89,11 @@ def _saves(seen: list[Seen], undecided: set[str]) -> dict[str, list[str] | None]
         yes = [mask for o in having for mask in o.masks if mask in o.saved.get(slot, ())]
         no = [mask for o in having for mask in o.masks if mask not in o.saved.get(slot, ())]
         condition = any_of(yes, no)
-        if condition is NotImplemented:
+        elements = {one.elements[slot] for one in having if slot in one.elements}
+        if condition is NotImplemented or len(elements) > 1 or "?" in elements:
             undecided.add(f"saves.{slot}")
+        elif elements and elements != {"all"}:
+            found[slot] = [f"{slot}.{elements.pop()}"]
         else:
             found[slot] = condition
     for slot in set().union(*(one.observation.partly for one in seen)):
@@ -118,22 +124,24 @@ def _frees(seen: list[Observation], undecided: set[str]) -> Any:
     return True if condition is None else condition
 
 
-def _outputs(seen: list[Observation], undecided: set[str], soft: set[str]) -> list[dict[str, Any]]:
+def _outputs(seen: list[Observation], undecided: set[str], soft: dict[str, float]) -> list[dict[str, Any]]:
     counts = {len(one.outputs) for one in seen}
     results = {one.result for one in seen}
-    if len(counts) > 1 and not results <= {"tuple", "list"}:
+    if len(counts) > 1 or results == {"list"}:
+        unlike: set[str] = set()
+        shown = _output([output for one in seen for output in one.outputs], "out", unlike, soft)
+        if results <= {"tuple", "list"} and not unlike - {"out.view", "out.view_of"}:
+            undecided |= unlike
+            return [{**shown, "many": True}]
         undecided.add("outputs")
         return []
-    if len(counts) > 1 or results == {"list"}:
-        shown = _output([output for one in seen for output in one.outputs], "out", undecided, soft)
-        return [{**shown, "many": True}]
     return [
         _output([one.outputs[position] for one in seen], f"out{position or ''}", undecided, soft)
         for position in range(max(counts))
     ]
 
 
-def _output(columns: list[Shown], key: str, undecided: set[str], soft: set[str]) -> dict[str, Any]:
+def _output(columns: list[Shown], key: str, undecided: set[str], soft: dict[str, float]) -> dict[str, Any]:
     """One output's description; `key` is its slot."""
     shown: dict[str, Any] = {"name": _same([column.name for column in columns], undecided, f"{key}.name")}
     dtypes = frozenset.intersection(*(column.dtype for column in columns))
@@ -146,16 +154,18 @@ def _output(columns: list[Shown], key: str, undecided: set[str], soft: set[str])
     shapes = [column.shape for column in columns if column.shape is not None]
     shown["shape"] = _shape(shapes, shown["view"])
     if len({"scalar" in shape for shape in shapes}) > 1:
-        soft.add(f"{key}.shape")
+        soft[f"{key}.shape"] = len(shapes) / len(columns)
     return shown
 
 
 def _shape(shapes: list[frozenset[str]], view: str | None) -> str | None:
     """The first description that fits all: that of the argument itself, scalar, the broadcast, others."""
     common = frozenset.intersection(*shapes) if shapes else frozenset()
-    own = ("self", "input") if view == "same" else ()
+    if "scalar" not in common and not any("telling" in shape for shape in shapes):
+        return None
+    own = ("self", "input", "tensor") if view == "same" or "alone" in common else ()
     order = (*own, "scalar", "broadcast", "self", "input", *sorted(common))
-    return next((shape for shape in order if shape in common), None)
+    return next((shape for shape in order if shape in common and shape not in {"telling", "alone"}), None)
 
 
 def _view(columns: list[Shown], key: str, undecided: set[str]) -> dict[str, Any]:
@@ -175,7 +185,7 @@ def _view(columns: list[Shown], key: str, undecided: set[str]) -> dict[str, Any]
     }
 
 
-def _second(seen: list[Seen], soft: set[str]) -> dict[str, list[str]]:
+def _second(seen: list[Seen], soft: dict[str, float]) -> dict[str, list[str]]:
     """What each gradient depends on; a parameter is left out where that varies."""
     found: dict[str, list[str]] = {}
     for name in sorted(set().union(*(one.observation.second for one in seen))):
@@ -184,7 +194,7 @@ def _second(seen: list[Seen], soft: set[str]) -> dict[str, list[str]]:
         if all(_agrees(one, name, other) for one in having for other in names):
             found[name] = sorted(names)
         else:
-            soft.add(f"second.{name}")
+            soft[f"second.{name}"] = 1
     return found
 
 

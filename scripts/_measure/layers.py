@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.modules.lazy import LazyModuleMixin
 from torch.func import functional_call
+from torch.nn.modules.lazy import LazyModuleMixin
 from torch.testing._internal.common_modules import module_db
 
 from . import collect, patterns, sources
@@ -106,7 +106,7 @@ def _bind(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> di
     """Arguments by name, without the receiver."""
     bound = inspect.signature(function).bind(None, *args, **kwargs).arguments
     extra = bound.pop("kwargs", {})
-    return {**{name: value for name, value in list(bound.items())[1:]}, **extra}
+    return {**dict(list(bound.items())[1:]), **extra}
 
 
 @functools.cache
@@ -137,7 +137,10 @@ def _entry(name: str, cases: list[Case]) -> dict[str, Any]:
         "input_defaults": input_defaults,
         "tensors": _tensors(cases),
     }
-    rows = [_without_second(row, held={tensor["name"] for tensor in head["tensors"]}) for row in variant_rows(name, calls)]
+    rows = [
+        _without_second(row, held={tensor["name"] for tensor in head["tensors"]})
+        for row in variant_rows(name, calls)
+    ]
     return {**{k: v for k, v in head.items() if v or k in {"params", "inputs"}}, "variants": rows}
 
 
@@ -154,7 +157,7 @@ def _calls(case: Case, *, training: bool) -> list[Call]:
     held = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
     if not collect.is_usable(held.values()):
         return []
-    inputs, input_defaults = _parameters(resolve(case.name).forward)
+    _inputs, input_defaults = _parameters(resolve(case.name).forward)
     given = {name: fact(value) for name, value in {**input_defaults, **case.inputs}.items()}
     facts = {**case.facts, **given, "training": fact(training)}
 
@@ -173,7 +176,9 @@ def _tensors(cases: list[Case]) -> list[dict[str, Any]]:
         layer = case.build()
         for kind, named in (("parameter", layer.named_parameters()), ("buffer", layer.named_buffers())):
             for name, tensor in named:
-                dtype = "float" if tensor.is_floating_point() else "bool" if tensor.dtype is torch.bool else "int"
+                dtype = (
+                    "float" if tensor.is_floating_point() else "bool" if tensor.dtype is torch.bool else "int"
+                )
                 found.setdefault(name, {"name": name, "kind": kind, "dtype": dtype})
                 having.setdefault(name, [False] * len(cases))[index] = True
     return [{**entry, **_condition(cases, having[name])} for name, entry in found.items()]
@@ -189,7 +194,9 @@ def _condition(cases: list[Case], has: list[bool]) -> dict[str, Any]:
         positive = sorted({label for label, present in zip(labels, has, strict=True) if present})
         negative = {label for label, present in zip(labels, has, strict=True) if not present}
         if not negative & set(positive):
-            return {"when": [{n: [atom] for n, atom in zip(chosen, label, strict=True)} for label in positive]}
+            return {
+                "when": [{n: [atom] for n, atom in zip(chosen, label, strict=True)} for label in positive]
+            }
     return {"when": None}
 
 

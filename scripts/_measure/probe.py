@@ -64,7 +64,8 @@ Mask = frozenset[str]
 class Observation:
     """Everything that was seen of one call.
 
-    `saved` and `freed` are per mask of parameters that require grad. Slots are parameter names, or
+    `saved` and `freed` are per mask of parameters that require grad; of a list of tensors all do. `elements`
+    says for a list which of its tensors are saved where one requires grad: `all`, `own` or `others`. Slots are parameter names, or
     `out` (`out1`, ... for later outputs).
     """
 
@@ -73,6 +74,7 @@ class Observation:
     masks: list[Mask] = field(default_factory=list)
     saved: dict[str, set[Mask]] = field(default_factory=dict)
     partly: set[str] = field(default_factory=set)
+    elements: dict[str, str] = field(default_factory=dict)
     freed: set[Mask] = field(default_factory=set)
     tracked: set[str] = field(default_factory=set)
     refuses: set[str] = field(default_factory=set)
@@ -125,8 +127,15 @@ class Run:
     """
 
     def __init__(
-        self, call: Call, mask: Mask, prepare: Callable[[Tensor], Tensor] | None = None, seed: int = 0
+        self,
+        call: Call,
+        mask: Mask,
+        prepare: Callable[[Tensor], Tensor] | None = None,
+        *,
+        only_first: bool = False,
+        seed: int = 0,
     ) -> None:
+        self.only_first = only_first
         self.leaves: dict[str, list[Tensor]] = {}
         self.slots: dict[str, list[Tensor]] = {}
         arguments = {name: self._fresh(name, value, mask, prepare) for name, value in call.arguments.items()}
@@ -144,7 +153,8 @@ class Run:
     def _fresh(self, name: str, value: Any, mask: Mask, prepare: Callable[[Tensor], Tensor] | None) -> Any:
         def change(tensor: Tensor) -> Tensor:
             fresh = tensor.detach().clone(memory_format=torch.contiguous_format)
-            if name in mask and can_require_grad(tensor):
+            is_chosen = name in mask and not (self.only_first and name in self.leaves)
+            if is_chosen and can_require_grad(tensor):
                 leaf = fresh.requires_grad_()
                 self.leaves.setdefault(name, []).append(leaf)
                 fresh = leaf.clone()
@@ -163,7 +173,12 @@ class Run:
         """Gradients of the leaves for random cotangents."""
         roots: list[GradientEdge] = self.roots
         return torch.autograd.grad(
-            roots, self.all_leaves, self.cotangents, retain_graph=retain, create_graph=create, allow_unused=True
+            roots,
+            self.all_leaves,
+            self.cotangents,
+            retain_graph=retain,
+            create_graph=create,
+            allow_unused=True,
         )
 
     def raises(self, texts: tuple[str, ...], retain: bool) -> bool:
@@ -218,8 +233,8 @@ def observe(call: Call) -> Observation | None:
     usable = [name for name in parameters if name not in seen.refuses]
     _watch_writes(plain, seen)
     full = Run(call, frozenset(usable))
-    integer = _integer_run(call)
-    seen.outputs = [_describe(index, full, integer, bool(usable)) for index in range(len(full.outputs))]
+    others = (_changed_run(call, _as_integer), _changed_run(call, _as_batch))
+    seen.outputs = [_describe(index, full, others, bool(usable)) for index in range(len(full.outputs))]
     _watch_views(call, frozenset(usable), seen)
     for mask in masks_of(sorted(usable)):
         if mask & seen.tracked and not mask & seen.unimplemented:
@@ -227,6 +242,7 @@ def observe(call: Call) -> Observation | None:
     tracked = frozenset(seen.tracked - seen.unimplemented)
     if tracked:
         seen.node = _node_name(full, seen)
+        _watch_elements(call, tracked, seen)
         _watch_second(call, tracked, seen)
         _watch_layout(call, tracked, seen)
     return seen
@@ -280,30 +296,41 @@ def _equal(now: Tensor, before: Tensor) -> bool:
     return now.shape == before.shape and torch.equal(torch.nan_to_num(now), torch.nan_to_num(before))
 
 
-def _integer_run(call: Call) -> Run | None:
-    """The same call with integer tensors for floating-point ones, where PyTorch accepts that."""
+def _as_integer(tensor: Tensor) -> Tensor:
+    return (tensor * 4).ceil().to(torch.int64) if tensor.is_floating_point() else tensor
 
-    def truncate(tensor: Tensor) -> Tensor:
-        return (tensor * 4).ceil().to(torch.int64) if tensor.is_floating_point() else tensor
 
-    arguments = {name: map_tensors(value, truncate) for name, value in call.arguments.items()}
+def _as_batch(tensor: Tensor) -> Tensor:
+    return torch.stack([tensor, tensor])
+
+
+def _changed_run(call: Call, change: Callable[[Tensor], Tensor]) -> Run | None:
+    """The same call with other tensors, where PyTorch accepts that."""
+    arguments = {name: map_tensors(value, change) for name, value in call.arguments.items()}
     try:
         return Run(replace(call, arguments=arguments), frozenset())
     except Exception:
         return None
 
 
-def _describe(position: int, run: Run, integer: Run | None, could: bool) -> Shown:
-    """One output of a run in which everything requires grad that can (`could`: something can)."""
+def _describe(position: int, run: Run, others: tuple[Run | None, Run | None], could: bool) -> Shown:
+    """One output of a run in which everything requires grad that can (`could`: something can).
+
+    `others` are runs with integers and with one dimension more.
+    """
+    integer, batch = (other if other and len(other.outputs) == len(run.outputs) else None for other in others)
     tensor = run.outputs[position]
     view, source = _aliasing(tensor, run)
     dtype = _dtype_classes(tensor, run)
-    if integer is not None and len(integer.outputs) == len(run.outputs):
+    if integer is not None:
         dtype &= _dtype_classes(integer.outputs[position], integer)
     differentiable = tensor.requires_grad if could else None
     fields = getattr(type(run.returned), "_fields", None) or _struct_fields(run.returned)
     name = fields[position] if fields and position < len(fields) else ""
-    return Shown(name, dtype, differentiable, view, source, _shape_classes(tensor, run), view)
+    shape = _shape_classes(tensor, run)
+    if shape is not None and batch is not None and batch.outputs[position].dim() > 0:
+        shape -= {"scalar"}
+    return Shown(name, dtype, differentiable, view, source, shape, view)
 
 
 def _struct_fields(returned: Any) -> list[str]:
@@ -320,8 +347,17 @@ def _aliasing(tensor: Tensor, run: Run) -> tuple[str | None, str | None]:
             if tensor is given:
                 return "same", name
             if tensor.layout is torch.strided is given.layout and _same_storage(tensor, given):
-                return "view", name
+                return ("view" if _same_counter(tensor, given) else "unversioned"), name
     return None, None
+
+
+def _same_counter(one: Tensor, other: Tensor) -> bool:
+    """Whether a write to one is counted for the other."""
+    before = other._version
+    increment_version(one)
+    counted = other._version != before
+    torch._C._autograd._unsafe_set_version_counter((one,), (one._version - 1,))
+    return counted
 
 
 def _same_storage(one: Tensor, other: Tensor) -> bool:
@@ -345,18 +381,27 @@ def _dtype_classes(tensor: Tensor, run: Run) -> frozenset[str]:
     kind = _dtype_class(tensor.dtype)
     same = functools.reduce(torch.promote_types, (one.dtype for one in given))
     promoted = functools.reduce(torch.promote_types, (_NUMBERS[type(number)] for number in run.numbers), same)
-    fitting = [name for name, dtype in (("same", same), ("promoted", promoted)) if _dtype_class(dtype) == kind]
+    fitting = [
+        name for name, dtype in (("same", same), ("promoted", promoted)) if _dtype_class(dtype) == kind
+    ]
     return frozenset([kind, *fitting])
 
 
 def _shape_classes(tensor: Tensor, run: Run) -> frozenset[str] | None:
-    """Which descriptions fit the shape: `scalar`, that of a parameter, or all tensors' broadcast."""
+    """Which descriptions fit the shape: `scalar`, that of a parameter, or all tensors' broadcast.
+
+    It is `telling` too if no two sizes are equal (a square could be its own transpose), and `alone` if
+    there is only one tensor.
+    """
     if run.slots and all(one.dim() == 0 for tensors in run.slots.values() for one in tensors):
         return None
-    found = set()
+    sizes = [size for size in tensor.shape if size > 1]
+    found = {"telling"} if len(set(sizes)) == len(sizes) else set()
     if tensor.dim() == 0:
         found.add("scalar")
     given = [one for tensors in run.slots.values() for one in tensors]
+    if len(given) == 1:
+        found.add("alone")
     for name, tensors in run.slots.items():
         if len(tensors) == 1 and tensors[0].shape == tensor.shape:
             found.add(name)
@@ -405,6 +450,17 @@ def _watch_mask(call: Call, mask: Mask, seen: Observation) -> None:
     run.backward(retain=False)
     if run.raises(FREED, retain=False):
         seen.freed.add(mask)
+
+
+def _watch_elements(call: Call, tracked: Mask, seen: Observation) -> None:
+    """Which tensors of a list are saved where only the first of them requires grad."""
+    for name in tracked & set(seen.saved):
+        run = Run(call, frozenset([name]), only_first=True)
+        if len(run.slots[name]) < 2 or not run.roots:
+            continue
+        first, *others = [run.protects(tensor) for tensor in run.slots[name]]
+        kinds = {(True, True): "all", (True, False): "own", (False, True): "others"}
+        seen.elements[name] = kinds.get((first, all(others)), "?")
 
 
 def _node_name(run: Run, seen: Observation) -> str:
@@ -479,7 +535,9 @@ def _watch_layout(call: Call, mask: Mask, seen: Observation) -> None:
     try:
         run = Run(call, mask, prepare=transposed_layout)
         protected = {
-            name for name, tensor in _slot_names(run) if tensor.layout is torch.strided and run.protects(tensor)
+            name
+            for name, tensor in _slot_names(run)
+            if tensor.layout is torch.strided and run.protects(tensor)
         }
     except (RuntimeError, NotImplementedError):
         return

@@ -33,6 +33,14 @@ BY_HAND = {
     "torch.as_tensor": "data, *, dtype=None, device=None",
     "torch.asarray": "obj, *, dtype=None, device=None, copy=None, requires_grad=False",
     "torch.from_numpy": "ndarray",
+    "torch.Tensor.apply_": "self, callable",
+    "torch.Tensor.map_": "self, tensor, callable",
+    "torch.Tensor.cuda": "self, device=None, non_blocking=False, memory_format=None",
+    "torch.Tensor.xpu": "self, device=None, non_blocking=False, memory_format=None",
+    "torch.Tensor.type_as": "self, other",
+    "torch.Tensor.size": "self, dim=None",
+    "torch.Tensor.stride": "self, dim=None",
+    "torch.range": "start=0, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False",
     "torch.einsum": "equation, *operands",
     "torch.Tensor.__getitem__": "self, index",
     "torch.Tensor.__setitem__": "self, index, value",
@@ -104,7 +112,28 @@ def native_schemas() -> dict[str, list[tuple[FunctionSchema, frozenset[str]]]]:
 
 BINARY = {
     f"{prefix}{word}"
-    for word in ["add", "sub", "mul", "truediv", "div", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "eq", "ne", "lt", "le", "gt", "ge", "lshift", "rshift"]
+    for word in [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "div",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "lshift",
+        "rshift",
+    ]
     for prefix in ("", "r", "i")
 }
 
@@ -117,11 +146,18 @@ def resolve(name: str) -> Any:
     return value
 
 
+def is_property(name: str) -> bool:
+    """Whether it is an attribute that is read, not called."""
+    return name.startswith("torch.Tensor.") and not callable(resolve(name))
+
+
 @functools.cache
 def signature(name: str) -> Signature | None:
     """The merged signature of a fully qualified callable, or None where nothing declares one."""
     if name.startswith("operator."):
         return _operator_signature(name.removeprefix("operator."))
+    if is_property(name):
+        return Signature(("self",))
     if name in BY_HAND:
         return _python(eval(f"lambda {BY_HAND[name]}: None"))
     last = name.rpartition(".")[2]
@@ -138,7 +174,12 @@ def _operator_signature(symbol: str) -> Signature:
 
 
 def _python(function: Any) -> Signature | None:
-    """The signature of a function written in Python; None for built-ins and dispatchers."""
+    """The signature of a function written in Python; None for built-ins.
+
+    Functions that return indices on request are made by `boolean_dispatch` from two with one signature.
+    """
+    cells = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    function = cells.get("if_false", function)
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -146,7 +187,9 @@ def _python(function: Any) -> Signature | None:
     kinds = inspect.Parameter
     if [p.kind for p in parameters] in ([kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD], [kinds.VAR_KEYWORD]):
         return None
-    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
     rest = next((p.name for p in parameters if p.kind is kinds.VAR_POSITIONAL), None)
     if rest is not None:
         positional.append(rest)
@@ -220,7 +263,11 @@ def _merge(schemas: list[FunctionSchema], method: bool) -> Signature:
 def _takes_rest(argument: Any, schema: FunctionSchema) -> bool:
     """Python accepts `x.view(2, 3)` where a list of sizes is the last positional parameter."""
     last = schema.arguments.flat_positional[-1].name == argument.name
-    return last and str(argument.type) in {"SymInt[]", "int[]"} and argument.name in {"size", "dims", "repeats", "sizes", "shape"}
+    return (
+        last
+        and str(argument.type) in {"SymInt[]", "int[]"}
+        and argument.name in {"size", "dims", "repeats", "sizes", "shape"}
+    )
 
 
 def _literal(text: str) -> Any:

@@ -60,6 +60,8 @@ class _Reader:
             return f"operator.{UNARY[type(node.op)]}", (self.value(node.operand),), {}
         if isinstance(node, ast.Subscript):
             return "torch.Tensor.__getitem__", (self.value(node.value), self.index(node)), {}
+        if isinstance(node, ast.Attribute):
+            return f"torch.Tensor.{node.attr}", (self.value(node.value),), {}
         assert isinstance(node, ast.Call), ast.dump(node)
         return self.call(node)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .collect import ATTENTION, PRODUCTS
 from .facts import fact
 from .fitting import Seen
 from .probe import Call, observe
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 POWER = Detail(numeric=frozenset(["self", "other"]))
-PRODUCT = Detail(ranked=frozenset(["self", "other"]))
-DETAILS = {
-    "operator.**": POWER, "operator.**=": POWER, "operator.@": PRODUCT,
-    "torch.matmul": PRODUCT, "torch.Tensor.matmul": PRODUCT,
-}  # fmt: skip
+PRODUCT = Detail(ranked=frozenset(["self", "other", "input"]))
+HEADS = Detail(ranked=frozenset(["query"]))
+DETAILS = {"operator.**": POWER, "operator.**=": POWER, **dict.fromkeys(PRODUCTS, PRODUCT), ATTENTION: HEADS}
 
 
 def table_of(calls: Mapping[str, list[Call]]) -> dict[str, Any]:
@@ -88,7 +87,9 @@ def _only_rare(rare: list[Seen], common: list[Seen], detail: Detail) -> list[Any
 
 def _inside(one: Seen, guard: Mapping[str, list[str]]) -> bool:
     kinds = {name: one.facts[name].kind if name in one.facts else "absent" for name in guard}
-    return all(any(f"{kinds[name]}.".startswith(f"{atom}.") for atom in atoms) for name, atoms in guard.items())
+    return all(
+        any(f"{kinds[name]}.".startswith(f"{atom}.") for atom in atoms) for name, atoms in guard.items()
+    )
 
 
 def seen_of(calls: list[Call]) -> list[Seen]:
@@ -97,7 +98,7 @@ def seen_of(calls: list[Call]) -> list[Seen]:
     for call in calls:
         try:
             observation = observe(call)
-        except (RuntimeError, NotImplementedError) as error:
+        except Exception as error:
             sys.stderr.write(f"{call.name}: {call.source}: {str(error)[:150]}\n")
             continue
         if observation is not None:
@@ -111,7 +112,9 @@ def seen_of(calls: list[Call]) -> list[Seen]:
 
 def compact(profile: dict[str, Any]) -> dict[str, Any]:
     """The profile without what is at its default, and without what an in-place call says twice."""
-    outputs = [{k: v for k, v in output.items() if v not in (None, "", False)} for output in profile["outputs"]]
+    outputs = [
+        {k: v for k, v in output.items() if v not in (None, "", False)} for output in profile["outputs"]
+    ]
     saves = dict(profile["saves"])
     for position, output in enumerate(outputs):
         if output.get("view") == "same":

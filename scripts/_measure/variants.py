@@ -15,7 +15,9 @@ from .fitting import Fitted, Seen, fit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-NUMERIC = frozenset(["p", "ord", "exponent", "dropout_p", "output_size", "label_smoothing", "beta", "num_layers"])
+NUMERIC = frozenset(
+    ["p", "ord", "exponent", "dropout_p", "output_size", "label_smoothing", "beta", "num_layers"]
+)
 SPECIAL = (0, 1, 2, -1, 0.5, float("inf"), -float("inf"))
 KINDS, NUMBERS, RANKS = 3, 4, 5
 OPEN = ("dtype", "list")
@@ -100,23 +102,21 @@ def _joined(feature: Feature, seen: list[Seen]) -> list[tuple[list[str], list[Se
                 break
         else:
             joined.append(([label], list(group)))
-    has_general = any(_is_general(label) for labels, _ in joined for label in labels)
-    largest = None if has_general else max(joined, key=lambda item: len(item[1]))[1]
-    kinds = [(labels, group, _kinds(feature, labels, group, is_rest=group is largest)) for labels, group in joined]
+    kinds = [(labels, group, _kinds(feature, labels, group)) for labels, group in joined]
     return [
         (_atoms(labels, mine, [k for _, other, more in kinds if other is not group for k in more]), group)
         for labels, group, mine in kinds
     ]
 
 
-def _kinds(feature: Feature, labels: list[str], group: list[Seen], *, is_rest: bool) -> set[str]:
-    """The kinds that a group is named by: where numbers tell groups apart, the largest has their kind."""
+def _kinds(feature: Feature, labels: list[str], group: list[Seen]) -> set[str]:
+    """The kinds that a group is named by; a number by its value, unless it stands for others too."""
     named = {label for label in labels if label.startswith("=")}
     found: set[str] = set()
     for one in group:
         fact = one.facts.get(feature.parameter)
         kind = fact.kind if fact else "absent"
-        general = _is_general(kind) and (is_rest or any(_is_general(label) for label in labels))
+        general = _is_general(kind) and any(_is_general(label) for label in labels)
         if feature.label(one) not in named or general:
             found.add(_truncated(kind, KINDS) if feature.level < RANKS else kind)
     return found
@@ -138,7 +138,9 @@ def _shortest(kind: str, others: list[str]) -> str:
     parts = kind.split(".")
     for depth in range(1, len(parts)):
         prefix = ".".join(parts[:depth])
-        if prefix not in OPEN and not any(other == prefix or other.startswith(prefix + ".") for other in others):
+        if prefix not in OPEN and not any(
+            other == prefix or other.startswith(prefix + ".") for other in others
+        ):
             return prefix
     return kind
 
