@@ -9,8 +9,8 @@ from tests.differential.generator import generate
 from tests.differential.judge import Summary, judge, judge_source
 
 COUNT = 300
-# Measured: 98% to 100% on every few hundred programs.
-PREDICTED = 0.96
+# Measured: 99.8% of 2043 raises in 5000 programs, and all of those in these.
+PREDICTED = 0.98
 
 
 @pytest.fixture(scope="module")
