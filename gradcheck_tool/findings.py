@@ -5,10 +5,12 @@ Rows and columns are 1-based and an end is exclusive, as in every report format.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Severity(str, Enum):

@@ -9,9 +9,8 @@ errors that it would cause are missed; it is never a reason to report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import (
     EngineError,
@@ -23,10 +22,14 @@ from gradcheck_tool.autograd.events import (
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value, fresh, unknown
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_WRITE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 MULTI_VIEW = (
-    "is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+    "is a view and is being modified inplace. This view is the output of a function that returns multiple "
+    "views. "
     "Such functions do not allow the output views to be modified inplace."
 )
 MULTI_VIEW_BASE = "is a view and its base or another view of its base has been modified inplace."
@@ -38,14 +41,17 @@ NO_GRAD_VIEW_BASE = (
 FUNCTION_VIEW = "is a view and is being modified inplace. This view was created inside a custom Function"
 INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed."
 OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+    "location."
 )
 INFERENCE_SAVE = "Inference tensors cannot be saved for backward."
 
 
 # How a tensor may share memory with another without being a view of it to autograd.
 APART = (None, "detached", "data")
-DENSE_VIEWS = frozenset({"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"})
+DENSE_VIEWS = frozenset(
+    {"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"}
+)
 
 
 class Raised(Exception):
@@ -81,6 +87,7 @@ class Effect:
 
 
 def story(site: Any, message: str) -> StoryStep:
+    """One step of the story of an event."""
     return StoryStep(site, message)
 
 
@@ -163,10 +170,20 @@ def refresh_view(s: State, ref: Ref) -> None:
     if storage.unsure:
         return
     if tensor.view in ("multi-output", "no-grad") and s.grad:
-        steps = (story(tensor.site, "the view is made here"), story(storage.site, f"`{storage.how}` changes its base here"))
+        steps = (
+            story(tensor.site, "the view is made here"),
+            story(storage.site, f"`{storage.how}` changes its base here"),
+        )
         text = MULTI_VIEW_BASE if tensor.view == "multi-output" else NO_GRAD_VIEW_BASE
         raise Raised(
-            ViewWrite(site=storage.site, story=steps, text=text, tensor=str(tensor.name), write=str(storage.how), kind=tensor.view)
+            ViewWrite(
+                site=storage.site,
+                story=steps,
+                text=text,
+                tensor=str(tensor.name),
+                write=str(storage.how),
+                kind=tensor.view,
+            )
         )
     node = Node("AsStridedBackward0", tensor.name, tensor.site)
     node.inputs = (base.node if base.node is not None else tensor.base,)
@@ -224,18 +241,26 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
     if tensor.inference and not s.inference:
         raise Raised(
             InvalidTensorUse(
-                site=site, story=(story(tensor.site, "made in inference mode here"),), text=INFERENCE_WRITE,
-                kind="inference-write", tensor=str(tensor.name), call=str(how),
+                site=site,
+                story=(story(tensor.site, "made in inference mode here"),),
+                text=INFERENCE_WRITE,
+                kind="inference-write",
+                tensor=str(tensor.name),
+                call=str(how),
             )
-        )  # fmt: skip
+        )
     _check_history(s, ref, others, site, how)
     if tensor.overlaps:
         raise Raised(
             ViewWrite(
-                site=site, story=(story(tensor.site, "its elements share memory from here on"),), text=OVERLAP,
-                tensor=str(tensor.name), write=str(how), kind="expanded",
+                site=site,
+                story=(story(tensor.site, "its elements share memory from here on"),),
+                text=OVERLAP,
+                tensor=str(tensor.name),
+                write=str(how),
+                kind="expanded",
             )
-        )  # fmt: skip
+        )
 
 
 def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text) -> None:
@@ -252,11 +277,20 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
         if base.rg and base.leaf:
             made = story(base.site, f"`{base.name}` is a leaf that requires grad")
             raise Raised(
-                LeafWrite(site=site, story=(made,), text=LEAF_VIEW_WRITE, tensor=str(base.name), write=str(how), through_view=True)
+                LeafWrite(
+                    site=site,
+                    story=(made,),
+                    text=LEAF_VIEW_WRITE,
+                    tensor=str(base.name),
+                    write=str(how),
+                    through_view=True,
+                )
             )
     if tensor.leaf and tensor.rg:
         made = story(tensor.site, f"`{tensor.name}` is a leaf that requires grad")
-        raise Raised(LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how)))
+        raise Raised(
+            LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how))
+        )
 
 
 def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
@@ -272,9 +306,14 @@ def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
         }[tensor.view or ""]
         raise Raised(
             ViewWrite(
-                site=site, story=(story(tensor.site, made),), text=text, tensor=str(tensor.name), write=str(how), kind=tensor.view or "",
+                site=site,
+                story=(story(tensor.site, made),),
+                text=text,
+                tensor=str(tensor.name),
+                write=str(how),
+                kind=tensor.view or "",
             )
-        )  # fmt: skip
+        )
 
 
 def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool = True) -> None:
@@ -346,7 +385,9 @@ class OpCall:
         self.refs = [ref for _, ref in self.differentiable]
 
     def param_requires(self, name: str) -> bool | None:
-        return requires(self.s, [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")])
+        return requires(
+            self.s, [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")]
+        )
 
     def any_requires(self, names: Sequence[str]) -> bool | None:
         answers = [self.param_requires(name) for name in names]
@@ -359,7 +400,9 @@ class OpCall:
         unsure = [ref for ref in self.refs if s[ref].rg is None]
         sole = rg is not None or len(unsure) == 1
         edges = [edge(s, ref) for ref in self.refs]
-        node.inputs = tuple(e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True))
+        node.inputs = tuple(
+            e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True)
+        )
         node.slots = tuple(self._input_slots())
         node.loose = tuple(
             Loose(s[ref].name, s[ref].shape, s[ref].cuts)
@@ -392,10 +435,14 @@ class OpCall:
         if tensor.inference and not s.inference:
             raise Raised(
                 InvalidTensorUse(
-                    site=self.site, story=(story(tensor.site, f"`{tensor.name}` is made in inference mode here"),),
-                    text=INFERENCE_SAVE, kind="inference-save", tensor=str(tensor.name), call=str(self.text),
+                    site=self.site,
+                    story=(story(tensor.site, f"`{tensor.name}` is made in inference mode here"),),
+                    text=INFERENCE_SAVE,
+                    kind="inference-save",
+                    tensor=str(tensor.name),
+                    call=str(self.text),
                 )
-            )  # fmt: skip
+            )
         storage: Storage = s[tensor.storage]
         history = own if own is not None else edge(s, ref)
         return Slot(tensor.storage, storage.version, storage.data, history, role, tensor.name, self.site)
@@ -412,7 +459,9 @@ class OpCall:
             needs.append(tuple(r for r, cond in effect.saves.items() if cond is None or name in cond))
         return tuple(needs)
 
-    def result(self, index: int, rg: bool | None, node: Ref | None, shape: tuple[int | None, ...] | None) -> Ref:
+    def result(
+        self, index: int, rg: bool | None, node: Ref | None, shape: tuple[int | None, ...] | None
+    ) -> Ref:
         """One output: a new tensor, or a view of an argument."""
         s, effect = self.s, self.effect
         dtype = effect.dtypes[index] if index < len(effect.dtypes) else "same"
@@ -425,9 +474,15 @@ class OpCall:
             base = None
         out_rg = rg if flows and dtype not in ("int", "bool") else False
         ref = new_tensor(
-            s, self.site, rg=out_rg, leaf=(out_rg is False) if out_rg is not None else None,
-            dtype=dtype or None, shape=shape, storage=s[base].storage if base is not None else None, name=self.text,
-        )  # fmt: skip
+            s,
+            self.site,
+            rg=out_rg,
+            leaf=(out_rg is False) if out_rg is not None else None,
+            dtype=dtype or None,
+            shape=shape,
+            storage=s[base].storage if base is not None else None,
+            name=self.text,
+        )
         out = s[ref]
         if unsure:
             s[out.storage].unsure = True
@@ -458,7 +513,9 @@ class OpCall:
     def _lost(self, out: Tensor, flows: bool) -> None:
         s = self.s
         everything = [ref for refs in self.by_param.values() for ref in refs]
-        needed = requires(s, self.refs if flows else [r for r in everything if s[r].dtype not in ("int", "bool")])
+        needed = requires(
+            s, self.refs if flows else [r for r in everything if s[r].dtype not in ("int", "bool")]
+        )
         off = s.grad is False or s.inference
         kind = "" if not needed else "no-grad" if off else "non-differentiable"
         cut_off(s, out, kind, everything, self.site, self.text)
@@ -496,9 +553,8 @@ def apply(
 ) -> list[Ref]:
     """Call an op that makes new tensors (or views) and return its outputs.
 
-    Args:
-        args: the tensor arguments by parameter name; a list for parameters such as `tensors`.
-        shapes: the shape of each output, None where unknown; its length is the number of outputs.
+    `args` are the tensor arguments by parameter name, a list for parameters such as `tensors`. `shapes`
+    has the shape of each output, None where it is unknown; its length is the number of outputs.
 
     Raises:
         Raised: where PyTorch would.
@@ -539,7 +595,9 @@ def apply_inplace(
     Raises:
         Raised: where PyTorch would, before anything is written.
     """
-    others = [r for value in args.values() for r in ([value] if isinstance(value, Ref) else value) if r != target]
+    others = [
+        r for value in args.values() for r in ([value] if isinstance(value, Ref) else value) if r != target
+    ]
     floats = [r for r in others if s[r].dtype not in ("int", "bool")]
     check_write(s, target, floats, site, text)
     call = OpCall(s, effect, args, site, text)

@@ -7,11 +7,18 @@ the way to its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.engine import INFERENCE_WRITE, Raised, cut_off, edge, new_tensor, numel_is_one, story
+from gradcheck_tool.autograd.engine import (
+    INFERENCE_WRITE,
+    Raised,
+    cut_off,
+    edge,
+    new_tensor,
+    numel_is_one,
+    story,
+)
 from gradcheck_tool.autograd.events import (
     Accumulation,
     FreedGraph,
@@ -25,6 +32,9 @@ from gradcheck_tool.autograd.events import (
 )
 from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TWICE = "Trying to backward through the graph a second time"
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
@@ -103,13 +113,19 @@ def _check_root(s: State, p: Pass, root: Ref, index: int) -> None:
             return
         raise Raised(
             NoGraph(
-                site=p.site, story=tensor.lost_story or _made(tensor), text=NO_GRAPH_AT.format(index), root=str(tensor.name),
-                reason=tensor.lost or ("constant" if tensor.leaf else "unknown"), call=str(p.call),
+                site=p.site,
+                story=tensor.lost_story or _made(tensor),
+                text=NO_GRAPH_AT.format(index),
+                root=str(tensor.name),
+                reason=tensor.lost or ("constant" if tensor.leaf else "unknown"),
+                call=str(p.call),
             )
-        )  # fmt: skip
+        )
     if not p.given[index] and numel_is_one(tensor.shape) is False and tensor.rg:
         raise Raised(
-            NonScalarRoot(site=p.site, story=_made(tensor), text=NON_SCALAR, root=str(tensor.name), call=str(p.call))
+            NonScalarRoot(
+                site=p.site, story=_made(tensor), text=NON_SCALAR, root=str(tensor.name), call=str(p.call)
+            )
         )
 
 
@@ -146,10 +162,14 @@ def _towards(s: State, p: Pass, seen: set[int]) -> set[int]:
         if tensor.rg is False:
             raise Raised(
                 UnusedInput(
-                    site=p.site, story=_made(tensor), text=NOT_REQUIRED, input=str(tensor.name),
-                    root=str(s[p.roots[0]].name) if p.roots else "", reason="no-grad",
+                    site=p.site,
+                    story=_made(tensor),
+                    text=NOT_REQUIRED,
+                    input=str(tensor.name),
+                    root=str(s[p.roots[0]].name) if p.roots else "",
+                    reason="no-grad",
                 )
-            )  # fmt: skip
+            )
         at = edge(s, ref)
         if isinstance(at, Ref):
             goals.add(at.id)
@@ -182,7 +202,12 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
 def _broken(p: Pass, node: Node) -> InvalidTensorUse:
     made = story(node.site, f"`{node.text}` has no derivative")
     return InvalidTensorUse(
-        site=p.site, story=(made,), text=node.broken, kind="not-implemented", tensor=str(node.text), call=str(p.text)
+        site=p.site,
+        story=(made,),
+        text=node.broken,
+        kind="not-implemented",
+        tensor=str(node.text),
+        call=str(p.text),
     )
 
 
@@ -219,8 +244,14 @@ def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
         story(node.freed_site, f"`{node.freed_text}` frees it here"),
     ]
     return FreedGraph(
-        site=p.site, story=tuple(steps), text=TWICE, root=str(root.name), op=str(node.text), freed_by=str(node.freed_text), cause="",
-    )  # fmt: skip
+        site=p.site,
+        story=tuple(steps),
+        text=TWICE,
+        root=str(root.name),
+        op=str(node.text),
+        freed_by=str(node.freed_text),
+        cause="",
+    )
 
 
 def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> SavedTensorModified:
@@ -228,9 +259,15 @@ def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> Sa
     saved = f"`{node.text}` saves its result here" if result else f"`{node.text}` saves `{slot.text}` here"
     steps = (story(slot.site, saved), story(storage.site, f"`{storage.how}` changes it here"))
     return SavedTensorModified(
-        site=p.site, story=steps, text=MODIFIED, root=str(s[p.roots[0]].name), tensor=str(slot.text), op=str(node.text),
-        writer=storage.writer, write=str(storage.how),
-    )  # fmt: skip
+        site=p.site,
+        story=steps,
+        text=MODIFIED,
+        root=str(s[p.roots[0]].name),
+        tensor=str(slot.text),
+        op=str(node.text),
+        writer=storage.writer,
+        write=str(storage.how),
+    )
 
 
 def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> UnversionedWrite:
@@ -239,7 +276,9 @@ def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> Unversion
         story(storage.site, f"`{storage.how}` changes it here, unseen by autograd"),
         story(p.site, f"`{p.text}` uses the changed value here"),
     )
-    return UnversionedWrite(site=storage.site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(storage.how))
+    return UnversionedWrite(
+        site=storage.site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(storage.how)
+    )
 
 
 def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
@@ -249,9 +288,14 @@ def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
         made = story(held.site, f"`{held.name}` was made in inference mode here")
         raise Raised(
             InvalidTensorUse(
-                site=p.site, story=(made,), text=INFERENCE_WRITE, kind="inference-write", tensor=str(held.name), call=str(p.text),
+                site=p.site,
+                story=(made,),
+                text=INFERENCE_WRITE,
+                kind="inference-write",
+                tensor=str(held.name),
+                call=str(p.text),
             )
-        )  # fmt: skip
+        )
     tensor = s.edit(leaf)
     before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
     history = p.flows.get(leaf, ()) if p.create else ()
@@ -280,7 +324,9 @@ def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
     elif p.create is not True:
         cut_off(s, grad, "create-graph", [target], p.site, p.text)
         grad.lost = "create-graph"
-        grad.lost_story = (story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),)
+        grad.lost_story = (
+            story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),
+        )
         if p.create is None:
             grad.rg, grad.leaf, grad.unsure_graph = None, None, True
     return ref
@@ -297,5 +343,10 @@ def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
         return None
     tensor: Tensor = s[target]
     return UnusedInput(
-        site=p.site, story=_made(tensor), text=UNUSED, input=str(tensor.name), root=str(s[p.roots[0]].name), reason="unused"
+        site=p.site,
+        story=_made(tensor),
+        text=UNUSED,
+        input=str(tensor.name),
+        root=str(s[p.roots[0]].name),
+        reason="unused",
     )

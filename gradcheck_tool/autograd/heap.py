@@ -10,8 +10,7 @@ value differs (which line made it) one of the two is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gradcheck_tool.autograd.values import (
     NONE,
@@ -28,6 +27,9 @@ from gradcheck_tool.autograd.values import (
     Value,
     fresh,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 class Record:
@@ -133,7 +135,8 @@ class Tensor(Record):
     `node` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
     of and how (`plain`, `multi-output`, `no-grad`, `function`). `grad` is the value of `.grad` and
     `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
-    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `group` marks a stand-in for a set of parameters that are not known one by one.
+    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `group` marks a stand-in
+    for a set of parameters that are not known one by one.
     `lost` says why it has no graph although something it was made from had one.
     `untracked` tells that writes through it are not counted (`.data`), `overlaps` that elements
     share memory (`expand`).
@@ -142,14 +145,60 @@ class Tensor(Record):
     """
 
     __slots__ = (
-        "backward_site", "base", "base_version", "cuts", "dense", "dtype", "grad", "grad_state", "grads_of", "group",
-        "hooks", "inference", "is_param", "leaf", "lost", "lost_story", "made_leaf", "name", "node", "overlaps", "retains", "rg", "shape", "site",
-        "step_site", "storage", "unsure_graph", "untracked", "view",
-    )  # fmt: skip
+        "backward_site",
+        "base",
+        "base_version",
+        "cuts",
+        "dense",
+        "dtype",
+        "grad",
+        "grad_state",
+        "grads_of",
+        "group",
+        "hooks",
+        "inference",
+        "is_param",
+        "leaf",
+        "lost",
+        "lost_story",
+        "made_leaf",
+        "name",
+        "node",
+        "overlaps",
+        "retains",
+        "rg",
+        "shape",
+        "site",
+        "step_site",
+        "storage",
+        "unsure_graph",
+        "untracked",
+        "view",
+    )
     STATE = (
-        "storage", "leaf", "rg", "node", "dtype", "shape", "base", "view", "base_version", "is_param", "inference",
-        "grad", "grad_state", "group", "retains", "hooks", "grads_of", "lost", "unsure_graph", "dense", "untracked", "overlaps",
-    )  # fmt: skip
+        "storage",
+        "leaf",
+        "rg",
+        "node",
+        "dtype",
+        "shape",
+        "base",
+        "view",
+        "base_version",
+        "is_param",
+        "inference",
+        "grad",
+        "grad_state",
+        "group",
+        "retains",
+        "hooks",
+        "grads_of",
+        "lost",
+        "unsure_graph",
+        "dense",
+        "untracked",
+        "overlaps",
+    )
     STORY = ("name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
 
     def __init__(self, storage: Ref) -> None:
@@ -216,9 +265,22 @@ class Node(Record):
     """
 
     __slots__ = (
-        "broken", "freed", "freed_site", "freed_text", "frees", "function", "inputs", "loose", "needs", "op", "rounds", "site", "slots",
-        "text", "unsure_freed",
-    )  # fmt: skip
+        "broken",
+        "freed",
+        "freed_site",
+        "freed_text",
+        "frees",
+        "function",
+        "inputs",
+        "loose",
+        "needs",
+        "op",
+        "rounds",
+        "site",
+        "slots",
+        "text",
+        "unsure_freed",
+    )
     STATE = ("inputs", "slots", "frees", "freed", "unsure_freed", "needs", "function", "broken")
     STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text", "loose")
 
@@ -551,7 +613,12 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
     With `loose`, numbers and texts count as the same: one of two states that differ in a counter only
     stands for both, and what only the other would have shown is missed.
     """
-    if a.grad is not b.grad or a.inference is not b.inference or a.saving is not b.saving or len(a.frames) != len(b.frames):
+    if (
+        a.grad is not b.grad
+        or a.inference is not b.inference
+        or a.saving is not b.saving
+        or len(a.frames) != len(b.frames)
+    ):
         return False
     if (a.exc is None) != (b.exc is None):
         return False

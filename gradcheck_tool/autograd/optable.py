@@ -125,7 +125,7 @@ class OpSpec:
         """Arguments by parameter name, or None where they do not fit. A method's receiver comes first."""
         bound: dict[str, T | list[T]] = {}
         head = self.params if self.rest is None else self.params[: self.params.index(self.rest)]
-        bound.update(zip(head, positional))
+        bound.update(zip(head, positional, strict=False))
         extra = list(positional[len(head) :])
         if extra and self.rest is None:
             return None
@@ -312,7 +312,10 @@ def _resolve(
             break
     if not possible:
         return None
-    return functools.reduce(_join_or_none, possible[1:], possible[0])
+    joined: Profile | None = possible[0]
+    for profile in possible[1:]:
+        joined = _join_or_none(joined, profile)
+    return joined
 
 
 def _guard(guard: Guard, defaults: Mapping[str, Any], kinds: Mapping[str, ArgFact]) -> bool | None:
@@ -402,7 +405,8 @@ def _join(one: Profile, other: Profile) -> Profile | None:
     return Profile(
         result=one.result,
         outputs=tuple(
-            _join_output(a, b, i, undecided) for i, (a, b) in enumerate(zip(one.outputs, other.outputs))
+            _join_output(a, b, i, undecided)
+            for i, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True))
         ),
         saves=saves,
         dense=one.dense | other.dense,

@@ -7,9 +7,11 @@ in the heap as a record; a value refers to it by `Ref`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 _numbers = itertools.count(1)
 
@@ -44,7 +46,9 @@ class Const:
     value: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
+        return (
+            isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
@@ -79,7 +83,9 @@ class Sym:
         self._hash = hash(key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Sym) and other._hash == self._hash and other.key == self.key)
+        return self is other or (
+            isinstance(other, Sym) and other._hash == self._hash and other.key == self.key
+        )
 
     def __hash__(self) -> int:
         return self._hash

@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.events import UnguardedNone
 from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Node, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Method, NoGradient, Partial, Ref, Super, Sym, Tup, Value, unknown
+from gradcheck_tool.autograd.values import (
+    NONE,
+    Bound,
+    Const,
+    Lib,
+    Method,
+    NoGradient,
+    Partial,
+    Ref,
+    Super,
+    Sym,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.interp.names import canonical
 
 if TYPE_CHECKING:
@@ -84,7 +98,9 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
             return [(s, obj.receiver)]
         return get(m, s, obj.func, name, site)
     if isinstance(obj, NoGradient):
-        m.raise_in(s, "AttributeError", UnguardedNone(site=site, input=obj.input, call=str(m.label(s, site.node))))
+        m.raise_in(
+            s, "AttributeError", UnguardedNone(site=site, input=obj.input, call=str(m.label(s, site.node)))
+        )
         return [(s, NONE)]
     if isinstance(obj, Partial):
         return [(s, {"func": obj.func, "args": Tup(obj.args)}.get(name, unknown()))]

@@ -36,17 +36,106 @@ MAX_RESULTS = 8
 
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
 INERT = frozenset(
-    "builtins os sys time math random logging json re pathlib argparse datetime shutil glob warnings string io csv "
-    "pickle itertools functools collections typing numpy scipy pandas matplotlib PIL cv2 tqdm wandb tensorboard "
-    "tensorboardX yaml sklearn skimage imageio gym gymnasium rich click psutil hashlib uuid socket subprocess "
-    "threading queue contextlib copy inspect types dataclasses enum abc operator heapq bisect statistics decimal "
-    "tempfile platform signal traceback textwrap pprint struct zipfile tarfile urllib requests omegaconf hydra "
-    "torchvision.datasets torchvision.transforms torch.utils.tensorboard torch.utils.data torch.cuda torch.backends "
-    "torch.manual_seed torch.save torch.distributed.get_rank torch.distributed.get_world_size "
-    "torch.distributed.is_initialized torch.distributed.barrier torch.device torch.Size torch.Generator "
-    "torch.get_default_dtype torch.set_default_dtype torch.set_printoptions torch.is_tensor torch.version "
-    "torch.get_num_threads torch.set_num_threads torch.use_deterministic_algorithms torch.is_grad_enabled "
-    "torch.profiler".split()
+    [
+        "builtins",
+        "os",
+        "sys",
+        "time",
+        "math",
+        "random",
+        "logging",
+        "json",
+        "re",
+        "pathlib",
+        "argparse",
+        "datetime",
+        "shutil",
+        "glob",
+        "warnings",
+        "string",
+        "io",
+        "csv",
+        "pickle",
+        "itertools",
+        "functools",
+        "collections",
+        "typing",
+        "numpy",
+        "scipy",
+        "pandas",
+        "matplotlib",
+        "PIL",
+        "cv2",
+        "tqdm",
+        "wandb",
+        "tensorboard",
+        "tensorboardX",
+        "yaml",
+        "sklearn",
+        "skimage",
+        "imageio",
+        "gym",
+        "gymnasium",
+        "rich",
+        "click",
+        "psutil",
+        "hashlib",
+        "uuid",
+        "socket",
+        "subprocess",
+        "threading",
+        "queue",
+        "contextlib",
+        "copy",
+        "inspect",
+        "types",
+        "dataclasses",
+        "enum",
+        "abc",
+        "operator",
+        "heapq",
+        "bisect",
+        "statistics",
+        "decimal",
+        "tempfile",
+        "platform",
+        "signal",
+        "traceback",
+        "textwrap",
+        "pprint",
+        "struct",
+        "zipfile",
+        "tarfile",
+        "urllib",
+        "requests",
+        "omegaconf",
+        "hydra",
+        "torchvision.datasets",
+        "torchvision.transforms",
+        "torch.utils.tensorboard",
+        "torch.utils.data",
+        "torch.cuda",
+        "torch.backends",
+        "torch.manual_seed",
+        "torch.save",
+        "torch.distributed.get_rank",
+        "torch.distributed.get_world_size",
+        "torch.distributed.is_initialized",
+        "torch.distributed.barrier",
+        "torch.device",
+        "torch.Size",
+        "torch.Generator",
+        "torch.get_default_dtype",
+        "torch.set_default_dtype",
+        "torch.set_printoptions",
+        "torch.is_tensor",
+        "torch.version",
+        "torch.get_num_threads",
+        "torch.set_num_threads",
+        "torch.use_deterministic_algorithms",
+        "torch.is_grad_enabled",
+        "torch.profiler",
+    ]
 )
 
 
@@ -58,17 +147,132 @@ def is_inert(name: str) -> bool:
 
 # Methods that only tensors have: something unknown on which they are called is a tensor.
 TENSOR_ONLY = frozenset(
-    "backward requires_grad_ detach detach_ retain_grad item unsqueeze squeeze permute view reshape mean sum exp log "
-    "pow matmul mm bmm sqrt softmax log_softmax sigmoid tanh relu clamp clamp_ abs argmax gather masked_fill mul_ add_ "
-    "sub_ div_ zero_ fill_ copy_ unbind flatten transpose contiguous expand numel new_zeros new_ones masked_fill_ "
-    "scatter_ chunk cumsum norm std var amax amin logsumexp repeat_interleave index_select".split()
+    [
+        "backward",
+        "requires_grad_",
+        "detach",
+        "detach_",
+        "retain_grad",
+        "item",
+        "unsqueeze",
+        "squeeze",
+        "permute",
+        "view",
+        "reshape",
+        "mean",
+        "sum",
+        "exp",
+        "log",
+        "pow",
+        "matmul",
+        "mm",
+        "bmm",
+        "sqrt",
+        "softmax",
+        "log_softmax",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "clamp",
+        "clamp_",
+        "abs",
+        "argmax",
+        "gather",
+        "masked_fill",
+        "mul_",
+        "add_",
+        "sub_",
+        "div_",
+        "zero_",
+        "fill_",
+        "copy_",
+        "unbind",
+        "flatten",
+        "transpose",
+        "contiguous",
+        "expand",
+        "numel",
+        "new_zeros",
+        "new_ones",
+        "masked_fill_",
+        "scatter_",
+        "chunk",
+        "cumsum",
+        "norm",
+        "std",
+        "var",
+        "amax",
+        "amin",
+        "logsumexp",
+        "repeat_interleave",
+        "index_select",
+    ]
 )
 # Methods that do not touch gradients, whatever has them.
 HARMLESS = TENSOR_ONLY | frozenset(
-    "train eval parameters named_parameters state_dict to cuda cpu float half double size dim info debug warning error "
-    "log print write append extend update set_postfix set_description add_scalar add_image add_histogram items keys "
-    "values get format join split copy numpy tolist load_state_dict close flush next reset sample shape t type save "
-    "render seed append_data set_epoch push put add modules children named_modules get_lr get_last_lr barrier".split()
+    [
+        "train",
+        "eval",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "to",
+        "cuda",
+        "cpu",
+        "float",
+        "half",
+        "double",
+        "size",
+        "dim",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "log",
+        "print",
+        "write",
+        "append",
+        "extend",
+        "update",
+        "set_postfix",
+        "set_description",
+        "add_scalar",
+        "add_image",
+        "add_histogram",
+        "items",
+        "keys",
+        "values",
+        "get",
+        "format",
+        "join",
+        "split",
+        "copy",
+        "numpy",
+        "tolist",
+        "load_state_dict",
+        "close",
+        "flush",
+        "next",
+        "reset",
+        "sample",
+        "shape",
+        "t",
+        "type",
+        "save",
+        "render",
+        "seed",
+        "append_data",
+        "set_epoch",
+        "push",
+        "put",
+        "add",
+        "modules",
+        "children",
+        "named_modules",
+        "get_lr",
+        "get_last_lr",
+        "barrier",
+    ]
 )
 
 
@@ -143,7 +347,9 @@ class Calls:
             call.args = [func.receiver, *args]
             return self.call(s, func.func, call.args, kwargs, site, text, unsure)
         if isinstance(func, Partial):
-            return self.call(s, func.func, [*func.args, *args], {**dict(func.kwargs), **kwargs}, site, text, unsure)
+            return self.call(
+                s, func.func, [*func.args, *args], {**dict(func.kwargs), **kwargs}, site, text, unsure
+            )
         if isinstance(func, Lib):
             return self._call_lib(s, func.name, call)
         if isinstance(func, Method):
@@ -151,12 +357,21 @@ class Calls:
         return self.unknown_call(s, call)
 
     def method(
-        self, s: State, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value], site: Any, text: Any = None
+        self,
+        s: State,
+        obj: Value,
+        name: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        site: Any,
+        text: Any = None,
     ) -> Pairs:
         """`obj.name(*args, **kwargs)`."""
         out: Pairs = []
         for state, func in attributes.get(self.m, s, obj, name, site):
-            out += [(state, NONE)] if state.exc is not None else self.call(state, func, args, kwargs, site, text)
+            out += (
+                [(state, NONE)] if state.exc is not None else self.call(state, func, args, kwargs, site, text)
+            )
         return out
 
     def _call_record(self, s: State, func: Ref, call: Args) -> Pairs:
@@ -358,7 +573,9 @@ class Calls:
         record = s.get(manager, Instance)
         if record is None:
             return [(s, manager if isinstance(manager, Sym) and manager.kind == "data" else unknown())]
-        own = attributes.in_class(s, record.cls, "__enter__") or attributes.in_class(s, record.cls, "__aenter__")
+        own = attributes.in_class(s, record.cls, "__enter__") or attributes.in_class(
+            s, record.cls, "__aenter__"
+        )
         if own is not None:
             return self.call(s, Bound(manager, own), [], {}, site)
         gen = record.attrs.get("#generator")
@@ -378,7 +595,9 @@ class Calls:
         record = s.get(manager, Instance)
         if record is None:
             return [(s, FALSE)]
-        own = attributes.in_class(s, record.cls, "__exit__") or attributes.in_class(s, record.cls, "__aexit__")
+        own = attributes.in_class(s, record.cls, "__exit__") or attributes.in_class(
+            s, record.cls, "__aexit__"
+        )
         if own is not None:
             given = [NONE, NONE, NONE] if exc is None else [unknown(), exc, unknown()]
             return [
@@ -404,7 +623,7 @@ class Calls:
     # -- exceptions -------------------------------------------------------------------------------
 
     def may_raise_unseen(self, s: State, i: ir.Call) -> bool:
-        """Should this call also be taken to raise? Once for each `try` with an `except`, at its first call."""
+        """Should this call also be taken to raise? Once for each `try` with an `except`, its first call."""
         frame: Frame = s[s.frames[-1]]
         handler = self._handler_of(frame.function, i)
         if handler is None or frame.rounds.get(-1 - handler):
@@ -441,10 +660,13 @@ def _stable(func: Lib, call: Args) -> Value:
     """What an inert function returns: the same for the same arguments, unless it draws or reads."""
     leaf = func.name.rpartition(".")[2]
     values = [*call.args, *call.kwargs.values()]
-    if func.name.startswith(("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")):
+    if func.name.startswith(
+        ("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")
+    ):
         return unknown("data")
-    if leaf.startswith(("is_", "has", "get_", "exists", "isfile", "isdir", "getenv")) or leaf in ("len", "hasattr"):
+    if leaf.startswith(("is_", "has", "get_", "exists", "isfile", "isdir", "getenv")) or leaf in (
+        "len",
+        "hasattr",
+    ):
         return Sym(("call", func.name, tuple(values)), "data")
     return unknown("data")
-
-

@@ -98,7 +98,9 @@ def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
     announce(m, s, ref)
 
 
-def instantiate(m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any) -> Pairs:
+def instantiate(
+    m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
+) -> Pairs:
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
     from gradcheck_tool.interp.torchlib.instances import created

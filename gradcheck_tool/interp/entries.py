@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
+from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import EngineError, Event
 from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Record, State
 from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Ref, Sym, Value
 from gradcheck_tool.interp import attributes, natives, roles
-from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
-from gradcheck_tool.interp.torchlib import breaks, kept
+from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.suspicions import tell
-from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.interp.torchlib import breaks, kept
+
+if TYPE_CHECKING:
+    from gradcheck_tool.ir import nodes as ir
 
 LIMIT = 60_000
 IMPORT_LIMIT = 10_000
@@ -198,7 +200,10 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
 
 
 def _as_exits(pairs: list[tuple[State, Value]]) -> list[Exit]:
-    return [Exit(s, "raise" if s.exc is not None else "return", s.exc if s.exc is not None else v) for s, v in pairs]
+    return [
+        Exit(s, "raise" if s.exc is not None else "return", s.exc if s.exc is not None else v)
+        for s, v in pairs
+    ]
 
 
 def _run_function(
@@ -213,5 +218,3 @@ def _run_function(
     site = m.site(s, function.node)
     for end in _bounded(m, lambda: _as_exits(m.calls.call(s, target, [], args, site)), s):
         _report(m, end)
-
-

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.heap import (
-
     Dict,
-
-
     Instance,
     Iter,
     List,
@@ -18,6 +14,9 @@ from gradcheck_tool.autograd.heap import (
     Tensor,
 )
 from gradcheck_tool.autograd.values import Bound, Method, Partial, Ref, Tup, Value, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def reachable(s: State, values: Iterable[Value]) -> list[Ref]:
@@ -28,9 +27,7 @@ def reachable(s: State, values: Iterable[Value]) -> list[Ref]:
         value = todo.pop()
         if isinstance(value, Tup):
             todo.extend(value.items)
-        elif isinstance(value, Bound):
-            todo.append(value.receiver)
-        elif isinstance(value, Method):
+        elif isinstance(value, (Bound, Method)):
             todo.append(value.receiver)
         elif isinstance(value, Partial):
             todo += [value.func, *value.args, *(v for _, v in value.kwargs)]
@@ -66,9 +63,7 @@ def havoc(s: State, values: Iterable[Value]) -> None:
         record = s.heap[ref.id]
         if isinstance(record, Tensor):
             _tensor(s, ref)
-        elif isinstance(record, List):
-            s.edit(ref).open = True
-        elif isinstance(record, Dict):
+        elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
             mine = s.edit(ref)
@@ -112,5 +107,3 @@ def _graph(s: State, start: Ref) -> None:
             leaf = s.edit(at)
             leaf.grad_state = "unknown"
             leaf.grad = unknown()
-
-

@@ -5,7 +5,6 @@ An iterable of which nothing is known gives at least one element; after that it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
@@ -13,6 +12,8 @@ from gradcheck_tool.autograd.heap import Dict, Generator, Instance, Iter, List, 
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Tup, Value, unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 STOP: Any = Lib("#stop")
@@ -75,8 +76,12 @@ def _iterate_instance(m: Machine, s: State, value: Ref, record: Instance, site: 
         method = attributes.in_class(s, record.cls, "__iter__")
         if method is not None:
             out: Pairs = []
-            for state, iterator in m.calls.call(s, attributes.bind(state_value=value, func=method, s=s), [], {}, site):
-                if state.exc is None and not isinstance(s.heap.get(getattr(iterator, "id", -1)), (Iter, Generator)):
+            for state, iterator in m.calls.call(
+                s, attributes.bind(state_value=value, func=method, s=s), [], {}, site
+            ):
+                if state.exc is None and not isinstance(
+                    s.heap.get(getattr(iterator, "id", -1)), (Iter, Generator)
+                ):
                     iterator = state.new(Iter("object", (iterator,)))
                 out.append((state, iterator))
             return out
@@ -171,7 +176,7 @@ def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) 
         position = state[ref].position
         state.edit(ref).position = min(position + 1, 3) if position < 3 else 3
         number: Value = unknown("int")
-        if isinstance(start, Const) and position < 2 or _is_listed(state, inner):
+        if (isinstance(start, Const) and position < 2) or _is_listed(state, inner):
             number = Const(start.value + position) if isinstance(start, Const) else number
             state.edit(ref).position = position + 1
         out.append((state, Tup((number, value))))
@@ -297,7 +302,9 @@ def _resume(m: Machine, s: State, ref: Ref, record: Generator, site: Any) -> Pai
     return m.calls.merge_results(out)
 
 
-def unpack(m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any) -> list[State]:
+def unpack(
+    m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
+) -> list[State]:
     """Assign the elements of a value to registers."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
@@ -343,7 +350,13 @@ def _unpack_iterator(
 
 
 def _spread(
-    m: Machine, s: State, source: Value, items: list[Value], is_open: bool, dsts: Sequence[int], star: int | None
+    m: Machine,
+    s: State,
+    source: Value,
+    items: list[Value],
+    is_open: bool,
+    dsts: Sequence[int],
+    star: int | None,
 ) -> None:
     def at(index: int) -> Value:
         if 0 <= index < len(items):
@@ -363,5 +376,3 @@ def _spread(
     m.set(s, dsts[star], s.new(List(items[star:end], is_open)))
     for index in range(after):
         m.set(s, dsts[star + 1 + index], at(end + index) if not is_open else unknown())
-
-

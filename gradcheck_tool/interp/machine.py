@@ -11,16 +11,29 @@ limit are dropped, deep recursion returns something unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import Event, Site
-from gradcheck_tool.autograd.heap import Dict, Frame, Instance, List, Record, State, Tensor, merge, same_state, signature
+from gradcheck_tool.autograd.heap import (
+    Dict,
+    Frame,
+    Instance,
+    List,
+    Record,
+    State,
+    Tensor,
+    merge,
+    same_state,
+    signature,
+)
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.suspicions import Suspicions, Windows
 from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
@@ -161,7 +174,9 @@ class Machine:
                     pending.setdefault(target, []).append(after)
         return exits
 
-    def _new_at_head(self, states: list[State], seen: list[tuple[int, State]], live: Any, head: int) -> list[State]:
+    def _new_at_head(
+        self, states: list[State], seen: list[tuple[int, State]], live: Any, head: int
+    ) -> list[State]:
         """The states that have not been at this loop head before; none once there were very many."""
         new = []
         for state in states:

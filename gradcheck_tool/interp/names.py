@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.heap import Instance, State
 from gradcheck_tool.autograd.values import Lib, Ref, Value
-from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
+    from gradcheck_tool.ir import nodes as ir
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -83,7 +83,7 @@ def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value
     if record is not None and isinstance(record.attrs.get("#frame"), Ref):
         variables = s[record.attrs["#frame"]].locals  # type: ignore[index]
         return {k: v for k, v in variables.items() if isinstance(k, str) and not k.startswith("_")}
-    if level == 0 and module.split(".")[0] == "torch":
+    if level == 0 and module.split(".", maxsplit=1)[0] == "torch":
         from gradcheck_tool.autograd import optable
 
         names = {name.rpartition(".")[2] for name in optable.names(module)} | set(_STAR.get(module, ()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
@@ -13,6 +12,8 @@ from gradcheck_tool.interp import attributes, conditions, iterate
 from gradcheck_tool.interp.torchlib import breaks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -30,6 +31,7 @@ _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     "|": (operator.or_, "__or__", "__ror__"),
     "^": (operator.xor, "__xor__", "__rxor__"),
 }
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -123,7 +125,11 @@ def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
         mine.open = mine.open or is_open
         return [(s, left)]
     record = s.get(left, Instance)
-    own = attributes.in_class(s, record.cls, _BINARY[op][1].replace("__", "__i", 1)) if record is not None else None
+    own = (
+        attributes.in_class(s, record.cls, _BINARY[op][1].replace("__", "__i", 1))
+        if record is not None
+        else None
+    )
     if own is not None:
         return m.calls.call(s, Bound(left, own), [right], {}, site)
     return binary(m, s, op, left, right, site, text)
@@ -141,7 +147,7 @@ def unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> 
 
         return m.calls.guard(s, lambda: call_unary(m, s, op, value, site, text))
     if isinstance(value, Const):
-        func: Callable[[Any], Any] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op]
+        func = _UNARY[op]
         try:
             return [(s, Const(func(value.value)))]
         except Exception:
@@ -186,10 +192,7 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 def _differ(left: Value, right: Value) -> bool:
     """Are two values certainly different? Only for None against objects."""
-    for a, b in ((left, right), (right, left)):
-        if a == NONE and isinstance(b, (Ref, Tup)):
-            return True
-    return False
+    return any(a == NONE and isinstance(b, (Ref, Tup)) for a, b in ((left, right), (right, left)))
 
 
 def _identity(s: State, left: Value, right: Value, negate: bool) -> Value:

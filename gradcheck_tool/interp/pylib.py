@@ -40,7 +40,9 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
     """All elements of an iterable: states with the elements that are known and whether there are more."""
     items, is_open = iterate.elements(s, value)
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    lazy = isinstance(record, Generator) or (isinstance(record, Iter) and record.kind not in ("items", "range", "drained"))
+    lazy = isinstance(record, Generator) or (
+        isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
+    )
     if isinstance(record, Tensor):
         from gradcheck_tool.interp.torchlib.tensors import rows
 
@@ -74,22 +76,31 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
     return (ended[-1:] or finished[:1]) + raised[:2]
 
 
-@function("builtins.list", "builtins.set", "builtins.frozenset", "collections.deque", "builtins.sorted", "builtins.reversed")
+@function(
+    "builtins.list",
+    "builtins.set",
+    "builtins.frozenset",
+    "collections.deque",
+    "builtins.sorted",
+    "builtins.reversed",
+)
 def to_list(m: Machine, s: State, call: Args) -> Result:
     name = lib_name(call.func)
-    kind = {"builtins.set": "set", "builtins.frozenset": "set", "collections.deque": "deque"}.get(name, "list")
+    kind = {"builtins.set": "set", "builtins.frozenset": "set", "collections.deque": "deque"}.get(
+        name, "list"
+    )
     if not call.args:
         return s.new(List((), call.unsure, kind))
     out: Pairs = []
     for state, items, is_open in drain(m, s, call.args[0], call.site):
         if name == "builtins.reversed":
             items = items[::-1] if not is_open else []
-        if name == "builtins.sorted" and not all(isinstance(i, Const) for i in items):
-            items, is_open = items, is_open
         if kind == "set":
             items = list(dict.fromkeys(items))
         bounded = name == "collections.deque" and call.get(1, "maxlen") is not None
-        out.append((state, NONE if state.exc is not None else state.new(List(items, is_open or bounded, kind))))
+        out.append(
+            (state, NONE if state.exc is not None else state.new(List(items, is_open or bounded, kind)))
+        )
     return out
 
 
@@ -203,7 +214,9 @@ def endless(m: Machine, s: State, call: Args) -> Result:
     return s.new(Iter("unknown", (call.args[0],) if call.args else ()))
 
 
-@function("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track", "tqdm.std.tqdm")
+@function(
+    "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track", "tqdm.std.tqdm"
+)
 def passes_through(m: Machine, s: State, call: Args) -> Result:
     """Progress bars give what they get; the bar itself is only used to print."""
     if lib_name(call.func).endswith("trange"):
@@ -291,9 +304,10 @@ def _object_is(s: State, record: Instance, kind: Value, name: str) -> bool | Non
 
 def _lib_subclass(mine: str, theirs: str) -> bool | None:
     families = {
-        "torch.nn.modules.conv._ConvNd": "Conv", "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm",
+        "torch.nn.modules.conv._ConvNd": "Conv",
+        "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm",
         "torch.nn.RNNBase": "",
-    }  # fmt: skip
+    }
     if theirs in families:
         return None
     return False
@@ -315,7 +329,7 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
 
 @function("builtins.hasattr")
 def hasattr_(m: Machine, s: State, call: Args) -> Result:
-    value, name = (call.args + [NONE, NONE])[:2]
+    value, name = ([*call.args, NONE, NONE])[:2]
     record = s.get(value, Instance)
     if record is not None and isinstance(name, Const):
         if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
@@ -327,7 +341,7 @@ def hasattr_(m: Machine, s: State, call: Args) -> Result:
 
 @function("builtins.getattr")
 def getattr_(m: Machine, s: State, call: Args) -> Result:
-    value, name = (call.args + [NONE, NONE])[:2]
+    value, name = ([*call.args, NONE, NONE])[:2]
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return unknown()
     if len(call.args) > 2:
@@ -383,7 +397,9 @@ def sum_(m: Machine, s: State, call: Args) -> Result:
             rows = [
                 pair
                 for st, acc in rows
-                for pair in ([(st, acc)] if st.exc else operators.binary(m, st, "+", acc, item, call.site, call.text))
+                for pair in (
+                    [(st, acc)] if st.exc else operators.binary(m, st, "+", acc, item, call.site, call.text)
+                )
             ]
         if is_open:
             rows = [(st, acc if isinstance(acc, Ref) else unknown()) for st, acc in rows]
@@ -406,7 +422,16 @@ def extremum(m: Machine, s: State, call: Args) -> Result:
     return Sym(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
 
 
-@function("builtins.int", "builtins.float", "builtins.bool", "builtins.str", "builtins.abs", "builtins.round", "builtins.divmod", "builtins.complex")
+@function(
+    "builtins.int",
+    "builtins.float",
+    "builtins.bool",
+    "builtins.str",
+    "builtins.abs",
+    "builtins.round",
+    "builtins.divmod",
+    "builtins.complex",
+)
 def scalar(m: Machine, s: State, call: Args) -> Result:
     name = lib_name(call.func).removeprefix("builtins.")
     if not call.args:
@@ -445,7 +470,20 @@ def quantifier(m: Machine, s: State, call: Args) -> Result:
     return unknown("bool")
 
 
-@function("builtins.print", "warnings.warn", "builtins.input", "builtins.open", "builtins.repr", "builtins.id", "builtins.hash", "builtins.format", "builtins.vars", "builtins.dir", "gc.collect", "sys.stdout.write")
+@function(
+    "builtins.print",
+    "warnings.warn",
+    "builtins.input",
+    "builtins.open",
+    "builtins.repr",
+    "builtins.id",
+    "builtins.hash",
+    "builtins.format",
+    "builtins.vars",
+    "builtins.dir",
+    "gc.collect",
+    "sys.stdout.write",
+)
 def harmless(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
@@ -456,7 +494,15 @@ def exits(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-@function("builtins.staticmethod", "builtins.classmethod", "builtins.property", "functools.cached_property", "contextlib.contextmanager", "contextlib.asynccontextmanager", "abc.abstractmethod")
+@function(
+    "builtins.staticmethod",
+    "builtins.classmethod",
+    "builtins.property",
+    "functools.cached_property",
+    "contextlib.contextmanager",
+    "contextlib.asynccontextmanager",
+    "abc.abstractmethod",
+)
 def wrappers(m: Machine, s: State, call: Args) -> Result:
     name = lib_name(call.func)
     if not call.args:
@@ -480,7 +526,9 @@ def make_context(m: Machine, s: State, call: Args) -> Result:
     func = s[call.self].attrs["#func"]
     out: Pairs = []
     for state, gen in m.calls.call(s, func, call.args, call.kwargs, call.site):
-        out.append((state, state.new(Instance(Lib("contextlib._GeneratorContextManager"), {"#generator": gen}))))
+        out.append(
+            (state, state.new(Instance(Lib("contextlib._GeneratorContextManager"), {"#generator": gen})))
+        )
     return out
 
 
@@ -530,10 +578,40 @@ def partial(m: Machine, s: State, call: Args) -> Result:
     return Partial(call.args[0], tuple(call.args[1:]), tuple(call.kwargs.items()))
 
 
-@function("functools.wraps", "functools.lru_cache", "functools.cache", "functools.update_wrapper", "functools.total_ordering", "typing.overload", "typing.final", "typing.no_type_check", "typing.runtime_checkable", "torch.jit.script", "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "torch.compile", "torch._dynamo.disable", "torch.compiler.disable", "torch.fx.wrap", "numba.jit", "torch.jit.script_method", "torch.autograd.function.once_differentiable", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd", "staticmethod")
+@function(
+    "functools.wraps",
+    "functools.lru_cache",
+    "functools.cache",
+    "functools.update_wrapper",
+    "functools.total_ordering",
+    "typing.overload",
+    "typing.final",
+    "typing.no_type_check",
+    "typing.runtime_checkable",
+    "torch.jit.script",
+    "torch.jit.export",
+    "torch.jit.ignore",
+    "torch.jit.unused",
+    "torch.compile",
+    "torch._dynamo.disable",
+    "torch.compiler.disable",
+    "torch.fx.wrap",
+    "numba.jit",
+    "torch.jit.script_method",
+    "torch.autograd.function.once_differentiable",
+    "torch.amp.custom_fwd",
+    "torch.amp.custom_bwd",
+    "torch.cuda.amp.custom_fwd",
+    "torch.cuda.amp.custom_bwd",
+    "staticmethod",
+)
 def transparent(m: Machine, s: State, call: Args) -> Result:
     """Decorators that leave what they decorate as it is, with or without arguments."""
-    if len(call.args) == 1 and isinstance(call.args[0], (Ref, Bound)) and lib_name(call.func) != "functools.wraps":
+    if (
+        len(call.args) == 1
+        and isinstance(call.args[0], (Ref, Bound))
+        and lib_name(call.func) != "functools.wraps"
+    ):
         return call.args[0]
     return Lib("#identity")
 
@@ -567,7 +645,9 @@ def namedtuple_(m: Machine, s: State, call: Args) -> Result:
         for item in iterate.elements(s, spec)[0]:
             first = item.items[0] if isinstance(item, Tup) and item.items else item
             fields.append(str(const(first, "")))
-    return s.new(Instance(Lib("#namedtuple"), {"#name": Const(name), "#fields": Tup(tuple(map(Const, fields)))}))
+    return s.new(
+        Instance(Lib("#namedtuple"), {"#name": Const(name), "#fields": Tup(tuple(map(Const, fields)))})
+    )
 
 
 @method("#namedtuple", "__call__")
@@ -584,7 +664,25 @@ def namespace(m: Machine, s: State, call: Args) -> Result:
     return s.new(Instance(Lib("types.SimpleNamespace"), call.kwargs, open=call.unsure))
 
 
-@function("builtins.object", "builtins.Exception", "builtins.RuntimeError", "builtins.ValueError", "builtins.TypeError", "builtins.KeyError", "builtins.NotImplementedError", "builtins.StopIteration", "builtins.AssertionError", "builtins.KeyboardInterrupt", "builtins.FileNotFoundError", "builtins.IndexError", "builtins.AttributeError", "builtins.ImportError", "builtins.OSError", "builtins.Warning", "builtins.UserWarning")
+@function(
+    "builtins.object",
+    "builtins.Exception",
+    "builtins.RuntimeError",
+    "builtins.ValueError",
+    "builtins.TypeError",
+    "builtins.KeyError",
+    "builtins.NotImplementedError",
+    "builtins.StopIteration",
+    "builtins.AssertionError",
+    "builtins.KeyboardInterrupt",
+    "builtins.FileNotFoundError",
+    "builtins.IndexError",
+    "builtins.AttributeError",
+    "builtins.ImportError",
+    "builtins.OSError",
+    "builtins.Warning",
+    "builtins.UserWarning",
+)
 def plain_object(m: Machine, s: State, call: Args) -> Result:
     return s.new(Instance(call.func))
 
@@ -622,7 +720,12 @@ def list_extend(m: Machine, s: State, call: Args) -> Result:
 def list_pop(m: Machine, s: State, call: Args) -> Result:
     mine = s.edit(call.self)
     at = const(call.args[0], None) if call.args else (0 if "popleft" in str(call.func) else -1)
-    if mine.items and isinstance(at, int) and -len(mine.items) <= at < len(mine.items) and not (mine.open and at < 0):
+    if (
+        mine.items
+        and isinstance(at, int)
+        and -len(mine.items) <= at < len(mine.items)
+        and not (mine.open and at < 0)
+    ):
         return mine.items.pop(at)  # type: ignore[no-any-return]
     mine.open = True
     return mine.items[-1] if mine.items else unknown()

@@ -9,12 +9,46 @@ from __future__ import annotations
 from gradcheck_tool.ir import nodes as ir
 
 HAZARDS = frozenset(
-    "backward grad autograd requires_grad requires_grad_ require_grad zero_grad no_grad enable_grad inference_mode "
-    "set_grad_enabled retain_grad register_hook register_full_backward_hook register_backward_hook checkpoint step "
-    "save_for_backward apply functional_call Variable volatile scale unscale_ manual_backward load_state_dict "
-    "create_graph retain_graph named_parameters parameters Parameter Function data deepcopy numpy init".split()
+    [
+        "backward",
+        "grad",
+        "autograd",
+        "requires_grad",
+        "requires_grad_",
+        "require_grad",
+        "zero_grad",
+        "no_grad",
+        "enable_grad",
+        "inference_mode",
+        "set_grad_enabled",
+        "retain_grad",
+        "register_hook",
+        "register_full_backward_hook",
+        "register_backward_hook",
+        "checkpoint",
+        "step",
+        "save_for_backward",
+        "apply",
+        "functional_call",
+        "Variable",
+        "volatile",
+        "scale",
+        "unscale_",
+        "manual_backward",
+        "load_state_dict",
+        "create_graph",
+        "retain_graph",
+        "named_parameters",
+        "parameters",
+        "Parameter",
+        "Function",
+        "data",
+        "deepcopy",
+        "numpy",
+        "init",
+    ]
 )
-VIEWS = frozenset("chunk split unbind tensor_split expand expand_as view_as unfold".split())
+VIEWS = frozenset(["chunk", "split", "unbind", "tensor_split", "expand", "expand_as", "view_as", "unfold"])
 
 
 def relevant(module: ir.ModuleIR) -> set[int]:
@@ -44,7 +78,7 @@ def _inplace(name: str) -> bool:
 
 
 def _names(function: ir.Function) -> tuple[set[str], bool]:
-    """Names of variables, attributes and keywords in a function and those inside it; whether it writes items."""
+    """Names of variables, attributes and keywords in a function and those inside; whether it writes items."""
     names: set[str] = set()
     writes = False
     for block in function.blocks.values():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.autograd.heap import Instance, State, Tensor
 from gradcheck_tool.autograd.engine import new_tensor
+from gradcheck_tool.autograd.heap import Instance, State, Tensor
 from gradcheck_tool.autograd.values import Lib, Ref, Tup, Value, unknown
 from gradcheck_tool.ir import nodes as ir
 
@@ -46,7 +46,9 @@ def _group(m: Machine, s: State, p: ir.Parameter) -> Ref:
 
 
 def _optimizer(m: Machine, s: State, p: ir.Parameter) -> Value:
-    record = Instance(Lib("torch.optim.Optimizer"), {"#params": Tup((_group(m, s, p),), open=True)}, open=True)
+    record = Instance(
+        Lib("torch.optim.Optimizer"), {"#params": Tup((_group(m, s, p),), open=True)}, open=True
+    )
     record.name = p.name
     return s.new(record)
 

@@ -6,17 +6,18 @@ became.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.heap import Dict, Frame, Func, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts, uses
 from gradcheck_tool.interp.names import BUILTINS, import_value, star_names
-from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.interp.torchlib import kept
+from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 States = list[State] | None
@@ -84,7 +85,10 @@ def _owner(s: State, name: str, scope: ir.Scope) -> Ref:
         parent = frame.parent
         while parent is not None:
             enclosing: Frame = s[parent]
-            if name in enclosing.function.local_names and enclosing.function.kind is not ir.FunctionKind.CLASS:
+            if (
+                name in enclosing.function.local_names
+                and enclosing.function.kind is not ir.FunctionKind.CLASS
+            ):
                 return parent
             parent = enclosing.parent
     return s.frames[-1]
@@ -122,7 +126,14 @@ def get_item(m: Machine, s: State, i: ir.GetItem) -> States:
 
 def set_item(m: Machine, s: State, i: ir.SetItem) -> States:
     return subscripts.put(
-        m, s, m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node), m.label(s, i.node), i.augmented
+        m,
+        s,
+        m.get(s, i.obj),
+        m.get(s, i.index),
+        m.get(s, i.src),
+        m.site(s, i.node),
+        m.label(s, i.node),
+        i.augmented,
     )
 
 
@@ -162,7 +173,9 @@ def inplace_op(m: Machine, s: State, i: ir.InplaceOp) -> States:
     return _bind(m, i.dst, _summed(m, i, history, right, results))
 
 
-def _summed(m: Machine, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Pairs) -> Pairs:
+def _summed(
+    m: Machine, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Pairs
+) -> Pairs:
     """Note a sum with a tensor: it may be a running total."""
     if i.op == "+":
         for state, result in results:

@@ -85,8 +85,8 @@ def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, 
     own = attributes.in_class(s, record.cls, "__getitem__")
     if own is not None:
         return m.calls.call(s, Bound(obj, own), [index], {}, site)
-    from gradcheck_tool.interp.torchlib.modules import container_items
     from gradcheck_tool.interp.torchlib.instances import item
+    from gradcheck_tool.interp.torchlib.modules import container_items
 
     known = item(s, obj, record, index)  # type: ignore[arg-type]
     if known is not None:
@@ -138,7 +138,11 @@ def put(
 
 def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
     mine = s.edit(obj)
-    if isinstance(index, Const) and isinstance(index.value, int) and -len(mine.items) <= index.value < len(mine.items):
+    if (
+        isinstance(index, Const)
+        and isinstance(index.value, int)
+        and -len(mine.items) <= index.value < len(mine.items)
+    ):
         mine.items[index.value] = value
     elif isinstance(index, Slice):
         from gradcheck_tool.interp.iterate import elements

@@ -33,7 +33,7 @@ def happened(source: str) -> tuple[int | None, str]:
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     try:
         exec(compile(source, name, "exec"), {"__name__": "__main__"})
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  whatever the program raises is what happened
         trace = sys.exc_info()[2]
         line = None
         while trace is not None:

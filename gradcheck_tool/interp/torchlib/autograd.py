@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine, graph
 from gradcheck_tool.autograd.engine import Raised, story
-from gradcheck_tool.autograd.events import BackwardCall, FreedGraph, FunctionDefect, FunctionError, HookMisuse, InvalidTensorUse
+from gradcheck_tool.autograd.events import (
+    BackwardCall,
+    FreedGraph,
+    FunctionDefect,
+    FunctionError,
+    HookMisuse,
+    InvalidTensorUse,
+)
 from gradcheck_tool.autograd.heap import Class, Func, Instance, List, Node, Slot, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Method, NoGradient, Ref, Super, Sym, Tup, Value, unknown
+from gradcheck_tool.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    Lib,
+    Method,
+    NoGradient,
+    Ref,
+    Super,
+    Sym,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
@@ -20,6 +40,8 @@ from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 
@@ -67,11 +89,25 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
         retain = create
     inputs = call.get(offset + 2, "inputs")
     p = graph.Pass(
-        roots, [g != NONE for g in given], retain, create, call.site, call.text, cotangents=given,
+        roots,
+        [g != NONE for g in given],
+        retain,
+        create,
+        call.site,
+        call.text,
+        cotangents=given,
         inputs=None if inputs is None or inputs == NONE else _tensors(m, s, inputs, call.site),
-    )  # fmt: skip
+    )
     if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
-        raise Raised(InvalidTensorUse(site=call.site, text="`inputs` argument to `backward()` cannot be empty.", kind="empty-inputs", tensor="", call=str(call.text)))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                text="`inputs` argument to `backward()` cannot be empty.",
+                kind="empty-inputs",
+                tensor="",
+                call=str(call.text),
+            )
+        )
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if s[r].leaf]
@@ -93,7 +129,17 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
     if zero is not None:
         m.emit(zero)
     made = next((str(s[r].made_leaf) for r in roots if s[r].leaf and s[r].made_leaf), "")
-    m.emit(BackwardCall(site=call.site, root=str(s[roots[0]].name), retain_graph=bool(retain), create_graph=bool(create), breaks=cuts, constant_terms=terms, made_leaf=made))  # fmt: skip
+    m.emit(
+        BackwardCall(
+            site=call.site,
+            root=str(s[roots[0]].name),
+            retain_graph=bool(retain),
+            create_graph=bool(create),
+            breaks=cuts,
+            constant_terms=terms,
+            made_leaf=made,
+        )
+    )
     states = _run_functions(m, s, p)
     return [(st, NONE) for state in states for st in _run_hooks(m, state, p)]
 
@@ -108,8 +154,8 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
         graph.run(s, p)
     except Raised as error:
         if isinstance(error.event, FreedGraph):
-            event = dataclasses.replace(cause_of(s, error.event), carrier=breaks.carrier(s, p))
-            raise Raised(event, error.kind) from error
+            freed = dataclasses.replace(cause_of(s, error.event), carrier=breaks.carrier(s, p))
+            raise Raised(freed, error.kind) from error
         raise
     breaks.note_pass(m, p)
     kept.note_pass(m, p)
@@ -127,7 +173,7 @@ def _opaque_backward(s: State, site: Any) -> Value:
 
 
 def _fill_groups(s: State, p: graph.Pass) -> None:
-    """A graph that goes on unseen reaches the parameters that are not known one by one, perhaps others too."""
+    """A graph that goes on unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
         if tensor.group:
@@ -168,9 +214,26 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                     st.grad = before
                     storage = st[st[given].storage]
                     if shared and storage.version != version and not storage.unsure:
-                        m.emit(HookMisuse(site=storage.site, kind="mutates-gradient", subject=str(tensor.name), call=str(storage.how)))  # fmt: skip
+                        m.emit(
+                            HookMisuse(
+                                site=storage.site,
+                                kind="mutates-gradient",
+                                subject=str(tensor.name),
+                                call=str(storage.how),
+                            )
+                        )
                     if st.exc is None and post and s.get(answer, Tensor) is not None:
-                        m.raise_in(st, "RuntimeError", InvalidTensorUse(site=p.site, text="Tensor post accumulate grad hooks should return None.", kind="hook-return", tensor=str(tensor.name), call=str(p.text)))  # fmt: skip
+                        m.raise_in(
+                            st,
+                            "RuntimeError",
+                            InvalidTensorUse(
+                                site=p.site,
+                                text="Tensor post accumulate grad hooks should return None.",
+                                kind="hook-return",
+                                tensor=str(tensor.name),
+                                call=str(p.text),
+                            ),
+                        )
                     after.append(st)
             states = after[:4]
     return states
@@ -182,7 +245,11 @@ def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
         if given and engine.edge(s, root) == at:
             return True
     users = [s[r] for r in p.ran if at in s[r].inputs]
-    return len(users) == 1 and users[0].op in ("+", "add") and sum(isinstance(e, Ref) for e in users[0].inputs) > 1
+    return (
+        len(users) == 1
+        and users[0].op in ("+", "add")
+        and sum(isinstance(e, Ref) for e in users[0].inputs) > 1
+    )
 
 
 def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
@@ -214,8 +281,16 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         retain = create
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
     p = graph.Pass(
-        roots, [g != NONE for g in given], retain, create, call.site, call.text, call="grad", inputs=inputs, cotangents=given,
-    )  # fmt: skip
+        roots,
+        [g != NONE for g in given],
+        retain,
+        create,
+        call.site,
+        call.text,
+        call="grad",
+        inputs=inputs,
+        cotangents=given,
+    )
     run_pass(m, s, p)
     zeros = call.flag(6, "materialize_grads", False)
     allow = call.flag(5, "allow_unused", zeros)
@@ -259,12 +334,20 @@ def apply(m: Machine, s: State, call: Args) -> Result:
         return unknown()
     contracts.applied(m, s, cls, call)
     args = [*call.args, *call.kwargs.values()]
-    tensors = [a for a in args if s.get(a, Tensor) is not None]
-    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].rg and s.grad}  # type: ignore[index]
+    tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
+    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].rg and s.grad}
     setup = attributes.in_class(s, cls, "setup_context")
-    ctx = s.new(Instance(Lib("#ctx"), {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls}, open=True))  # fmt: skip
-    needed = engine.requires(s, tensors)  # type: ignore[arg-type]
-    if needed is False and any(isinstance(a, Sym) and a.kind not in ("int", "float", "bool", "str") for a in args):
+    ctx = s.new(
+        Instance(
+            Lib("#ctx"),
+            {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls},
+            open=True,
+        )
+    )
+    needed = engine.requires(s, tensors)
+    if needed is False and any(
+        isinstance(a, Sym) and a.kind not in ("int", "float", "bool", "str") for a in args
+    ):
         needed = None
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
@@ -275,13 +358,17 @@ def apply(m: Machine, s: State, call: Args) -> Result:
         if setup is not None and state.exc is None:
             pairs = [
                 (st, value)
-                for st, _ in m.calls.call(state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site)
+                for st, _ in m.calls.call(
+                    state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site
+                )
             ]
         for st, result in pairs:
             st.grad = before
             if st.exc is None:
-                _unmarked_writes(m, st, cls, ctx, versions)  # type: ignore[arg-type]
-                out += m.calls.guard(st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call))
+                _unmarked_writes(m, st, cls, ctx, versions)
+                out += m.calls.guard(
+                    st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call)
+                )
             else:
                 out.append((st, NONE))
     return out
@@ -292,8 +379,17 @@ def _unmarked_writes(m: Machine, s: State, cls: Value, ctx: Ref, versions: dict[
     dirty = s[ctx].attrs.get("#dirty", Tup(())).items
     for ref, version in versions.items():
         storage = s[s[ref].storage]
-        if storage.version != version and not storage.unsure and ref not in dirty and storage.site is not None:
-            m.emit(FunctionDefect(site=storage.site, function=_name(s, cls), kind="unmarked-write", detail=str(s[ref].name)))  # fmt: skip
+        if (
+            storage.version != version
+            and not storage.unsure
+            and ref not in dirty
+            and storage.site is not None
+        ):
+            m.emit(
+                FunctionDefect(
+                    site=storage.site, function=_name(s, cls), kind="unmarked-write", detail=str(s[ref].name)
+                )
+            )
 
 
 def _needs(s: State, value: Value) -> Value:
@@ -330,8 +426,22 @@ def _wrap(
         if ref not in outputs and not isinstance(result, type(unknown())):
             tensor: Tensor = s[ref]
             marked = record.attrs.get("#dirty_site")
-            steps = (story(marked.value, f"`{tensor.name}` is marked dirty here, and not returned"),) if isinstance(marked, Const) else ()
-            raise Raised(FunctionError(site=call.site, story=steps, text="Some elements marked as dirty during the forward method were not returned as output.", kind="dirty-not-returned", function=_name(s, cls), detail=str(tensor.name)))  # fmt: skip
+            steps = (
+                (story(marked.value, f"`{tensor.name}` is marked dirty here, and not returned"),)
+                if isinstance(marked, Const)
+                else ()
+            )
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    story=steps,
+                    text="Some elements marked as dirty during the forward method were not returned "
+                    "as output.",
+                    kind="dirty-not-returned",
+                    function=_name(s, cls),
+                    detail=str(tensor.name),
+                )
+            )
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
         _list_output(m, s, cls, result, needed)
         return result
@@ -339,7 +449,8 @@ def _wrap(
     node = _function_node(m, s, cls, ctx, tensors, call) if rg is not False else None
     passive = record.attrs.get("#non_differentiable", Tup(())).items
     wrapped = [
-        _wrap_output(m, s, out, node, rg if out not in passive else False, tensors, dirty, call) for out in outputs
+        _wrap_output(m, s, out, node, rg if out not in passive else False, tensors, dirty, call)
+        for out in outputs
     ]
     if node is not None:
         s.edit(ctx).attrs["#outputs"] = Tup(tuple(outputs))
@@ -350,7 +461,10 @@ def _wrap(
 
 def _list_output(m: Machine, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
     """Tensors that forward returns in a list come out without a history."""
-    record, func = s.get(result, List), s.get(_function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
+    record, func = (
+        s.get(result, List),
+        s.get(_function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func),
+    )
     if record is None or func is None or not needed or s.grad is not True:
         return
     where = contracts.return_of(func, kind=ir.BuildList)
@@ -376,7 +490,17 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
         if tensor is None or not reads:
             continue
         storage = s[tensor.storage]
-        slots.append(Slot(tensor.storage, storage.version, storage.data, engine.edge(s, value), "self", tensor.name, call.site))
+        slots.append(
+            Slot(
+                tensor.storage,
+                storage.version,
+                storage.data,
+                engine.edge(s, value),
+                "self",
+                tensor.name,
+                call.site,
+            )
+        )
     node.slots = tuple(slots)
     node.frees = bool(slots) if reads is not None else None
     return s.new(node)
@@ -409,9 +533,13 @@ def _wrap_output(
         engine.check_write(s, out, others, call.site, call.text)
         engine.rebase(s, out, node, rg)
         return out
-    is_view = out in tensors or (tensor.base is not None and tensor.base in tensors) or _shares(s, tensor, tensors)
+    is_view = (
+        out in tensors or (tensor.base is not None and tensor.base in tensors) or _shares(s, tensor, tensors)
+    )
     if out in tensors:
-        out = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text)
+        out = engine.new_tensor(
+            s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text
+        )
     made = s.edit(out)
     made.lost, made.lost_story = "", ()
     made.site = call.site
@@ -430,12 +558,16 @@ def _shares(s: State, tensor: Tensor, tensors: Sequence[Ref]) -> bool:
     return any(s[t].storage == tensor.storage for t in tensors)
 
 
-def _save_outputs(s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Args) -> None:
+def _save_outputs(
+    s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Args
+) -> None:
     """Slots that hold this call's own outputs: their history is the node itself."""
     mine = s.edit(node)
     storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
     mine.slots = tuple(
-        Slot(x.storage, x.version, x.data, node, "out", x.text, x.site) if x.storage in storages and x.edge == NONE else x
+        Slot(x.storage, x.version, x.data, node, "out", x.text, x.site)
+        if x.storage in storages and x.edge == NONE
+        else x
         for x in mine.slots
     )
 
@@ -444,7 +576,16 @@ def _save_outputs(s: State, record: Instance, node: Ref, outputs: list[Value], w
 def save_for_backward(m: Machine, s: State, call: Args) -> Result:
     for value in call.args:
         if isinstance(value, Tup) or (isinstance(value, Const) and value != NONE):
-            raise Raised(FunctionError(site=call.site, text="save_for_backward can only save variables, but argument", kind="save-non-tensor", function=_name(s, s[call.self].attrs["#class"]), detail=str(call.text)), "TypeError")  # fmt: skip
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    text="save_for_backward can only save variables, but argument",
+                    kind="save-non-tensor",
+                    function=_name(s, s[call.self].attrs["#class"]),
+                    detail=str(call.text),
+                ),
+                "TypeError",
+            )
     mine = s.edit(call.self)
     before = mine.attrs.get("#saved")
     if isinstance(before, Tup) and any(value not in call.args for value in before.items):
@@ -473,7 +614,14 @@ def saved_tensors(m: Machine, s: State, call: Args) -> Result:
     cls = record.attrs["#class"]
     if attributes.in_class(s, cls, "clear_saved_tensors_on_access") == TRUE:
         if "#read" in record.attrs:
-            raise Raised(FunctionError(site=call.site, text="Trying to access saved tensors after they were cleared", kind="cleared-saved", function=_name(s, cls)))  # fmt: skip
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    text="Trying to access saved tensors after they were cleared",
+                    kind="cleared-saved",
+                    function=_name(s, cls),
+                )
+            )
         s.edit(call.self).attrs["#read"] = TRUE
     return saved  # type: ignore[no-any-return]
 
@@ -520,7 +668,11 @@ def _written_cotangents(m: Machine, s: State, cls: Value, versions: dict[Ref, Va
         storage = s[s[ref].storage]
         if storage.version != version and not storage.unsure:
             name = str(s[ref].name)
-            m.emit(FunctionDefect(site=storage.site, function=_name(s, cls), kind="writes-cotangent", detail=name))
+            m.emit(
+                FunctionDefect(
+                    site=storage.site, function=_name(s, cls), kind="writes-cotangent", detail=name
+                )
+            )
 
 
 def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
@@ -529,7 +681,11 @@ def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass)
         return
     made = (story(s[ref].site, f"`{record.name}` is applied here"),)
     text = "You must implement either the backward or vjp method"
-    m.raise_in(s, "NotImplementedError", FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name))  # fmt: skip
+    m.raise_in(
+        s,
+        "NotImplementedError",
+        FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name),
+    )
 
 
 def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
@@ -539,7 +695,9 @@ def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) ->
         return
     saved, place = record.attrs.get("#saved"), record.attrs.get("#saved_site")
     outputs = record.attrs.get("#outputs", Tup(())).items
-    kept_here = [(place.value, v) for v in saved.items] if isinstance(saved, Tup) and isinstance(place, Const) else []
+    kept_here = (
+        [(place.value, v) for v in saved.items] if isinstance(saved, Tup) and isinstance(place, Const) else []
+    )
     kept_here += [
         (where, v)
         for name, v in record.attrs.items()
@@ -548,14 +706,25 @@ def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) ->
     ]
     for where, value in kept_here:
         tensor = s.get(value, Tensor)
-        if tensor is not None and tensor.lost == "no-grad" and value not in outputs and tensor.dtype not in ("int", "bool"):
-            m.emit(FunctionDefect(site=where, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)))  # fmt: skip
+        if (
+            tensor is not None
+            and tensor.lost == "no-grad"
+            and value not in outputs
+            and tensor.dtype not in ("int", "bool")
+        ):
+            m.emit(
+                FunctionDefect(
+                    site=where, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)
+                )
+            )
 
 
-def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass) -> None:
+def _check_gradients(
+    m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass
+) -> None:
     """As many gradients as inputs (further Nones are allowed), and no list."""
     needs = s[ctx].attrs["needs_input_grad"]
-    if not isinstance(needs, Tup) or isinstance(value, Tup) and value.open:
+    if not isinstance(needs, Tup) or (isinstance(value, Tup) and value.open):
         return
     expected = len(needs.items)
     name = _name(s, cls)
@@ -566,7 +735,13 @@ def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value
     if s.get(value, Tensor) is None and isinstance(value, Ref):
         if s.get(value, List) is not None:
             where = contracts.return_of(func, kind=ir.BuildList) or p.site
-            event = FunctionError(site=where, story=(*made, raised), text="expected Tensor or tuple of Tensors (got list)", kind="not-a-tuple", function=name)  # fmt: skip
+            event = FunctionError(
+                site=where,
+                story=(*made, raised),
+                text="expected Tensor or tuple of Tensors (got list)",
+                kind="not-a-tuple",
+                function=name,
+            )
             m.raise_in(s, "TypeError", event)
         return
     surplus = [v for v in got[expected:] if v != NONE]
@@ -575,13 +750,25 @@ def _check_gradients(m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value
             return
         text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
         where = contracts.return_of(func, len(got)) or p.site
-        event = FunctionError(site=where, story=(*made, raised), text=f"function {name}Backward {text}", kind="gradient-count", function=name, detail=text)  # fmt: skip
+        event = FunctionError(
+            site=where,
+            story=(*made, raised),
+            text=f"function {name}Backward {text}",
+            kind="gradient-count",
+            function=name,
+            detail=text,
+        )
         m.raise_in(s, "RuntimeError", event)
 
 
 @method("torch.autograd.Function", "__call__")
 def instance_call(m: Machine, s: State, call: Args) -> Result:
     name = _name(s, s[call.self].cls)
-    raise Raised(FunctionError(site=call.site, text="Legacy autograd function with non-static forward method is deprecated.", kind="instance-call", function=name))  # fmt: skip
-
-
+    raise Raised(
+        FunctionError(
+            site=call.site,
+            text="Legacy autograd function with non-static forward method is deprecated.",
+            kind="instance-call",
+            function=name,
+        )
+    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from gradcheck_tool.autograd.events import FreedGraph, Site
-from gradcheck_tool.autograd.heap import State
+if TYPE_CHECKING:
+    from gradcheck_tool.autograd.events import FreedGraph, Site
+    from gradcheck_tool.autograd.heap import State
 
 
 def cause_of(s: State, event: FreedGraph) -> FreedGraph:

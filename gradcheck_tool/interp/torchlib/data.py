@@ -11,8 +11,20 @@ from gradcheck_tool.interp.natives import Args, Result, function
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
 
-LOADERS = ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torchtext.data.BucketIterator")
-DATASETS = ("TensorDataset", "Subset", "ConcatDataset", "random_split", "RandomSampler", "SequentialSampler", "DistributedSampler")  # fmt: skip
+LOADERS = (
+    "torch.utils.data.DataLoader",
+    "torch_geometric.loader.DataLoader",
+    "torchtext.data.BucketIterator",
+)
+DATASETS = (
+    "TensorDataset",
+    "Subset",
+    "ConcatDataset",
+    "random_split",
+    "RandomSampler",
+    "SequentialSampler",
+    "DistributedSampler",
+)
 
 
 def element_kind(s: State, source: Ref) -> str | None:
@@ -38,5 +50,3 @@ def dataset(m: Machine, s: State, call: Args) -> Result:
 def load(m: Machine, s: State, call: Args) -> Result:
     """Whatever was stored: a model, a state, tensors that may require grad."""
     return unknown()
-
-

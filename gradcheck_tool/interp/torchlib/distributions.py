@@ -13,9 +13,23 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
 
 NAMES = (
-    "Normal", "LogNormal", "Uniform", "Laplace", "Gamma", "Beta", "Exponential", "Cauchy", "Gumbel",
-    "Dirichlet", "MultivariateNormal", "StudentT", "HalfNormal", "Kumaraswamy", "Weibull", "RelaxedBernoulli",
-)  # fmt: skip
+    "Normal",
+    "LogNormal",
+    "Uniform",
+    "Laplace",
+    "Gamma",
+    "Beta",
+    "Exponential",
+    "Cauchy",
+    "Gumbel",
+    "Dirichlet",
+    "MultivariateNormal",
+    "StudentT",
+    "HalfNormal",
+    "Kumaraswamy",
+    "Weibull",
+    "RelaxedBernoulli",
+)
 
 
 @function(*(f"torch.distributions.{name}" for name in NAMES))

@@ -122,7 +122,24 @@ def scaler_other(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
 
-@function("torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast", "torch.profiler.record_function", "torch.autograd.profiler.record_function", "torch.autograd.set_detect_anomaly", "torch.autograd.detect_anomaly", "torch.profiler.profile", "torch.autograd.profiler.profile", "torch.cuda.device", "torch.device#with", "torch.random.fork_rng", "torch.backends.cudnn.flags", "torch.nn.attention.sdpa_kernel", "torch.cuda.stream")
+@function(
+    "torch.autocast",
+    "torch.cuda.amp.autocast",
+    "torch.amp.autocast",
+    "torch.cpu.amp.autocast",
+    "torch.profiler.record_function",
+    "torch.autograd.profiler.record_function",
+    "torch.autograd.set_detect_anomaly",
+    "torch.autograd.detect_anomaly",
+    "torch.profiler.profile",
+    "torch.autograd.profiler.profile",
+    "torch.cuda.device",
+    "torch.device#with",
+    "torch.random.fork_rng",
+    "torch.backends.cudnn.flags",
+    "torch.nn.attention.sdpa_kernel",
+    "torch.cuda.stream",
+)
 def plain_manager(m: Machine, s: State, call: Args) -> Result:
     """Managers that do not change what autograd records."""
     return s.new(Instance(Lib("#plain-manager")))
@@ -133,7 +150,12 @@ def decorate(m: Machine, s: State, call: Args) -> Result:
     return call.args[0] if call.args else unknown()
 
 
-@function("torch.autograd.graph.saved_tensors_hooks", "torch.autograd.graph.save_on_cpu", "torch.autograd.graph.allow_mutation_on_saved_tensors", "torch.autograd.graph.disable_saved_tensors_hooks")
+@function(
+    "torch.autograd.graph.saved_tensors_hooks",
+    "torch.autograd.graph.save_on_cpu",
+    "torch.autograd.graph.allow_mutation_on_saved_tensors",
+    "torch.autograd.graph.disable_saved_tensors_hooks",
+)
 def saved_hooks(m: Machine, s: State, call: Args) -> Result:
     """What is saved inside is kept by the hooks: nothing is known about its version."""
     return s.new(Instance(Lib("#saved-tensor-hooks")))
@@ -149,5 +171,3 @@ def enter_hooks(m: Machine, s: State, call: Args) -> Result:
 def leave_hooks(m: Machine, s: State, call: Args) -> Result:
     s.saving = True
     return FALSE
-
-

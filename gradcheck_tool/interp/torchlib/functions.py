@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine, optable, shapes
 from gradcheck_tool.autograd.engine import Effect, Raised, story
 from gradcheck_tool.autograd.events import InvalidTensorUse
 from gradcheck_tool.autograd.heap import List, State, Tensor
-from gradcheck_tool.autograd.shapes import Shape
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -31,13 +29,30 @@ from gradcheck_tool.interp.natives import Args, Native, Result, function
 from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, dtype_class, note_zeroed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gradcheck_tool.autograd.shapes import Shape
     from gradcheck_tool.interp.machine import Machine
 
-OUT = "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+OUT = (
+    "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+    "requires grad."
+)
 FACTORIES = {
-    "zeros": None, "ones": None, "rand": None, "randn": None, "empty": None, "full": None, "eye": None,
-    "linspace": None, "logspace": None, "arange": None, "randint": "int", "randperm": "int", "normal": "float",
-}  # fmt: skip
+    "zeros": None,
+    "ones": None,
+    "rand": None,
+    "randn": None,
+    "empty": None,
+    "full": None,
+    "eye": None,
+    "linspace": None,
+    "logspace": None,
+    "arange": None,
+    "randint": "int",
+    "randperm": "int",
+    "normal": "float",
+}
 
 
 # -- factories --------------------------------------------------------------------------------------
@@ -96,7 +111,11 @@ def _shape_of_factory(s: State, name: str, call: Args) -> Shape:
         return (None,)
     if name == "eye":
         sizes = [natives.const(a) for a in call.args]
-        return tuple(sizes * 2 if len(sizes) == 1 else sizes[:2]) if all(isinstance(n, int) for n in sizes) else None
+        return (
+            tuple(sizes * 2 if len(sizes) == 1 else sizes[:2])
+            if all(isinstance(n, int) for n in sizes)
+            else None
+        )
     if name == "randint":
         given = [a for a in call.args if isinstance(a, (Tup, Ref))]
         size = call.kwargs.get("size") or (given[-1] if given else None)
@@ -117,18 +136,52 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
         return out
     on = call.flag(-1, "requires_grad", False)
     if on and dtype in ("int", "bool"):
-        raise Raised(InvalidTensorUse(site=call.site, text=INTEGER_GRAD_FLAG, kind="integer-grad", tensor=str(call.text), call=str(call.text)))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                text=INTEGER_GRAD_FLAG,
+                kind="integer-grad",
+                tensor=str(call.text),
+                call=str(call.text),
+            )
+        )
     return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)
 
 
-@function("torch.zeros_like", "torch.ones_like", "torch.rand_like", "torch.randn_like", "torch.empty_like", "torch.full_like", "torch.randint_like")
+@function(
+    "torch.zeros_like",
+    "torch.ones_like",
+    "torch.rand_like",
+    "torch.randn_like",
+    "torch.empty_like",
+    "torch.full_like",
+    "torch.randint_like",
+)
 def like(m: Machine, s: State, call: Args) -> Result:
     source = as_tensor(m, s, call.args[0], call.site) if call.args else None
     dtype = dtype_class(call.kwargs.get("dtype")) or (s[source].dtype if source is not None else None)
     return _leaf(m, s, call, dtype, s[source].shape if source is not None else None)
 
 
-@function("torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.asarray", "torch.DoubleTensor", "torch.IntTensor", "torch.BoolTensor", "torch.HalfTensor", "torch.ByteTensor", "torch.frombuffer", "torch.cuda.FloatTensor", "torch.cuda.LongTensor", "torch.scalar_tensor", "torch.sparse_coo_tensor")
+@function(
+    "torch.tensor",
+    "torch.as_tensor",
+    "torch.from_numpy",
+    "torch.Tensor",
+    "torch.FloatTensor",
+    "torch.LongTensor",
+    "torch.asarray",
+    "torch.DoubleTensor",
+    "torch.IntTensor",
+    "torch.BoolTensor",
+    "torch.HalfTensor",
+    "torch.ByteTensor",
+    "torch.frombuffer",
+    "torch.cuda.FloatTensor",
+    "torch.cuda.LongTensor",
+    "torch.scalar_tensor",
+    "torch.sparse_coo_tensor",
+)
 def from_data(m: Machine, s: State, call: Args) -> Result:
     """Tensors from data: new leaves, whatever the history of the data was."""
     name = natives.lib_name(call.func).rpartition(".")[2]
@@ -136,7 +189,16 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
     source = s.get(data, Tensor)
     if name in ("as_tensor", "asarray") and source is not None:
         return data
-    fixed = {"FloatTensor": "float", "Tensor": "float", "LongTensor": "int", "DoubleTensor": "float", "IntTensor": "int", "BoolTensor": "bool", "HalfTensor": "float", "ByteTensor": "int"}  # fmt: skip
+    fixed = {
+        "FloatTensor": "float",
+        "Tensor": "float",
+        "LongTensor": "int",
+        "DoubleTensor": "float",
+        "IntTensor": "int",
+        "BoolTensor": "bool",
+        "HalfTensor": "float",
+        "ByteTensor": "int",
+    }
     dtype = dtype_class(call.kwargs.get("dtype")) or fixed.get(name) or _data_dtype(s, data)
     shape = _data_shape(s, data)
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
@@ -154,8 +216,17 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
             engine.cut_off(s, made, "retensor", [part], call.site, call.text)  # type: ignore[list-item]
             made.made_leaf = call.text if made.rg else ""
             made.lost = "retensor"
-            made.lost_story = (story(call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"),)
-        elif isinstance(part, Sym) and isinstance(part.key, tuple) and part.key[0] == "number" and not s[ref].lost:
+            made.lost_story = (
+                story(
+                    call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"
+                ),
+            )
+        elif (
+            isinstance(part, Sym)
+            and isinstance(part.key, tuple)
+            and part.key[0] == "number"
+            and not s[ref].lost
+        ):
             s.edit(ref).lost = "item"
     return ref
 
@@ -166,11 +237,19 @@ def _data_dtype(s: State, data: Value) -> str | None:
         return tensor.dtype
     if isinstance(data, Const):
         return {bool: "bool", int: "int", float: "float", complex: "complex"}.get(type(data.value))
-    items, is_open = elements(s, data)
+    items, _is_open = elements(s, data)
     kinds = {_data_dtype(s, item) for item in items}
     if None in kinds or not kinds:
         return None
-    return "complex" if "complex" in kinds else "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+    return (
+        "complex"
+        if "complex" in kinds
+        else "float"
+        if "float" in kinds
+        else "int"
+        if "int" in kinds
+        else "bool"
+    )
 
 
 def _data_shape(s: State, data: Value) -> Shape:
@@ -197,7 +276,12 @@ def find_native(name: str) -> Native | None:
     is_method = name.startswith("torch.Tensor.")
     if is_method and optable.find(name) is None:
         leaf = name.removeprefix("torch.Tensor.")
-        others = (f"torch.{leaf}", f"torch.nn.functional.{leaf}", f"torch.special.{leaf}", f"torch.linalg.{leaf}")
+        others = (
+            f"torch.{leaf}",
+            f"torch.nn.functional.{leaf}",
+            f"torch.special.{leaf}",
+            f"torch.linalg.{leaf}",
+        )
         name = next((other for other in others if optable.find(other) is not None), name)
     if name.endswith("_") and name.count(".") == 1 and optable.find(name) is None:
         name = f"torch.Tensor.{name.removeprefix('torch.')}"
@@ -219,9 +303,11 @@ def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site
     return call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
 
 
-def call_inplace_operator(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
+def call_inplace_operator(
+    m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+) -> Value:
     """`left op= right` on a tensor. Matrix product has no in-place form."""
-    name = f"operator.{op}=" if op not in ("@",) else f"operator.{op}"
+    name = f"operator.{op}=" if op != "@" else f"operator.{op}"
     result = call_named(m, s, name, [left, right], {}, site, text)
     source = s.get(right, Tensor)
     if source is not None and isinstance(left, Ref):
@@ -241,7 +327,11 @@ def call_unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any
 
 def call_compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
     """A comparison of tensors: a tensor of truth values without history."""
-    refs = {n: r for n, r in (("self", as_tensor(m, s, left, site)), ("other", as_tensor(m, s, right, site))) if r is not None}
+    refs = {
+        n: r
+        for n, r in (("self", as_tensor(m, s, left, site)), ("other", as_tensor(m, s, right, site)))
+        if r is not None
+    }
     effect = Effect(node="", differentiable=(False,), dtypes=("bool",))
     shape = shapes.broadcast([s[r].shape for r in refs.values()])
     return engine.apply(s, effect, refs, site, text, [shape])[0]
@@ -258,7 +348,9 @@ def fact(s: State, value: Value | list[Value], is_index: bool = False) -> optabl
     if isinstance(value, Slice):
         return "slice"
     if isinstance(value, Sym):
-        return {"int": "number", "float": "number", "bool": "bool", "str": "str"}.get(value.kind or "", "unknown")
+        return {"int": "number", "float": "number", "bool": "bool", "str": "str"}.get(
+            value.kind or "", "unknown"
+        )
     if isinstance(value, Lib):
         kind = dtype_class(value)
         return f"dtype.{kind}" if kind in ("float", "int", "bool") else "other"
@@ -295,8 +387,16 @@ def tensor_arguments(m: Machine, s: State, bound: Mapping[str, Value | list[Valu
             if ref is not None:
                 out[name] = ref
                 continue
-        items = value if isinstance(value, list) else elements(s, value)[0] if isinstance(value, (Tup, Ref)) else []
-        refs = [r for r in (as_tensor(m, s, i, site) for i in items if isinstance(i, (Ref, Sym))) if r is not None]
+        items = (
+            value
+            if isinstance(value, list)
+            else elements(s, value)[0]
+            if isinstance(value, (Tup, Ref))
+            else []
+        )
+        refs = [
+            r for r in (as_tensor(m, s, i, site) for i in items if isinstance(i, (Ref, Sym))) if r is not None
+        ]
         if refs:
             out[name] = refs
     return out
@@ -319,7 +419,11 @@ def call_named(
         return unknown()
     facts = {p: fact(s, v) for p, v in bound.items()}
     for p, v in bound.items():
-        known = as_tensor(m, s, v, site) if isinstance(v, Sym) and v.kind == "data" and facts[p] == "unknown" else None
+        known = (
+            as_tensor(m, s, v, site)
+            if isinstance(v, Sym) and v.kind == "data" and facts[p] == "unknown"
+            else None
+        )
         if known is not None and p in ("self", "input"):
             facts[p] = "tensor"
     profile = spec.resolve(facts)
@@ -336,10 +440,11 @@ def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.P
     the engine sees for itself.
     """
     tracked = tuple(dict.fromkeys(p for _, variant in spec.variants for p in variant.tracked))
-    if not tracked or tracked == profile.tracked and "out.differentiable" not in profile.undecided:
+    if not tracked or (tracked == profile.tracked and "out.differentiable" not in profile.undecided):
         return profile
     outputs = tuple(
-        dataclasses.replace(o, differentiable=True) if o.dtype in ("same", "promoted") else o for o in profile.outputs
+        dataclasses.replace(o, differentiable=True) if o.dtype in ("same", "promoted") else o
+        for o in profile.outputs
     )
     return dataclasses.replace(profile, tracked=tracked, outputs=outputs)
 
@@ -359,7 +464,9 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
         frees=None if "frees" in profile.undecided else profile.frees,
         frees_if=profile.frees_if,
         second=profile.second,
-        differentiable=tuple(bool(o.differentiable) if o.differentiable is not None else True for o in profile.outputs),
+        differentiable=tuple(
+            bool(o.differentiable) if o.differentiable is not None else True for o in profile.outputs
+        ),
         dtypes=tuple(o.dtype or "" for o in profile.outputs),
         view_of=first.view_of if first is not None else None,
         view=views.get(first.view or "") if first is not None else None,
@@ -391,7 +498,9 @@ def apply_profile(
                 return target
             return engine.apply_inplace(s, effect, target, tensors, site, text)
     effect = _settle_view(s, effect, first, tensors)
-    made = engine.apply(s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf))
+    made = engine.apply(
+        s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
+    )
     for name in profile.writes:
         written = tensors.get(name)
         for ref in [written] if isinstance(written, Ref) else written or ():
@@ -405,7 +514,9 @@ def apply_profile(
     return pack(profile, made)
 
 
-def _mark_overlap(s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]) -> None:
+def _mark_overlap(
+    s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]
+) -> None:
     """`expand` to a larger size makes elements share memory; asked only where both sizes are known."""
     shape = s[source].shape if isinstance(source, Ref) else None
     given = bound.get("size", bound.get("shape"))
@@ -413,20 +524,33 @@ def _mark_overlap(s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound:
     if shape is None or wanted is None:
         return
     padded = (1,) * (len(wanted) - len(shape)) + shape
-    s.edit(out).overlaps = any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted))
+    s.edit(out).overlaps = any(
+        a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)
+    )
 
 
 def _no_out(tensors: Tensors) -> Tensors:
     return {k: v for k, v in tensors.items() if k != "out"}
 
 
-def _check_out(m: Machine, s: State, profile: optable.Profile, tensors: Tensors, site: Any, text: Any) -> None:
+def _check_out(
+    m: Machine, s: State, profile: optable.Profile, tensors: Tensors, site: Any, text: Any
+) -> None:
     if "out" not in tensors or s.grad is not True:
         return
     for value in tensors.values():
         for ref in [value] if isinstance(value, Ref) else value:
             if s[ref].rg:
-                raise Raised(InvalidTensorUse(site=site, story=(story(s[ref].site, f"`{s[ref].name}` requires grad"),), text=OUT, kind="out-with-grad", tensor=str(s[ref].name), call=str(text)))  # fmt: skip
+                raise Raised(
+                    InvalidTensorUse(
+                        site=site,
+                        story=(story(s[ref].site, f"`{s[ref].name}` requires grad"),),
+                        text=OUT,
+                        kind="out-with-grad",
+                        tensor=str(s[ref].name),
+                        call=str(text),
+                    )
+                )
 
 
 def _settle_view(s: State, effect: Effect, first: optable.Output | None, tensors: Tensors) -> Effect:
@@ -480,7 +604,9 @@ def _part_shapes(
 
 def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensors: Tensors) -> int:
     if leaf in ("chunk", "tensor_split"):
-        number = natives.const(bound.get("chunks") or bound.get("tensor_indices_or_sections") or bound.get("indices_or_sections"))  # type: ignore[arg-type]
+        names = ("chunks", "tensor_indices_or_sections", "indices_or_sections")
+        given = next((bound[name] for name in names if name in bound), None)
+        number = given.value if isinstance(given, Const) else None
         return number if isinstance(number, int) and 0 < number <= 16 else 3
     source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
     shape = s[source].shape if isinstance(source, Ref) else None
@@ -515,7 +641,11 @@ def _output_shape(
         return s[like].shape if isinstance(like, Ref) else None
     everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
     if output.shape == "broadcast":
-        if any(isinstance(v, Sym) and v.kind not in ("int", "float") for k, v in bound.items() if k in ("self", "other")):
+        if any(
+            isinstance(v, Sym) and v.kind not in ("int", "float")
+            for k, v in bound.items()
+            if k in ("self", "other")
+        ):
             return None
         return shapes.broadcast([s[r].shape for r in everything])
     if name in ("cat", "concat", "stack"):
@@ -605,5 +735,3 @@ def pack(profile: optable.Profile, made: Sequence[Ref]) -> Value:
     names = tuple(o.name for o in profile.outputs if o.name)
     many = any(o.many for o in profile.outputs)
     return Tup(tuple(made), names if len(names) == len(made) else (), open=many and len(made) == 4)
-
-

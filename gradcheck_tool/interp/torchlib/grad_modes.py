@@ -111,5 +111,3 @@ def is_grad_enabled(m: Machine, s: State, call: Args) -> Result:
 @function("torch.is_inference_mode_enabled")
 def is_inference(m: Machine, s: State, call: Args) -> Result:
     return Const(s.inference)
-
-

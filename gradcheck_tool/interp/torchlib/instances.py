@@ -25,7 +25,14 @@ def kind_of(s: State, value: Value) -> str:
     if not isinstance(value, Ref):
         return ""
     record = s.heap[value.id]
-    kinds = {Tensor: "tensor", List: "list", Dict: "dict", Generator: "generator", Iter: "iterator", Func: "function"}
+    kinds = {
+        Tensor: "tensor",
+        List: "list",
+        Dict: "dict",
+        Generator: "generator",
+        Iter: "iterator",
+        Func: "function",
+    }
     return kinds.get(type(record), "")
 
 
@@ -123,14 +130,18 @@ def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site:
             return [(s, Method(obj, name))]
         if record.open:
             return None
-        key = Sym(("attr", obj, name), "data" if name.startswith(("in_", "out_", "num_", "hidden_")) else None)
+        key = Sym(
+            ("attr", obj, name), "data" if name.startswith(("in_", "out_", "num_", "hidden_")) else None
+        )
         return [(s, s.known.get(key, Method(obj, name)))]
     return None
 
 
 def assigned(m: Machine, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
     """An attribute of an object was set: modules notice parameters and sub-modules."""
-    if isinstance(value, Tup) or (isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))):
+    if isinstance(value, Tup) or (
+        isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
+    ):
         m.stores[obj.id, name] = site
     record = s.get(value, Instance)
     if record is not None and not record.name:
@@ -157,8 +168,11 @@ def note_method(m: Machine, s: State, receiver: str, subject: Any, call: Args, n
     """Tell the rules that a method of a library object was called."""
     m.emit(
         MethodUse(
-            site=call.site, receiver=receiver, subject=str(subject), name=name, called=True, keywords=tuple(call.kwargs)
+            site=call.site,
+            receiver=receiver,
+            subject=str(subject),
+            name=name,
+            called=True,
+            keywords=tuple(call.kwargs),
         )
     )
-
-

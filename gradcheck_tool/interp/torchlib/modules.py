@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
-
 from gradcheck_tool.autograd.events import GradientsCleared
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import (
@@ -30,6 +28,8 @@ from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import distributed, layers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 SEQUENTIAL = ("torch.nn.Sequential",)
@@ -44,20 +44,27 @@ WRAPPERS = frozenset(
         "apex.parallel.DistributedDataParallel",
     }
 )
-_PLAIN = frozenset({"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"})
+_PLAIN = frozenset(
+    {"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
+)
 
 
 def is_module(s: State, record: Instance) -> bool:
     """Is the object an `nn.Module`?"""
     return any(
-        (name.startswith("torch.nn.") and name not in ("torch.nn.Parameter",)) or name in MODULE_BASES
+        (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in MODULE_BASES
         for name in attributes.lib_bases(s, record.cls)
     )
 
 
 MODULE_BASES = frozenset(
-    "pytorch_lightning.LightningModule lightning.LightningModule lightning.pytorch.LightningModule "
-    "transformers.PreTrainedModel transformers.Trainer".split()
+    [
+        "pytorch_lightning.LightningModule",
+        "lightning.LightningModule",
+        "lightning.pytorch.LightningModule",
+        "transformers.PreTrainedModel",
+        "transformers.Trainer",
+    ]
 )
 
 
@@ -320,7 +327,9 @@ def forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     if any(n in SEQUENTIAL for n in names):
         return _forward_sequential(m, s, ref, call)
     if any(n in WRAPPERS for n in names) and isinstance(record.attrs.get("module"), Ref):
-        results = m.calls.call(s, record.attrs["module"], call.args, call.kwargs, call.site, call.text, call.unsure)
+        results = m.calls.call(
+            s, record.attrs["module"], call.args, call.kwargs, call.site, call.text, call.unsure
+        )
         for state, value in results:
             distributed.note_wrapped(m, state, ref, value)
         return results
@@ -452,7 +461,21 @@ def zero_grad(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-@method("torch.nn.Module", "to", "cuda", "cpu", "float", "double", "half", "bfloat16", "xpu", "share_memory", "compile", "to_empty", "type")
+@method(
+    "torch.nn.Module",
+    "to",
+    "cuda",
+    "cpu",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "xpu",
+    "share_memory",
+    "compile",
+    "to_empty",
+    "type",
+)
 def move(m: Machine, s: State, call: Args) -> Result:
     """Parameters keep their identity; their values are replaced unseen by the version counter."""
     return call.receiver
@@ -464,7 +487,11 @@ def apply_to_all(m: Machine, s: State, call: Args) -> Result:
     for _, at in reversed(modules(s, call.self)):
         after: list[State] = []
         for state in pairs:
-            after += [st for st, _ in m.calls.call(state, call.args[0], [at], {}, call.site)] if call.args else [state]
+            after += (
+                [st for st, _ in m.calls.call(state, call.args[0], [at], {}, call.site)]
+                if call.args
+                else [state]
+            )
         pairs = after[:4]
     return [(state, call.receiver) for state in pairs]
 
@@ -505,7 +532,12 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     mine = s.edit(call.self)
     hook = call.get(0, "hook") or unknown()
     mine.attrs[kind] = Tup((*mine.attrs.get(kind, Tup(())).items, hook))
-    return s.new(Instance(Lib("torch.utils.hooks.RemovableHandle"), {"#owner": call.self, "#kind": Const(kind), "#hook": hook}))  # fmt: skip
+    return s.new(
+        Instance(
+            Lib("torch.utils.hooks.RemovableHandle"),
+            {"#owner": call.self, "#kind": Const(kind), "#hook": hook},
+        )
+    )
 
 
 @method("torch.utils.hooks.RemovableHandle", "remove")
@@ -524,11 +556,13 @@ def remove_hook(m: Machine, s: State, call: Args) -> Result:
 @method("torch.nn.Module", "state_dict")
 def state_dict(m: Machine, s: State, call: Args) -> Result:
     """Detached tensors that share the memory of parameters and buffers."""
-    found, is_open = named_parameters(s, call.self)
+    found, _is_open = named_parameters(s, call.self)
     table = Dict(open=True)
     for name, ref in found:
         tensor: Tensor = s[ref]
-        new = engine.new_tensor(s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=name)
+        new = engine.new_tensor(
+            s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=name
+        )
         s[new].view, s[new].base = "detached", ref
         table.items[Const(name)] = new
     return s.new(table)
@@ -604,7 +638,11 @@ def module_dict(m: Machine, s: State, call: Args) -> Result:
     if name in ("update", "pop", "get"):
         s.edit(call.self).open = True
         return unknown()
-    pick: Callable[[str, Value], Value] = {"items": lambda k, v: Tup((Const(k), v)), "keys": lambda k, v: Const(k), "values": lambda k, v: v}[name]
+    pick: Callable[[str, Value], Value] = {
+        "items": lambda k, v: Tup((Const(k), v)),
+        "keys": lambda k, v: Const(k),
+        "values": lambda k, v: v,
+    }[name]
     return s.new(List([pick(k, v) for k, v in pairs], record.open))
 
 
@@ -612,6 +650,6 @@ def module_dict(m: Machine, s: State, call: Args) -> Result:
 def wrap(m: Machine, s: State, call: Args) -> Result:
     """DataParallel, DDP, FSDP: a module that calls the one it holds."""
     inner = call.get(0, "module") or unknown()
-    return s.new(Instance(call.func, {"module": inner, "training": TRUE}, open=s.get(inner, Instance) is None))
-
-
+    return s.new(
+        Instance(call.func, {"module": inner, "training": TRUE}, open=s.get(inner, Instance) is None)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
@@ -19,14 +18,38 @@ from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
-NAMES = (
-    "SGD Adam AdamW Adagrad Adadelta Adamax ASGD LBFGS NAdam RAdam RMSprop Rprop SparseAdam Adafactor Muon".split()
-)
+NAMES = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adagrad",
+    "Adadelta",
+    "Adamax",
+    "ASGD",
+    "LBFGS",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "Adafactor",
+    "Muon",
+]
 NON_LEAF = "can't optimize a non-leaf Tensor"
 CLOSURE = "step() missing 1 required positional argument: 'closure'"
-KINDS = {"none": "none", "fresh": "fresh", "mixed": "fresh", "used": "stale", "zeroed": "zeroed", "assigned": "fresh", "scaled": "scaled"}
+KINDS = {
+    "none": "none",
+    "fresh": "fresh",
+    "mixed": "fresh",
+    "used": "stale",
+    "zeroed": "zeroed",
+    "assigned": "fresh",
+    "scaled": "scaled",
+}
 
 
 @function(*(f"torch.optim.{name}" for name in NAMES))
@@ -52,7 +75,17 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
         tensor: Tensor = s[p]
         if tensor.leaf is False and tensor.rg:
             made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
-            raise Raised(InvalidTensorUse(site=call.site, story=made, text=NON_LEAF, kind="non-leaf-optimizer", tensor=str(tensor.name), call=str(call.text)), "ValueError")  # fmt: skip
+            raise Raised(
+                InvalidTensorUse(
+                    site=call.site,
+                    story=made,
+                    text=NON_LEAF,
+                    kind="non-leaf-optimizer",
+                    tensor=str(tensor.name),
+                    call=str(call.text),
+                ),
+                "ValueError",
+            )
     if is_open or call.unsure:
         params = [*params, unknown_group(s, call.site)]
     mine = s.edit(ref)
@@ -90,7 +123,9 @@ def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[
     return frozenset(kinds)
 
 
-def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool, owner: str) -> None:  # fmt: skip
+def step_parameters(
+    m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool, owner: str
+) -> None:
     """Apply and mark as used the gradients of parameters; writes to those that have one."""
     twice: list[Accumulation] = []
     where = None
@@ -98,7 +133,9 @@ def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, 
         tensor = s.edit(p)
         state = tensor.grad_state
         if state in ("mixed", "mixed-used") and tensor.step_site is not None:
-            twice.append(Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True))
+            twice.append(
+                Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True)
+            )
             where = tensor.backward_site
         if state in ("fresh", "mixed", "used", "assigned", "scaled"):
             tensor.grad_state = "unknown" if state == "assigned" else "used"
@@ -111,7 +148,16 @@ def step_parameters(m: Machine, s: State, params: Sequence[Ref], is_open: bool, 
             story(where, "this backward adds to them, because nothing has cleared them"),
             story(site, f"`{text}` applies the old gradients again together with the new"),
         )
-        m.emit(BackwardCall(site=where, story=steps, root=receiver_text(where, str(text)), retain_graph=False, create_graph=False, accumulated=tuple(twice)))  # fmt: skip
+        m.emit(
+            BackwardCall(
+                site=where,
+                story=steps,
+                root=receiver_text(where, str(text)),
+                retain_graph=False,
+                create_graph=False,
+                accumulated=tuple(twice),
+            )
+        )
 
 
 @method("torch.optim.Optimizer", "step")
@@ -120,7 +166,12 @@ def step(m: Machine, s: State, call: Args) -> Result:
     name = natives.lib_name(record.cls)
     closure = call.get(0, "closure")
     if name.endswith(".LBFGS") and closure is None and not call.unsure:
-        raise Raised(InvalidTensorUse(site=call.site, text=CLOSURE, kind="closure-missing", tensor=record.name, call=str(call.text)), "TypeError")  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site, text=CLOSURE, kind="closure-missing", tensor=record.name, call=str(call.text)
+            ),
+            "TypeError",
+        )
     pairs: Pairs = [(s, NONE)]
     if closure is not None and closure != NONE:
         rounds = 2 if name.endswith(".LBFGS") and record.attrs.get("#again") == TRUE else 1
@@ -134,7 +185,9 @@ def step(m: Machine, s: State, call: Args) -> Result:
                 for st, v in m.calls.call(state, closure, [], {}, call.site):
                     st.grad = before
                     if number + 1 < rounds and st.exc is None:
-                        _apply(m, st, call.self, call.site, call.text, receiver_text(call.site, str(record.name)))
+                        _apply(
+                            m, st, call.self, call.site, call.text, receiver_text(call.site, str(record.name))
+                        )
                     after.append((st, v))
             pairs = after
     for state, _ in pairs:
@@ -172,7 +225,9 @@ def zero_grad(m: Machine, s: State, call: Args) -> Result:
 @method("torch.optim.Optimizer", "add_param_group")
 def add_param_group(m: Machine, s: State, call: Args) -> Result:
     group = s.get(call.args[0], Dict) if call.args else None
-    more, is_open = parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
+    more, is_open = (
+        parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
+    )
     mine = s.edit(call.self)
     held = mine.attrs.get("#params", Tup((), open=True))
     m.suspicions.clear(p.id for p in more)
@@ -180,7 +235,13 @@ def add_param_group(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-@method("torch.optim.Optimizer", "state_dict", "load_state_dict", "register_step_pre_hook", "register_step_post_hook")
+@method(
+    "torch.optim.Optimizer",
+    "state_dict",
+    "load_state_dict",
+    "register_step_pre_hook",
+    "register_step_post_hook",
+)
 def bookkeeping(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
@@ -190,10 +251,24 @@ def state_attribute(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
 
-_SCHEDULERS = (
-    "LRScheduler StepLR MultiStepLR ExponentialLR CosineAnnealingLR ReduceLROnPlateau CyclicLR OneCycleLR LambdaLR "
-    "LinearLR ConstantLR PolynomialLR CosineAnnealingWarmRestarts MultiplicativeLR SequentialLR ChainedScheduler"
-).split()
+_SCHEDULERS = [
+    "LRScheduler",
+    "StepLR",
+    "MultiStepLR",
+    "ExponentialLR",
+    "CosineAnnealingLR",
+    "ReduceLROnPlateau",
+    "CyclicLR",
+    "OneCycleLR",
+    "LambdaLR",
+    "LinearLR",
+    "ConstantLR",
+    "PolynomialLR",
+    "CosineAnnealingWarmRestarts",
+    "MultiplicativeLR",
+    "SequentialLR",
+    "ChainedScheduler",
+]
 
 
 @function(*(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS))
@@ -216,5 +291,3 @@ def restore_scheduler(m: Machine, s: State, call: Args) -> Result:
 @method("scheduler", "state_dict", "get_last_lr", "get_lr")
 def scheduler_other(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
-
-

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
-from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse, ParameterOfResult
 from gradcheck_tool.autograd.engine import Raised
+from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse, ParameterOfResult
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
-from gradcheck_tool.interp.uses import note_exhausted
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
 from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, note_manual_step, note_zeroed
+from gradcheck_tool.interp.uses import note_exhausted
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -33,7 +33,15 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
         tensor: Tensor = s[source]
         dtype, shape, storage = tensor.dtype or "float", tensor.shape, tensor.storage
         if on and tensor.dtype in ("int", "bool"):
-            raise Raised(InvalidTensorUse(site=call.site, text=INTEGER_GRAD_FLAG, kind="integer-grad", tensor=str(tensor.name), call="Parameter"))  # fmt: skip
+            raise Raised(
+                InvalidTensorUse(
+                    site=call.site,
+                    text=INTEGER_GRAD_FLAG,
+                    kind="integer-grad",
+                    tensor=str(tensor.name),
+                    call="Parameter",
+                )
+            )
         if tensor.rg and tensor.leaf is False:
             m.emit(ParameterOfResult(site=call.site, tensor=str(tensor.name)))
     ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
@@ -51,7 +59,9 @@ def variable(m: Machine, s: State, call: Args) -> Result:
     if source is None:
         return unknown()
     tensor: Tensor = s[source]
-    ref = engine.new_tensor(s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name)  # fmt: skip
+    ref = engine.new_tensor(
+        s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name
+    )
     if on and tensor.lost:
         s[ref].made_leaf = call.text
     if not on and tensor.rg:
@@ -59,11 +69,32 @@ def variable(m: Machine, s: State, call: Args) -> Result:
     return ref
 
 
-_INIT = (
-    "uniform_ normal_ trunc_normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_ xavier_normal_ "
-    "kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_ uniform normal constant xavier_uniform xavier_normal "
-    "kaiming_uniform kaiming_normal orthogonal eye dirac"
-).split()
+_INIT = [
+    "uniform_",
+    "normal_",
+    "trunc_normal_",
+    "constant_",
+    "ones_",
+    "zeros_",
+    "eye_",
+    "dirac_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "kaiming_uniform_",
+    "kaiming_normal_",
+    "orthogonal_",
+    "sparse_",
+    "uniform",
+    "normal",
+    "constant",
+    "xavier_uniform",
+    "xavier_normal",
+    "kaiming_uniform",
+    "kaiming_normal",
+    "orthogonal",
+    "eye",
+    "dirac",
+]
 
 
 @function(*(f"torch.nn.init.{name}" for name in _INIT))
@@ -76,7 +107,9 @@ def init(m: Machine, s: State, call: Args) -> Result:
     return ref
 
 
-@function("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
+@function(
+    "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm"
+)
 def clip(m: Machine, s: State, call: Args) -> Result:
     given = call.get(0, "parameters") or NONE
     note_exhausted(m, s, given, call.site, "clip")
@@ -87,7 +120,11 @@ def clip(m: Machine, s: State, call: Args) -> Result:
 
     limit = natives.const(call.get(1, "max_norm"))
     kinds = gradient_kinds(s, params, is_open)
-    m.emit(ClipGradients(site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")))
+    m.emit(
+        ClipGradients(
+            site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")
+        )
+    )
     if any(s[p].grad_state == "none" for p in params) is False:
         for ref in params:
             grad = s[ref].grad
@@ -96,7 +133,21 @@ def clip(m: Machine, s: State, call: Args) -> Result:
     return engine.new_tensor(s, call.site, shape=(), name="total_norm")
 
 
-@function("torch._foreach_mul_", "torch._foreach_add_", "torch._foreach_sub_", "torch._foreach_div_", "torch._foreach_zero_", "torch._foreach_lerp_", "torch._foreach_copy_", "torch._foreach_addcmul_", "torch._foreach_addcdiv_", "torch._foreach_neg_", "torch._foreach_clamp_min_", "torch._foreach_clamp_max_", "torch._foreach_sqrt_")
+@function(
+    "torch._foreach_mul_",
+    "torch._foreach_add_",
+    "torch._foreach_sub_",
+    "torch._foreach_div_",
+    "torch._foreach_zero_",
+    "torch._foreach_lerp_",
+    "torch._foreach_copy_",
+    "torch._foreach_addcmul_",
+    "torch._foreach_addcdiv_",
+    "torch._foreach_neg_",
+    "torch._foreach_clamp_min_",
+    "torch._foreach_clamp_max_",
+    "torch._foreach_sqrt_",
+)
 def foreach(m: Machine, s: State, call: Args) -> Result:
     """The same in-place operation on every tensor of a list."""
     params, _ = parameters_of(s, call.args[0] if call.args else NONE)
@@ -114,5 +165,3 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
 @function("torch.nn.utils.parameters_to_vector", "torch.nn.utils.vector_to_parameters")
 def vector(m: Machine, s: State, call: Args) -> Result:
     return unknown()
-
-

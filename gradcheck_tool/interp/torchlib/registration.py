@@ -185,9 +185,13 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
     strays = {
         ref
         for ref, tensor in s.records(Tensor)
-        if tensor.is_param and tensor.rg and not tensor.group and ref not in held
-        and tensor.grad_state in ("fresh", "mixed") and id(tensor.backward_site) in losses
-    }  # fmt: skip
+        if tensor.is_param
+        and tensor.rg
+        and not tensor.group
+        and ref not in held
+        and tensor.grad_state in ("fresh", "mixed")
+        and id(tensor.backward_site) in losses
+    }
     if not strays or s[optimizer].site is None:
         return
     found = _top_modules(s)

@@ -117,7 +117,6 @@ def get_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Pairs
     reader = _ATTRIBUTES.get(name)
     if reader is not None:
         return [(s, reader(m, s, ref, site))]
-    tensor: Tensor = s[ref]
     if name in (
         "dtype",
         "device",

@@ -16,7 +16,9 @@ from gradcheck_tool.interp.torchlib.modules import modules, named_parameters
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
 
-DEEPCOPY = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+DEEPCOPY = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+)
 
 
 # -- copies -----------------------------------------------------------------------------------------
@@ -37,7 +39,9 @@ def deepcopy(m: Machine, s: State, call: Args) -> Result:
 
 def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Args) -> Value:
     if isinstance(value, Tup):
-        return Tup(tuple(_copy(s, v, done, site, call) for v in value.items), value.fields, value.cls, value.open)
+        return Tup(
+            tuple(_copy(s, v, done, site, call) for v in value.items), value.fields, value.cls, value.open
+        )
     if not isinstance(value, Ref):
         return value
     if value.id in done:
@@ -61,13 +65,24 @@ def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Args)
         new.items = {k: _copy(s, v, done, site, call) for k, v in new.items.items()}
     else:
         keep = isinstance(new.cls, Lib) and new.cls.name.startswith("#")
-        new.attrs = {k: v if keep or k in ("#hook",) else _copy(s, v, done, site, call) for k, v in new.attrs.items()}
+        new.attrs = {
+            k: v if keep or k == "#hook" else _copy(s, v, done, site, call) for k, v in new.attrs.items()
+        }
 
 
 def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Args) -> Ref:
     if tensor.leaf is False and tensor.rg:
         made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
-        raise Raised(InvalidTensorUse(site=site, story=made, text=DEEPCOPY, kind="non-leaf-deepcopy", tensor=str(tensor.name), call=str(call.text)))  # fmt: skip
+        raise Raised(
+            InvalidTensorUse(
+                site=site,
+                story=made,
+                text=DEEPCOPY,
+                kind="non-leaf-deepcopy",
+                tensor=str(tensor.name),
+                call=str(call.text),
+            )
+        )
     new = tensor.clone(s.owner)
     assert isinstance(new, Tensor)
     new.storage = s.new(Storage())
@@ -98,11 +113,28 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     """
     func = call.get(0, "function") or unknown()
     args = call.args[1:]
-    tensors = [a for a in args if s.get(a, Tensor) is not None]
+    tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
     reentrant = call.flag(-1, "use_reentrant", True)
-    kwargs = {k: v for k, v in call.kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "function", "determinism_check", "context_fn", "debug")}  # fmt: skip
-    needed = engine.requires(s, tensors) if len(tensors) == len([a for a in args if not isinstance(a, Const)]) else None  # type: ignore[arg-type]
-    m.emit(CheckpointUse(site=call.site, call=str(call.text), reentrant=reentrant if "use_reentrant" in call.kwargs else None, inputs_need_grad=needed, trains=_trains(s, func)))  # fmt: skip
+    kwargs = {
+        k: v
+        for k, v in call.kwargs.items()
+        if k
+        not in ("use_reentrant", "preserve_rng_state", "function", "determinism_check", "context_fn", "debug")
+    }
+    needed = (
+        engine.requires(s, tensors)
+        if len(tensors) == len([a for a in args if not isinstance(a, Const)])
+        else None
+    )
+    m.emit(
+        CheckpointUse(
+            site=call.site,
+            call=str(call.text),
+            reentrant=reentrant if "use_reentrant" in call.kwargs else None,
+            inputs_need_grad=needed,
+            trains=_trains(s, func),
+        )
+    )
     out: Pairs = []
     before = s.grad
     cut = reentrant is True and needed is False
@@ -115,7 +147,9 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
                 if state.get(item, Tensor) is not None:
                     made = state.edit(item)  # type: ignore[arg-type]
                     made.lost = "checkpoint"
-                    made.lost_story = (story(call.site, "reentrant checkpoint of inputs that do not require grad"),)
+                    made.lost_story = (
+                        story(call.site, "reentrant checkpoint of inputs that do not require grad"),
+                    )
         out.append((state, value))
     return out
 
@@ -130,7 +164,15 @@ def checkpoint_sequential(m: Machine, s: State, call: Args) -> Result:
     needed = engine.requires(s, [value]) if s.get(value, Tensor) is not None else None  # type: ignore[list-item]
     reentrant = call.flag(-1, "use_reentrant", True)
     if call.get(1, "segments") != Const(1):
-        m.emit(CheckpointUse(site=call.site, call=str(call.text), reentrant=reentrant if "use_reentrant" in call.kwargs else None, inputs_need_grad=needed, trains=_trains(s, funcs)))  # fmt: skip
+        m.emit(
+            CheckpointUse(
+                site=call.site,
+                call=str(call.text),
+                reentrant=reentrant if "use_reentrant" in call.kwargs else None,
+                inputs_need_grad=needed,
+                trains=_trains(s, funcs),
+            )
+        )
     if reentrant is not False or s.get(funcs, Instance) is None:
         return unknown()
     return m.calls.call(s, funcs, [value], {}, call.site, call.text)
@@ -149,7 +191,10 @@ def _trains(s: State, func: Value) -> bool:
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def functional_call(m: Machine, s: State, call: Args) -> Result:
     """Call a module with other tensors in place of its parameters."""
-    module, table = call.get(0, "module") or NONE, s.get(call.get(1, "parameter_and_buffer_dicts") or NONE, Dict)
+    module, table = (
+        call.get(0, "module") or NONE,
+        s.get(call.get(1, "parameter_and_buffer_dicts") or NONE, Dict),
+    )
     args = call.get(2, "args") or NONE
     if s.get(module, Instance) is None or table is None or table.open:
         return unknown()
@@ -169,16 +214,26 @@ def functional_call(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
-_TRANSFORMS = (
-    "torch.func.grad torch.func.vmap torch.vmap torch.func.jacrev torch.func.jacfwd torch.func.vjp torch.func.jvp "
-    "torch.func.hessian torch.func.grad_and_value torch.autograd.functional.jacobian torch.autograd.functional.hessian "
-    "torch.autograd.functional.vjp torch.autograd.functional.jvp torch.autograd.functional.hvp torch.autograd.functional.vhp"
-).split()
+_TRANSFORMS = [
+    "torch.func.grad",
+    "torch.func.vmap",
+    "torch.vmap",
+    "torch.func.jacrev",
+    "torch.func.jacfwd",
+    "torch.func.vjp",
+    "torch.func.jvp",
+    "torch.func.hessian",
+    "torch.func.grad_and_value",
+    "torch.autograd.functional.jacobian",
+    "torch.autograd.functional.hessian",
+    "torch.autograd.functional.vjp",
+    "torch.autograd.functional.jvp",
+    "torch.autograd.functional.hvp",
+    "torch.autograd.functional.vhp",
+]
 
 
 @function(*_TRANSFORMS)
 def transform(m: Machine, s: State, call: Args) -> Result:
     """Functional transforms have gradients of their own; what they return is not followed."""
     return unknown()
-
-
