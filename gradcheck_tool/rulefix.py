@@ -26,11 +26,13 @@ def source_text(site: Site) -> str:
 
 
 def renamed(site: Site, name: str) -> Replacement | None:
-    """Another attribute name in `x.old` or `x.old(...)`.
+    """Another attribute name in `x.old`, `x.old(...)` or `x.old = value`.
 
     A name that was imported on its own is left alone: the import would have to change too.
     """
     attribute = _callee(site.node)
+    if _is(site.node, "Assign") and len(site.node.targets) == 1:
+        attribute = site.node.targets[0].target
     if not _is(attribute, "Attribute"):
         return None
     return Replacement(Site(site.module, attribute.attr), name)
@@ -128,10 +130,14 @@ def out_of_place(site: Site) -> Replacement | None:
 
 
 def value_detached(site: Site) -> Replacement | None:
-    """`.detach()` after what `x += value` adds or `f(value)` gets."""
+    """`.detach()` after what `x += value` or `x = x + value` adds or `f(value)` gets."""
     node = site.node
     if _is(node, "AugAssign"):
         value = node.value
+    elif _is(node, "Assign") and _is(node.value, "BinaryOperation"):
+        value = node.value.right
+    elif _is(node, "BinaryOperation"):
+        value = node.right
     elif _is(node, "Call") and len(node.args) == 1 and node.args[0].keyword is None and not node.args[0].star:
         value = node.args[0].value
     else:

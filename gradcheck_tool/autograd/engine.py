@@ -71,6 +71,7 @@ class Effect:
     must require grad. `frees_if` as in the tables; `second` may be None where it is not known.
     `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
     derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same` or `maybe`.
+    `overlap_allowed`: writes to a tensor whose elements share memory are not refused.
     """
 
     node: str = "Backward0"
@@ -84,6 +85,7 @@ class Effect:
     view: str | None = None
     tracked: tuple[str, ...] | None = None
     unimplemented: tuple[str, ...] = ()
+    overlap_allowed: bool = False
 
 
 def story(site: Any, message: str) -> StoryStep:
@@ -231,7 +233,9 @@ def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, ca
         out.cuts = tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
 
-def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text) -> None:
+def check_write(
+    s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text, overlap_allowed: bool = False
+) -> None:
     """What PyTorch checks before an in-place op, in its order.
 
     Raises:
@@ -250,7 +254,7 @@ def check_write(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text)
             )
         )
     _check_history(s, ref, others, site, how)
-    if tensor.overlaps:
+    if tensor.overlaps and not overlap_allowed:
         raise Raised(
             ViewWrite(
                 site=site,
@@ -599,7 +603,7 @@ def apply_inplace(
         r for value in args.values() for r in ([value] if isinstance(value, Ref) else value) if r != target
     ]
     floats = [r for r in others if s[r].dtype not in ("int", "bool")]
-    check_write(s, target, floats, site, text)
+    check_write(s, target, floats, site, text, effect.overlap_allowed)
     call = OpCall(s, effect, args, site, text)
     rg = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
     node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None

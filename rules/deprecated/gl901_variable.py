@@ -25,8 +25,9 @@ class VariableWrapper(Rule):
     import torch
     from torch.autograd import Variable
 
-    x = Variable(torch.ones(2), requires_grad=True)  # <- GL901
-    (x * 2).sum().backward()
+    weight = torch.ones(2, requires_grad=True)
+    x = Variable(torch.ones(2))  # <- GL901
+    (weight * x).sum().backward()
     ```
 
     ## Use instead
@@ -34,8 +35,9 @@ class VariableWrapper(Rule):
     ```python
     import torch
 
-    x = torch.ones(2, requires_grad=True)
-    (x * 2).sum().backward()
+    weight = torch.ones(2, requires_grad=True)
+    x = torch.ones(2)
+    (weight * x).sum().backward()
     ```
 
     ## Fix safety

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Replacement, Rule, Severity
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class NotStatic(Rule):
@@ -57,7 +57,7 @@ class NotStatic(Rule):
 
     ## Fix safety
 
-    `apply` calls the method in the same way with and without the decorator, so the fix is safe.
+    There is no fix: a method that uses its first parameter as an instance has to change with the decorator.
 
     ## References
 
@@ -77,5 +77,4 @@ class NotStatic(Rule):
                 event,
                 f"`{event.function}.{event.detail}` is not a static method",
                 "add @staticmethod",
-                fix=self.safe_fix("Add @staticmethod", Replacement(event.site, "@staticmethod", insert=True)),
             )

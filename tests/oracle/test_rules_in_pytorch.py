@@ -99,9 +99,11 @@ def test_use_instead_lacks_the_symptom(rule: Rule, program: Program) -> None:
 
 @pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "warns"])
 def test_example_warns_as_the_rule_predicts(rule: Rule, program: Program) -> None:
+    torch.set_warn_always(True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run(program.source, rule.code)
+    torch.set_warn_always(False)
     said = [warning for warning in caught if foretold(rule, str(warning.message))]
     assert said, [str(warning.message) for warning in caught]
     rows = {warning.lineno for warning in said if warning.filename == f"<{rule.code}>"}

@@ -38,6 +38,8 @@ OUT = (
     "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
 )
+# In-place operations whose kernels do not test whether elements share memory.
+OVERLAP_ALLOWED = frozenset({"masked_fill_"})
 FACTORIES = {
     "zeros": None,
     "ones": None,
@@ -496,6 +498,8 @@ def apply_profile(
         if isinstance(target, Ref):
             if first.view_of not in profile.writes:
                 return target
+            if leaf in OVERLAP_ALLOWED:
+                effect = dataclasses.replace(effect, overlap_allowed=True)
             return engine.apply_inplace(s, effect, target, tensors, site, text)
     effect = _settle_view(s, effect, first, tensors)
     made = engine.apply(
