@@ -30,12 +30,12 @@ LARGE = 3
 
 
 def _gated(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
-           bidirectional=False, proj_size=0):  # fmt: skip  # noqa: ANN001, ANN202, ARG001, PLR0913, PLR0917
+           bidirectional=False, proj_size=0):  # fmt: skip
     """The parameters of `LSTM` (and of `GRU` but the last)."""
 
 
 def _plain(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
-           dropout=0.0, bidirectional=False):  # fmt: skip  # noqa: ANN001, ANN202, ARG001, PLR0913, PLR0917
+           dropout=0.0, bidirectional=False):  # fmt: skip
     """The parameters of `RNN`."""
 
 
@@ -90,9 +90,8 @@ def _database_cases() -> Iterator[Case]:
     """Cases from the module database that PyTorch tests itself with."""
     for info in module_db:
         name = f"torch.nn.{info.module_cls.__name__}"
-        samples = info.module_inputs_func(
-            info, device="cpu", dtype=torch.float32, requires_grad=False, training=True
-        )
+        collect.seed()
+        samples = info.module_inputs_func(info, "cpu", torch.float32, requires_grad=False, training=True)
         is_public = hasattr(torch.nn, info.module_cls.__name__)
         for sample in samples if is_public and not issubclass(info.module_cls, LazyModuleMixin) else ():
             made, call = sample.constructor_input, sample.forward_input

@@ -465,7 +465,7 @@ def _watch_elements(call: Call, tracked: Mask, seen: Observation) -> None:
 
 def _node_name(run: Run, seen: Observation) -> str:
     """Name of the outermost node that the call made; empty where it hands an argument through."""
-    for shown, tensor in zip(seen.outputs, run.outputs):
+    for shown, tensor in zip(seen.outputs, run.outputs, strict=True):
         if tensor.grad_fn is not None and (shown.view != "same" or shown.view_of in seen.writes):
             return str(tensor.grad_fn.name())
     return ""

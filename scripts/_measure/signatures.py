@@ -64,12 +64,10 @@ class Signature:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name; raises TypeError where they do not fit."""
-        bound: dict[str, Any] = {}
         head = list(self.positional)
         if self.rest is not None:
             head = head[: head.index(self.rest)]
-        for name, value in zip(head, args, strict=False):
-            bound[name] = value
+        bound: dict[str, Any] = dict(zip(head, args, strict=False))
         extra = args[len(head) :]
         if extra and self.rest is not None:
             bound[self.rest] = extra[0] if len(extra) == 1 else list(extra)
@@ -103,7 +101,7 @@ def native_schemas() -> dict[str, list[tuple[FunctionSchema, frozenset[str]]]]:
     """Schemas of native_functions.yaml by base name, each with its variants (function, method)."""
     path = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
     found: dict[str, list[tuple[FunctionSchema, frozenset[str]]]] = {}
-    for entry in yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    for entry in yaml.safe_load(path.read_text()):
         schema = FunctionSchema.parse(entry["func"])
         variants = frozenset(part.strip() for part in entry.get("variants", "function").split(","))
         found.setdefault(str(schema.name.name), []).append((schema, variants))
@@ -159,7 +157,7 @@ def signature(name: str) -> Signature | None:
     if is_property(name):
         return Signature(("self",))
     if name in BY_HAND:
-        return _python(eval(f"lambda {BY_HAND[name]}: None"))
+        return _python(eval(f"lambda {BY_HAND[name]}: None"))  # noqa: S307 - written above
     last = name.rpartition(".")[2]
     if last.startswith("__") and last.strip("_") in BINARY:
         return Signature(("self", "other"))
@@ -275,12 +273,12 @@ def _literal(text: str) -> Any:
     known = {"None": None, "True": True, "False": False}
     if text in known:
         return known[text]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text.strip("'\"") if text.startswith(("'", '"')) else NotImplemented
+    if text.startswith(("'", '"')):
+        return text.strip("'\"")
+    try:
+        return float(text) if set(text) & {".", "e"} else int(text)
+    except ValueError:
+        return NotImplemented
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
