@@ -242,7 +242,8 @@ def check_write(
         Raised: for leaves that require grad, views of such leaves, and views that forbid writes.
     """
     tensor: Tensor = s[ref]
-    if tensor.inference and not s.inference:
+    # What detach() returns outside inference mode may be written, what it returned inside may not: unsaid.
+    if tensor.inference and not s.inference and tensor.view != "detached":
         raise Raised(
             InvalidTensorUse(
                 site=site,

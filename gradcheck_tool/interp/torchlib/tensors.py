@@ -680,7 +680,7 @@ def detach(m: Machine, s: State, call: Args) -> Result:
         name=f"{tensor.name}.detach()",
     )
     made: Tensor = s[new]
-    made.view, made.base, made.inference = "detached", ref, tensor.inference and s.inference
+    made.view, made.base, made.inference = "detached", ref, tensor.inference
     made.untracked = tensor.untracked
     engine.cut_off(s, made, "detach", [ref], call.site, call.text)
     made.lost = "detach" if tensor.rg else tensor.lost
