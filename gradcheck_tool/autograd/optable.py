@@ -6,9 +6,11 @@ only reads them. Whatever they do not know is None; nothing is guessed.
 Facts about arguments (`ArgFact`) are strings that go from general to special, or a known constant:
 
 - `tensor`, `tensor.float`, `tensor.int`, `tensor.bool`, `tensor.complex`; each dtype also with
-  `.0d` (no dimensions) or `.nd` (one or more), such as `tensor.int.0d`;
-- `number`, `bool`, `str`, `none`, `slice`, `dtype.float`, `dtype.int`, `dtype.bool`, `device`, `other`;
-- `list`, `list.tensor`, `list.number`, `list.other`;
+  `.0d` (no dimensions) or `.nd` (one or more), such as `tensor.int.0d`, and `.nd` with `.1d`, `.2d`, `.3d` or
+  `.4d` (four or more), such as `tensor.float.nd.2d`;
+- `number`, `number.int`, `number.float`, `bool`, `str`, `none`, `slice`, `dtype.float`, `dtype.int`,
+  `dtype.bool`, `dtype.complex`, `device`, `other`;
+- `list`, `list.tensor`, `list.bool`, `list.number` (also with `.int` or `.float`), `list.other`;
 - for the parameter `index` of a subscript: `basic.all` (only `:` and `...`), `basic.part` (other numbers,
   slices, None, and tuples of them), a tensor's kind, or `advanced` (lists, and tuples with lists or
   tensors in them);
@@ -37,7 +39,8 @@ class Output:
     `dtype`: `float`, `int`, `bool`, `complex`, `same` (what the tensor arguments promote to), `promoted`
     (numbers counted too), or None where that is not decidable. `differentiable`: it requires grad if a
     tracked argument does and grad mode is on. `view`: None (a new tensor), `same` (the very argument),
-    `view`, `multi` (one of several views of one call: editing it in place raises) or `maybe` (memory of
+    `view`, `unversioned` (shares memory, but writes to one are not counted for the other), `multi` (one of
+    several views of one call: editing it in place raises) or `maybe` (memory of
     the argument or a copy; `dense` then says what it is when the argument is contiguous, if that is
     decided); `view_of` the parameter. `shape`: `scalar` (no dimensions whatever the arguments, if not all
     are 0-dim), the name of the parameter that has the same shape, `broadcast` (of all tensors), or None.
@@ -60,7 +63,8 @@ class Profile:
 
     Slots are parameter names (for an in-place call: as they were *before* the write), `out`, `out1`, ...
     (results, after the write). A condition is None (whenever a tracked argument requires grad) or the
-    parameters of which at least one must.
+    parameters of which at least one must; for a slot that is a list of tensors, `SLOT.others` (a tensor is
+    saved if another one of the list requires grad) or `SLOT.own` (if it does itself).
 
     `result` is `tensor`, `tuple`, `list`, `value` (no tensor: item, tolist, shape ...), `none` or
     `nested`. `saves` maps slots to conditions; writing to such a tensor's storage before backward makes
