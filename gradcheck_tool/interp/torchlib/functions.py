@@ -491,6 +491,9 @@ def apply_profile(
     if profile.result in ("value", "none", "nested", None):
         return NONE if profile.result == "none" else unknown("data")
     _check_out(m, s, profile, tensors, site, text)
+    if profile.dense and not _all_contiguous(s, tensors):
+        saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
+        profile = dataclasses.replace(profile, saves=saves)
     effect = effect_of(profile, leaf)
     first = profile.outputs[0] if profile.outputs else None
     if first is not None and first.view == "same" and first.view_of in tensors:
@@ -531,6 +534,12 @@ def _mark_overlap(
     s.edit(out).overlaps = any(
         a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)
     )
+
+
+def _all_contiguous(s: State, tensors: Tensors) -> bool:
+    """Are all tensor arguments certainly contiguous in memory?"""
+    refs = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
+    return all(s[ref].dense for ref in refs)
 
 
 def _no_out(tensors: Tensors) -> Tensors:
