@@ -93,6 +93,20 @@ def story(site: Any, message: str) -> StoryStep:
     return StoryStep(site, message)
 
 
+def refused(site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str) -> Raised:
+    """The error of a call that the engine refuses for this tensor; `why` is told at the tensor's place."""
+    return Raised(
+        InvalidTensorUse(
+            site=site,
+            story=(story(tensor.site, why),),
+            text=text,
+            kind=kind,
+            tensor=str(tensor.name),
+            call=call,
+        )
+    )
+
+
 def new_tensor(
     s: State,
     site: Any,

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 TWICE = "Trying to backward through the graph a second time"
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
-NO_GRAPH = "element 0 of tensors does not require grad and does not have a grad_fn"
 NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a grad_fn"
 NON_SCALAR = "grad can be implicitly created only for scalar outputs"
 # The state of a `.grad` after one more backward has added to it.

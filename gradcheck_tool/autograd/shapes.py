@@ -203,30 +203,6 @@ REDUCTIONS = frozenset(
         "std_mean",
     ]
 )
-LOSSES = frozenset(
-    [
-        "mse_loss",
-        "l1_loss",
-        "cross_entropy",
-        "nll_loss",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-        "smooth_l1_loss",
-        "huber_loss",
-        "kl_div",
-        "hinge_embedding_loss",
-        "margin_ranking_loss",
-        "cosine_embedding_loss",
-        "triplet_margin_loss",
-        "soft_margin_loss",
-        "multi_margin_loss",
-        "multilabel_margin_loss",
-        "multilabel_soft_margin_loss",
-        "poisson_nll_loss",
-        "gaussian_nll_loss",
-        "ctc_loss",
-    ]
-)
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.gradcheck.problem import Evaluations
 
-VERDICTS = ("ok", "wrong", "inconclusive", "surrogate", "not checked")
-
 
 @dataclass(frozen=True)
 class InputVerdict:
-    """What was concluded about one input: one of `VERDICTS`, and by which oracle.
+    """What was concluded about one input: by which oracle, and whether it is `ok`, `wrong`,
+    `inconclusive`, `surrogate` or `not checked`.
 
     `factor` is the smallest relative error of the whole gradient, `entry` the smallest relative error of
     one typical entry, that would have been noticed; None where nothing was measured.

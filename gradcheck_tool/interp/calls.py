@@ -437,7 +437,6 @@ class Calls:
         if isinstance(func, Method):
             values.append(func.receiver)
         havoc(s, values)
-        self._call_back(s, values)
         return [(s, unknown())]
 
     def _method_of_unknown(self, s: State, func: Sym, call: Args) -> Pairs | None:
@@ -462,13 +461,6 @@ class Calls:
         for ref, tensor in s.records(Tensor):
             if tensor.group and tensor.grad_state != "unknown":
                 s.edit(ref).grad_state = "unknown"
-
-    def _call_back(self, s: State, values: list[Value]) -> None:
-        """Functions that an unknown callee got count as entered: it may call them in any way."""
-        for value in values:
-            func = s.get(value.func if isinstance(value, Bound) else value, Func)
-            if func is not None:
-                self.m.handed_out.add(id(func.function))
 
     # -- functions of the repository ----------------------------------------------------------------
 

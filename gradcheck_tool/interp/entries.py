@@ -74,7 +74,6 @@ def _run_body(m: Machine, s: State, module: ir.ModuleIR, dotted: str) -> list[Ex
     frame.locals["__name__"] = Const(dotted)
     frame.locals["__file__"] = Const(module.filename)
     s.frames.append(ref)
-    m.globals = env
     return _bounded(m, lambda: m.run_frame(s, module.body.entry), s)
 
 

@@ -119,13 +119,11 @@ class Machine:
         self.limit = limit
         self.steps_left = limit
         self.entered: set[int] = set()
-        self.handed_out: set[int] = set()
         self.handlers: dict[int, dict[int, int]] = {}
         self.raised: dict[int, Event] = {}
         self.exhausted = 0
         self.importing: set[int] = set()
         self.main: ir.ModuleIR | None = None
-        self.globals: Env | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
         self.calls = Calls(self)
         self._steps = STEPS

@@ -30,11 +30,6 @@ class Places:
         found = self._table(site).get(id(site.node))
         return found[1] if found is not None else None
 
-    def function_of(self, site: Site) -> ir.Function | None:
-        """The function whose text the place is in."""
-        found = self._table(site).get(id(site.node))
-        return found[0] if found is not None else None
-
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
         known = self._loops.get(id(site.module))
         if known is None:

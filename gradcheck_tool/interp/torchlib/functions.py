@@ -339,7 +339,7 @@ def call_compare(m: Machine, s: State, op: str, left: Value, right: Value, site:
     return engine.apply(s, effect, refs, site, text, [shape])[0]
 
 
-def fact(s: State, value: Value | list[Value], is_index: bool = False) -> optable.ArgFact:
+def fact(s: State, value: Value | list[Value]) -> optable.ArgFact:
     """What the tables need to know about an argument."""
     if isinstance(value, list):
         return _sequence_fact(s, value)

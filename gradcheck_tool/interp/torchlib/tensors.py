@@ -402,39 +402,28 @@ def set_requires_grad(
         )
         return
     if tensor.leaf is False and (assigned or not on):
-        raise Raised(
-            InvalidTensorUse(
-                site=site,
-                story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),),
-                text=NON_LEAF_FLAG,
-                kind="non-leaf-flag",
-                tensor=str(tensor.name),
-                call=how,
-            )
+        raise engine.refused(
+            site,
+            tensor,
+            f"`{tensor.name}` is computed here, so it is no leaf",
+            NON_LEAF_FLAG,
+            "non-leaf-flag",
+            how,
         )
     if tensor.leaf is False:
         return
     if on and tensor.dtype in ("int", "bool"):
-        raise Raised(
-            InvalidTensorUse(
-                site=site,
-                story=(story(tensor.site, f"`{tensor.name}` holds integers"),),
-                text=INTEGER_GRAD,
-                kind="integer-grad",
-                tensor=str(tensor.name),
-                call=how,
-            )
+        raise engine.refused(
+            site, tensor, f"`{tensor.name}` holds integers", INTEGER_GRAD, "integer-grad", how
         )
     if on and tensor.inference and not s.inference:
-        raise Raised(
-            InvalidTensorUse(
-                site=site,
-                story=(story(tensor.site, f"`{tensor.name}` is made in inference mode"),),
-                text="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
-                kind="inference-write",
-                tensor=str(tensor.name),
-                call=how,
-            )
+        raise engine.refused(
+            site,
+            tensor,
+            f"`{tensor.name}` is made in inference mode",
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+            "inference-write",
+            how,
         )
     tensor.rg, tensor.leaf, tensor.unsure_graph = on, True, False
     tensor.node = None
@@ -650,16 +639,8 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
     engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
     if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
-        made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                story=made,
-                text=NUMPY,
-                kind="numpy-on-grad",
-                tensor=str(tensor.name),
-                call="numpy()",
-            )
+        raise engine.refused(
+            call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", "numpy()"
         )
     array = unknown("data")
     breaks.leave_autograd(m, tensor, array, call.text, call.site)
@@ -698,16 +679,8 @@ def detach_(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     tensor = s.edit(ref)
     if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and not s.inference:
-        made = (story(tensor.site, f"`{tensor.name}` is a view made here"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                story=made,
-                text=DETACH_VIEW,
-                kind="detach-view",
-                tensor=str(tensor.name),
-                call="detach_()",
-            )
+        raise engine.refused(
+            call.site, tensor, f"`{tensor.name}` is a view made here", DETACH_VIEW, "detach-view", "detach_()"
         )
     tensor.lost = "detach" if tensor.rg else tensor.lost
     tensor.lost_story = (story(call.site, f"`{tensor.name}` is detached here"),)
@@ -729,16 +702,13 @@ def retain_grad(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     tensor: Tensor = s[ref]
     if tensor.rg is False and not tensor.unsure_graph:
-        made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                story=made,
-                text=RETAIN_CONSTANT,
-                kind="retain-grad-constant",
-                tensor=str(tensor.name),
-                call="retain_grad()",
-            )
+        raise engine.refused(
+            call.site,
+            tensor,
+            f"`{tensor.name}` does not require grad",
+            RETAIN_CONSTANT,
+            "retain-grad-constant",
+            "retain_grad()",
         )
     late = False
     steps: tuple[Any, ...] = ()
@@ -761,16 +731,13 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     engine.refresh_view(s, ref)
     tensor = s.edit(ref)
     if tensor.rg is False and not tensor.unsure_graph:
-        made = (story(tensor.site, f"`{tensor.name}` does not require grad"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                story=made,
-                text=HOOK_CONSTANT,
-                kind="hook-on-constant",
-                tensor=str(tensor.name),
-                call="register_hook()",
-            )
+        raise engine.refused(
+            call.site,
+            tensor,
+            f"`{tensor.name}` does not require grad",
+            HOOK_CONSTANT,
+            "hook-on-constant",
+            "register_hook()",
         )
     kind = call.func.name if isinstance(call.func, Method) else "register_hook"
     if call.args:
@@ -943,16 +910,13 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "set_"
     tensor: Tensor = s[ref]
     if name.startswith("resize") and tensor.rg:
-        made = (story(tensor.site, f"`{tensor.name}` requires grad"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                story=made,
-                text="cannot resize variables that require grad",
-                kind="resize-grad",
-                tensor=str(tensor.name),
-                call=f"{name}()",
-            )
+        raise engine.refused(
+            call.site,
+            tensor,
+            f"`{tensor.name}` requires grad",
+            "cannot resize variables that require grad",
+            "resize-grad",
+            f"{name}()",
         )
     engine.check_write(s, ref, [], call.site, call.text)
     engine.bump(s, ref, call.site, call.text, "inplace")
