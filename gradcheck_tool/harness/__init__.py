@@ -1,0 +1,1 @@
+"""The harness: all `autograd.Function`s of a repository, checked in processes of their own."""
