@@ -94,7 +94,7 @@ class _Walker:
         for entry in entries:
             path = folder / entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not (entry.name.endswith(SUFFIXES) and entry.is_file()):
+            if not is_folder and not (entry.name.endswith(SUFFIXES) and _is_file(entry)):
                 continue
             if excluded.decides(path, is_folder) or _is_ignored(ignores, path, is_folder):
                 continue
@@ -121,6 +121,14 @@ class _Walker:
             if (parent / ".git").exists():
                 return tuple(collected)
         return ()
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether this is a file or leads to one; links that lead nowhere or in a circle do not."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,13 @@ def test_folder_that_looks_like_a_file_is_walked(tree):
     root = tree("pkg.py/inner.py")
     assert found(root) == ["pkg.py/inner.py"]
     assert Path(root, "pkg.py").is_dir()
+
+
+def test_links_to_files_are_followed_and_those_that_lead_nowhere_are_passed_over(tree):
+    root = tree("a.py", "folder/b.py")
+    (root / "link.py").symlink_to("a.py")
+    (root / "linked").symlink_to("folder")
+    (root / "gone.py").symlink_to("nowhere.py")
+    (root / "one.py").symlink_to("two.py")
+    (root / "two.py").symlink_to("one.py")
+    assert found(root) == ["a.py", "folder/b.py", "link.py"]
