@@ -98,6 +98,7 @@ def load() -> None:
         data,
         distributed,
         distributions,
+        factories,
         frameworks,
         functions,
         grad_modes,

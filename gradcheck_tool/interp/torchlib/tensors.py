@@ -890,7 +890,7 @@ def to_integer(m: Machine, s: State, call: Args) -> Result:
 
 @method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "new")
 def new_like(m: Machine, s: State, call: Args) -> Result:
-    from gradcheck_tool.interp.torchlib.functions import factory_shape
+    from gradcheck_tool.interp.torchlib.sizes import factory_shape
 
     ref = receiver(m, s, call)
     on = call.flag(-1, "requires_grad", False)

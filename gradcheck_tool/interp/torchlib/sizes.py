@@ -1,0 +1,205 @@
+"""Sizes of what a call returns, as far as its arguments tell; unknown where they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.autograd import optable, shapes
+from gradcheck_tool.autograd.heap import List, State
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Ref, Sym, Tup, Value
+from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.iterate import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gradcheck_tool.autograd.shapes import Shape
+
+Tensors = dict[str, "Ref | Sequence[Ref]"]
+
+
+def factory_shape(s: State, args: Sequence[Value]) -> Shape:
+    """The shape that sizes passed one by one or as a sequence give."""
+    items = list(args)
+    if len(items) == 1:
+        inner, is_open = elements(s, items[0])
+        if is_open and not isinstance(items[0], (Const, Sym)):
+            return None
+        if isinstance(items[0], Tup) or s.get(items[0], List) is not None:
+            items = inner
+        elif isinstance(items[0], Sym) and items[0].kind != "int":
+            return None
+    out: list[int | None] = []
+    for item in items:
+        if isinstance(item, Const) and isinstance(item.value, int) and not isinstance(item.value, bool):
+            out.append(item.value)
+        elif isinstance(item, Sym):
+            out.append(None)
+        else:
+            return None
+    return tuple(out)
+
+
+def output_shapes(
+    s: State,
+    profile: optable.Profile,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+) -> list[Shape]:
+    """A shape for each output; as many as the call returns."""
+    if not profile.outputs:
+        return []
+    if profile.outputs[0].many or profile.result == "list":
+        return _part_shapes(s, leaf, bound, tensors)
+    return [_output_shape(s, o, i, tensors, bound, leaf) for i, o in enumerate(profile.outputs)]
+
+
+def _part_shapes(
+    s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensors: Tensors
+) -> list[Shape]:
+    """The shapes of the parts that `split`, `chunk`, `unbind` and their like return."""
+    count = _count(s, leaf, bound, tensors)
+    source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
+    shape = s[source].shape if isinstance(source, Ref) else None
+    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    if not shape or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return [None] * count
+    at = axis % len(shape)
+    if leaf == "unbind":
+        return [shape[:at] + shape[at + 1 :]] * count
+    step = natives.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
+    size = shape[at]
+    if leaf == "split" and isinstance(step, int) and size is not None:
+        sizes: list[int | None] = [min(step, size - i * step) for i in range(count)]
+    elif leaf == "chunk" and size is not None and size % count == 0:
+        sizes = [size // count] * count
+    else:
+        sizes = [None] * count
+    return [(*shape[:at], n, *shape[at + 1 :]) for n in sizes]
+
+
+def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensors: Tensors) -> int:
+    if leaf in ("chunk", "tensor_split"):
+        names = ("chunks", "tensor_indices_or_sections", "indices_or_sections")
+        given = next((bound[name] for name in names if name in bound), None)
+        number = given.value if isinstance(given, Const) else None
+        return number if isinstance(number, int) and 0 < number <= 16 else 3
+    source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
+    shape = s[source].shape if isinstance(source, Ref) else None
+    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    if shape and isinstance(axis, int) and -len(shape) <= axis < len(shape) and shape[axis] is not None:
+        size = shape[axis] or 0
+        if leaf == "unbind":
+            return max(1, min(size, 16))
+        step = natives.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
+        if leaf == "split" and isinstance(step, int) and step > 0:
+            return max(1, min(-(-size // step), 16))
+    return 4
+
+
+def _output_shape(
+    s: State,
+    output: optable.Output,
+    index: int,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+) -> Shape:
+    source = tensors.get("self", tensors.get("input"))
+    mine: Shape = s[source].shape if isinstance(source, Ref) else None
+    name = leaf.rstrip("_")
+    if name in shapes.REDUCTIONS and not _reduction_is_binary(bound):
+        return _reduction_shape(s, mine, bound)
+    if output.shape == "scalar":
+        return ()
+    if output.shape is not None and output.shape in tensors:
+        like = tensors[output.shape]
+        return s[like].shape if isinstance(like, Ref) else None
+    everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
+    if output.shape == "broadcast":
+        if any(
+            isinstance(v, Sym) and v.kind not in ("int", "float")
+            for k, v in bound.items()
+            if k in ("self", "other")
+        ):
+            return None
+        return shapes.broadcast([s[r].shape for r in everything])
+    if name in ("cat", "concat", "stack"):
+        return _joined_shape(s, name, everything, bound)
+    if name in shapes.ELEMENTWISE and output.shape is None:
+        return shapes.broadcast([s[r].shape for r in everything])
+    if name in ("matmul", "mm", "bmm", "@", "mv", "dot"):
+        other = tensors.get("other", tensors.get("mat2", tensors.get("vec", tensors.get("tensor"))))
+        return shapes.matmul(mine, s[other].shape) if isinstance(other, Ref) else None
+    if name == "linear":
+        weight = tensors.get("weight")
+        size = s[weight].shape if isinstance(weight, Ref) else None
+        return (*mine[:-1], size[0]) if mine and size else None
+    return _view_shape(s, name, mine, bound)
+
+
+def _joined_shape(
+    s: State, name: str, parts: Sequence[Ref], bound: Mapping[str, Value | list[Value]]
+) -> Shape:
+    """The shape of `cat` or `stack`."""
+    known = [s[r].shape for r in parts]
+    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    listed = bound.get("tensors")
+    if None in known or not known or not isinstance(axis, int) or elements(s, listed)[1]:  # type: ignore[arg-type]
+        return None
+    first = known[0] or ()
+    if name == "stack":
+        at = axis % (len(first) + 1)
+        return (*first[:at], len(known), *first[at:])
+    if any(shape is None or len(shape) != len(first) for shape in known) or not first:
+        return None
+    at = axis % len(first)
+    sizes = [shape[at] for shape in known if shape is not None]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    return (*first[:at], total, *first[at + 1 :])
+
+
+def _reduction_is_binary(bound: Mapping[str, Value | list[Value]]) -> bool:
+    other = bound.get("other", bound.get("dim"))
+    return isinstance(other, Ref)
+
+
+def _reduction_shape(s: State, mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
+    dim = bound.get("dim", bound.get("axis"))
+    keep = bound.get("keepdim") == TRUE
+    if dim is None or dim == NONE:
+        return ()
+    values = dim if isinstance(dim, list) else elements(s, dim)[0] if isinstance(dim, (Tup, Ref)) else [dim]
+    axes = [natives.const(v) for v in values]
+    if any(not isinstance(a, int) for a in axes) or bound.get("keepdim", FALSE) not in (TRUE, FALSE):
+        return None
+    return shapes.reduced(mine, axes, keep)
+
+
+def _view_shape(s: State, name: str, mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
+    if name in ("view", "reshape"):
+        given = bound.get("shape", bound.get("size"))
+        values = given if isinstance(given, list) else [given] if given is not None else []
+        shape = factory_shape(s, values)
+        return tuple(None if n is not None and n < 0 else n for n in shape) if shape is not None else None
+    if mine is None:
+        return None
+    axis = natives.const(bound.get("dim", bound.get("dim0")))  # type: ignore[arg-type]
+    if name == "unsqueeze" and isinstance(axis, int):
+        at = axis % (len(mine) + 1)
+        return (*mine[:at], 1, *mine[at:])
+    if name == "squeeze" and isinstance(axis, int) and mine:
+        at = axis % len(mine)
+        return mine[:at] + mine[at + 1 :] if mine[at] == 1 else mine if mine[at] is not None else None
+    if name == "squeeze" and "dim" not in bound:
+        return tuple(n for n in mine if n != 1) if None not in mine else None
+    if name == "t":
+        return tuple(reversed(mine))
+    if name in ("transpose", "swapaxes") and mine:
+        a, b = (natives.const(bound.get(k)) for k in ("dim0", "dim1"))  # type: ignore[arg-type]
+        if isinstance(a, int) and isinstance(b, int):
+            out = list(mine)
+            out[a % len(mine)], out[b % len(mine)] = out[b % len(mine)], out[a % len(mine)]
+            return tuple(out)
+    return None
