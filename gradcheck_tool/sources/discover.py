@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
+from gradcheck_tool.config import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from gradcheck_tool.config import Config
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+
+# What pathspec raises for text that is no pattern.
+_NOT_A_PATTERN = (ValueError, re.error)
 
 
 @dataclass
@@ -156,7 +162,7 @@ def _ignores_in(folder: Path) -> list[_Ignore]:
             lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        found.append(_Ignore(folder, GitIgnoreSpec.from_lines(lines)))
+        found.append(_Ignore(folder, _compiled_leniently(tuple(lines))))
     return found
 
 
@@ -174,10 +180,41 @@ def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines(patterns)
 
 
+def _compiled_leniently(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    """The patterns of an ignore file; git passes over lines that are none, and so does this."""
+    try:
+        return _compiled(lines)
+    except _NOT_A_PATTERN:
+        return _compiled(tuple(filter(_is_pattern, lines)))
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether this can be used as a gitignore-style pattern."""
+    try:
+        _compiled((text,))
+    except _NOT_A_PATTERN:
+        return False
+    return True
+
+
 def _exclusions(config: Config) -> GitIgnoreSpec:
-    return _compiled((*config.exclude, *config.extend_exclude))
+    patterns = (*config.exclude, *config.extend_exclude)
+    try:
+        return _compiled(patterns)
+    except _NOT_A_PATTERN as error:
+        wrong = next(pattern for pattern in patterns if not _is_pattern(pattern))
+        place = "" if config.source is None else f"{config.source}: "
+        raise ConfigError(f"{place}exclude: {wrong!r} is not a pattern") from error
 
 
 def matches_patterns(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
-    """Whether a file matches one of these gitignore-style patterns, which start from `root`."""
-    return _Ignore(root, _compiled(patterns)).decides(path, False) is True
+    """Whether a file matches one of these gitignore-style patterns, which start from `root`.
+
+    Raises:
+        ConfigError: one of them is no pattern.
+    """
+    try:
+        spec = _compiled(patterns)
+    except _NOT_A_PATTERN as error:
+        raise ConfigError(f"per-file-ignores: {patterns[0]!r} is not a pattern") from error
+    return _Ignore(root, spec).decides(path, False) is True

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcheck_tool.config import Configs, Overrides
+from gradcheck_tool.config import ConfigError, Configs, Overrides
 from gradcheck_tool.sources.discover import discover
 
 
@@ -118,3 +118,14 @@ def test_links_to_files_are_followed_and_those_that_lead_nowhere_are_passed_over
     (root / "one.py").symlink_to("two.py")
     (root / "two.py").symlink_to("one.py")
     assert found(root) == ["a.py", "folder/b.py", "link.py"]
+
+
+def test_lines_of_ignore_files_that_are_no_patterns_are_passed_over_as_git_does(tree):
+    root = tree(".git/HEAD", "a.py", "gen.py")
+    (root / ".gitignore").write_text("!\n[z-a]\ngen.py\n\\\n")
+    assert found(root) == ["a.py"]
+
+
+def test_a_wrong_pattern_of_the_configuration_is_named(tree):
+    with pytest.raises(ConfigError, match=r"exclude: '\[z-a\]' is not a pattern"):
+        found(tree("a.py"), overrides={"extend_exclude": ("[z-a]",)})
