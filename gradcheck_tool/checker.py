@@ -166,9 +166,8 @@ def _load_rules(config: Config) -> RuleSet:
     place = "" if config.source is None else f"{config.source}: "
     try:
         rules = RuleSet.load(config.rule_packs)
-        codes = [rule.code for rule in rules.known]
         for pattern, selectors in config.per_file_ignores.items():
-            check_selectors(f"per-file-ignores.{pattern}", selectors, codes)
+            check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes)
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
     except (RulePackError, UnknownCodeError) as error:
         raise ConfigError(f"{place}{error}") from error

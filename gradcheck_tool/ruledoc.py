@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gradcheck_tool.codes import Code
     from gradcheck_tool.rule import Rule
 
 HEADINGS = ("What it detects", "Why it is wrong", "Example", "Use instead", "Fix safety", "References")
@@ -138,6 +139,12 @@ def render(rule: Rule | type[Rule]) -> str:
     for heading, body in doc.sections.items():
         lines += [f"## {heading}", "", body, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def render_code(entry: Code) -> str:
+    """One code of the run-time engine as Markdown."""
+    facts = f"{family(entry.code)} · {entry.severity.value} · reported by `gradlint gradcheck`"
+    return f"# {entry.code}\n\n**{entry.name}** · {facts}\n\n{entry.doc}\n"
 
 
 def _quoted(rule: type[Rule]) -> str:

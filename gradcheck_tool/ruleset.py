@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.builtin import builtin_pack
+from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.rule import (
     ON_FILE,
@@ -85,9 +86,8 @@ class RuleSet:
         Raises:
             UnknownCodeError: a selector matches no known rule.
         """
-        codes = [rule.code for rule in self.known]
         for key, selectors in (("select", select), ("extend-select", extend_select), ("ignore", ignore)):
-            check_selectors(key, selectors, codes)
+            check_selectors(key, selectors, self.codes)
         wanted = [*select, *extend_select]
         chosen = [
             rule
@@ -95,6 +95,11 @@ class RuleSet:
             if rule.holds_for(target_torch) and is_selected(rule.code, rule.default, wanted, ignore)
         ]
         return RuleSet(self.known, chosen)
+
+    @property
+    def codes(self) -> list[str]:
+        """Every code that a selector may mean: those of the rules and of the run-time engine."""
+        return [*(rule.code for rule in self.known), *CODES]
 
     def rule(self, code: str) -> Rule:
         """The known rule of this code (or name).
@@ -105,7 +110,7 @@ class RuleSet:
         for rule in self.known:
             if code in (rule.code, rule.name):
                 return rule
-        raise UnknownCodeError("rule", code, nearest(code, [rule.code for rule in self.known]))
+        raise UnknownCodeError("rule", code, nearest(code, self.codes))
 
     def judge(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
         """Findings of the rules in force, sorted by place; one for each code and place.

@@ -18,13 +18,17 @@ def rule(
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
 ) -> None:
     """Explain a rule: what it detects, why that is wrong, and what to use instead."""
-    from gradcheck_tool.ruledoc import render, render_catalogue
+    from gradcheck_tool.codes import find_code
+    from gradcheck_tool.ruledoc import render, render_catalogue, render_code
     from gradcheck_tool.ruleset import RulePackError, RuleSet, UnknownCodeError
 
     if (code is None) == (not every):
         fail("name one rule, or give --all")
     if code in (unused.CODE, unused.NAME):
         typer.echo(unused.DOCUMENTATION, nl=False)
+        return
+    if code is not None and (entry := find_code(code)) is not None:
+        typer.echo(render_code(entry), nl=False)
         return
     try:
         folder = Path.cwd()

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from gradcheck_tool.gradcheck.codes import CODES, Code
+from gradcheck_tool.codes import CODES, Code
 from gradcheck_tool.gradcheck.dropin import GradientError, gradcheck
 from gradcheck_tool.gradcheck.engine import check_function
 from gradcheck_tool.gradcheck.report import InputVerdict, Report

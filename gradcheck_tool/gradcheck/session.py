@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Finding, Severity
-from gradcheck_tool.gradcheck.codes import CODES
 from gradcheck_tool.gradcheck.problem import raised_by_engine
 from gradcheck_tool.gradcheck.surrogates import declared
 
@@ -125,6 +125,7 @@ class Session:
                 message=message,
                 location=self.target.location,
                 predicts=predicts,
+                url=entry.url,
                 function=self.target.name,
                 device=str(tensors[0].device) if tensors else None,
                 dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from torch import Tensor
 
@@ -87,22 +86,3 @@ def cases(function: type, ref: FunctionRef, settings: InputSettings) -> CasesFou
     found = declared_cases(function, settings)
     tried = () if found else (f"declared: no samples for {ref.qualname}",)
     return CasesFound(found, tried)
-
-
-def fingerprint(ref: FunctionRef, cache: Path) -> str:
-    """Names the state of the recorded inputs of a Function; results are kept until it changes.
-
-    It runs in the parent process, which never imports torch. Declared samples are not part of it: their
-    files are known by `sample_files`.
-    """
-    files = sorted(path for path in (cache / "recorded").rglob("*") if ref.qualname in path.name)
-    return " ".join(f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files)
-
-
-def sample_files(root: Path) -> list[Path]:
-    """The files beside the package that may declare samples, in order; workers import them.
-
-    Args:
-        root: absolute path of a folder that modules are imported from.
-    """
-    return sorted(path for pattern in ("gradcheck_*.py", "conftest.py") for path in root.glob(pattern))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from gradcheck_tool.findings import Severity
 
+CATALOGUE = "docs/gradcheck/codes.md"
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -15,6 +17,11 @@ class Code:
     name: str
     severity: Severity
     doc: str
+
+    @property
+    def url(self) -> str:
+        """Where the list of codes documents it."""
+        return f"{CATALOGUE}#{self.code.lower()}-{self.name}-{self.severity.value}"
 
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -191,7 +198,32 @@ _TABLE = (
     ),
     Code("GC302", "forward-raises", _E, "`forward` raises for the given inputs."),
     Code("GC303", "not-checkable", _I, "No input requires grad, or no output is differentiable."),
+    Code(
+        "GC304",
+        "crash",
+        _E,
+        "The process that runs the Function ends: a segmentation fault, an abort, a call of `os._exit`, an "
+        "error of the CUDA context that nothing can be run after. Reading or writing outside of a tensor's "
+        "memory is the usual cause.",
+    ),
+    Code(
+        "GC305",
+        "hang",
+        _E,
+        "One call of the Function does not return within the time limit (`--timeout`).",
+    ),
+    Code(
+        "GC306",
+        "out-of-memory",
+        _E,
+        "Running the Function takes more memory than the limit (`--memory`) allows.",
+    ),
 )
 
 CODES: dict[str, Code] = {entry.code: entry for entry in _TABLE}
 """Every code of the run-time engine, by code."""
+
+
+def find_code(label: str) -> Code | None:
+    """The entry of this code or name, or None."""
+    return next((entry for entry in _TABLE if label in (entry.code, entry.name)), None)
