@@ -38,6 +38,11 @@ NO_GRAD_VIEW_BASE = (
     "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
     "with grad mode enabled."
 )
+INFERENCE_VIEW = "A view was created in inference mode and is being modified inplace in normal mode."
+INFERENCE_VIEW_BASE = (
+    "A view was created in inference mode and its base or another view of its base has been modified inplace "
+    "in normal mode."
+)
 FUNCTION_VIEW = "is a view and is being modified inplace. This view was created inside a custom Function"
 INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed."
 OVERLAP = (
@@ -49,6 +54,18 @@ INFERENCE_SAVE = "Inference tensors cannot be saved for backward."
 
 # How a tensor may share memory with another without being a view of it to autograd.
 APART = (None, "detached", "data")
+# Views that may not be written to: what PyTorch says then, where they come from, and what it says when they
+# are used after a write to their base.
+FORBIDDING = {
+    "multi-output": (
+        MULTI_VIEW,
+        "this view comes out of an op that returns several views",
+        MULTI_VIEW_BASE,
+    ),
+    "no-grad": (NO_GRAD_VIEW, "this view is made under no_grad", NO_GRAD_VIEW_BASE),
+    "inference": (INFERENCE_VIEW, "this view is made in inference mode", INFERENCE_VIEW_BASE),
+    "function": (FUNCTION_VIEW, "this view is made inside a custom Function", None),
+}
 DENSE_VIEWS = frozenset(
     {"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"}
 )
@@ -154,14 +171,9 @@ def edge(s: State, ref: Ref) -> Value:
         return NONE
     if tensor.node is not None:
         return tensor.node
-    if tensor.rg and tensor.leaf and not _borrows(s, tensor):
-        return ref
+    if tensor.rg and tensor.leaf:
+        return NONE if tensor.borrows else ref
     return unknown()
-
-
-def _borrows(s: State, tensor: Tensor) -> bool:
-    """May the flag be its base's alone? Such a view gets no gradient."""
-    return tensor.base is not None and tensor.view not in APART and s[tensor.base].rg is not False
 
 
 def refresh_view(s: State, ref: Ref) -> None:
@@ -179,18 +191,18 @@ def refresh_view(s: State, ref: Ref) -> None:
     base: Tensor = s[tensor.base]
     if base.rg is not False and tensor.rg is False:
         mine = s.edit(ref)
-        mine.rg, mine.unsure_graph = base.rg, base.rg is None
+        mine.rg, mine.unsure_graph, mine.borrows = base.rg, base.rg is None, True
     if not base.rg or tensor.base_version == s[base.storage].version:
         return
     storage: Storage = s[base.storage]
     if storage.unsure:
         return
-    if tensor.view in ("multi-output", "no-grad") and s.grad:
+    text = FORBIDDING[tensor.view][2] if tensor.view in FORBIDDING else None
+    if text is not None and s.grad:
         steps = (
             story(tensor.site, "the view is made here"),
             story(storage.site, f"`{storage.how}` changes its base here"),
         )
-        text = MULTI_VIEW_BASE if tensor.view == "multi-output" else NO_GRAD_VIEW_BASE
         raise Raised(
             ViewWrite(
                 site=storage.site,
@@ -198,7 +210,7 @@ def refresh_view(s: State, ref: Ref) -> None:
                 text=text,
                 tensor=str(tensor.name),
                 write=str(storage.how),
-                kind=tensor.view,
+                kind=str(tensor.view),
             )
         )
     node = Node("AsStridedBackward0", tensor.name, tensor.site)
@@ -314,15 +326,9 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
 
 def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
     """Raise where a view forbids writes; `hooked`: it is what a full backward hook has wrapped."""
-    texts = {"multi-output": MULTI_VIEW, "no-grad": NO_GRAD_VIEW, "function": FUNCTION_VIEW}
-    text = texts.get(tensor.view or "")
-    if text is not None:
+    if tensor.view in FORBIDDING:
+        text, made, _ = FORBIDDING[tensor.view]
         text = f"Output 0 of BackwardHookFunction {text}" if hooked else text
-        made = {
-            "multi-output": "this view comes out of an op that returns several views",
-            "no-grad": "this view is made under no_grad",
-            "function": "this view is made inside a custom Function",
-        }[tensor.view or ""]
         raise Raised(
             ViewWrite(
                 site=site,
@@ -330,18 +336,20 @@ def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
                 text=text,
                 tensor=str(tensor.name),
                 write=str(how),
-                kind=tensor.view or "",
+                kind=tensor.view,
             )
         )
 
 
 def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool = True) -> None:
-    """Record a write to the memory of a tensor."""
+    """Record a write to the memory of a tensor; `versioned`: one that its counter counts."""
     tensor: Tensor = s[ref]
     storage = s.edit(tensor.storage)
     storage.data = Sym(fresh())
-    if versioned and not tensor.untracked:
+    if versioned and tensor.counter == NONE:
         storage.version = storage.data
+    elif versioned:
+        storage.apart[tensor.counter] = storage.data
     storage.site = site
     storage.how = how
     storage.writer = writer
@@ -378,6 +386,14 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
     tensor.rg = rg
     tensor.leaf = False
     tensor.base_version = s[tensor.storage].version
+
+
+def saved(s: State, ref: Ref, history: Value, role: str, site: Any) -> Slot:
+    """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to."""
+    tensor: Tensor = s[ref]
+    storage: Storage = s[tensor.storage]
+    version = storage.version_of(tensor.counter)
+    return Slot(tensor.storage, tensor.counter, version, storage.data, history, role, tensor.name, site)
 
 
 class OpCall:
@@ -462,9 +478,8 @@ class OpCall:
                     call=str(self.text),
                 )
             )
-        storage: Storage = s[tensor.storage]
         history = own if own is not None else edge(s, ref)
-        return Slot(tensor.storage, storage.version, storage.data, history, role, tensor.name, self.site)
+        return saved(s, ref, history, role, self.site)
 
     def _needs(self) -> tuple[tuple[str, ...], ...] | None:
         effect = self.effect
@@ -512,11 +527,13 @@ class OpCall:
         if base is not None:
             source: Tensor = s[base]
             out.base = source.base if source.base is not None and source.view not in APART else base
-            out.untracked = source.untracked
+            out.counter = source.counter
             out.view = effect.view or "plain"
-            if source.view in ("multi-output", "function", "no-grad") and out.view == "plain":
+            if source.view in FORBIDDING and out.view == "plain":
                 out.view = source.view
-            if s.grad is False and not s.inference:
+            if s.inference and not out.inference:
+                out.view = "inference"
+            elif s.grad is False and not s.inference:
                 out.view = "no-grad"
             out.base_version = s[source.storage].version
         if out_rg is False:

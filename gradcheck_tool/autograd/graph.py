@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.engine import (
     INFERENCE_WRITE,
     Raised,
+    bump,
     cut_off,
     edge,
     new_tensor,
     numel_is_one,
+    refused,
     story,
 )
 from gradcheck_tool.autograd.events import (
@@ -78,8 +80,7 @@ def run(s: State, p: Pass) -> None:
     Raises:
         Raised: where the engine would.
     """
-    for index, root in enumerate(p.roots):
-        _check_root(s, p, root, index)
+    _check_roots(s, p)
     needed = _reachable(s, p)
     if p.inputs is not None:
         needed = _towards(s, p, needed)
@@ -104,28 +105,38 @@ def run(s: State, p: Pass) -> None:
                 node.freed, node.freed_site, node.freed_text = True, p.site, p.text
 
 
-def _check_root(s: State, p: Pass, root: Ref, index: int) -> None:
-    history = edge(s, root)
-    tensor: Tensor = s[root]
-    if history == NONE:
-        if s[root].unsure_graph:
-            return
-        raise Raised(
-            NoGraph(
-                site=p.site,
-                story=tensor.lost_story or _made(tensor),
-                text=NO_GRAPH_AT.format(index),
-                root=str(tensor.name),
-                reason=tensor.lost or ("constant" if tensor.leaf else "unknown"),
-                call=str(p.call),
+def _check_roots(s: State, p: Pass) -> None:
+    """What the engine asks of the differentiated tensors: to be single numbers, then to have a history.
+
+    Raises:
+        Raised: for the first that does not have what it needs.
+    """
+    histories = [edge(s, root) for root in p.roots]
+    for root, given in zip(p.roots, p.given, strict=True):
+        tensor: Tensor = s[root]
+        if not given and tensor.rg and numel_is_one(tensor.shape) is False:
+            raise Raised(
+                NonScalarRoot(
+                    site=p.site,
+                    story=_made(tensor),
+                    text=NON_SCALAR,
+                    root=str(tensor.name),
+                    call=str(p.call),
+                )
             )
-        )
-    if not p.given[index] and numel_is_one(tensor.shape) is False and tensor.rg:
-        raise Raised(
-            NonScalarRoot(
-                site=p.site, story=_made(tensor), text=NON_SCALAR, root=str(tensor.name), call=str(p.call)
+    for index, (root, history) in enumerate(zip(p.roots, histories, strict=True)):
+        tensor = s[root]
+        if history == NONE and not tensor.unsure_graph:
+            raise Raised(
+                NoGraph(
+                    site=p.site,
+                    story=tensor.lost_story or _made(tensor),
+                    text=NO_GRAPH_AT.format(index),
+                    root=str(tensor.name),
+                    reason=tensor.lost or ("constant" if tensor.leaf else "unknown"),
+                    call=str(p.call),
+                )
             )
-        )
 
 
 def _made(tensor: Tensor) -> tuple[StoryStep, ...]:
@@ -190,7 +201,7 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         storage: Storage = s[slot.storage]
         if storage.unsure:
             continue
-        if storage.version != slot.version:
+        if storage.version_of(slot.counter) != slot.version:
             raise Raised(_modified(s, p, node, slot, storage))
         if storage.data != slot.data:
             p.silent.append(_unversioned(p, node, slot, storage))
@@ -283,28 +294,30 @@ def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> Unversion
 def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
     """Add a gradient to the `.grad` of a leaf; what it was added to, if that was not nothing."""
     held = s.get(s[leaf].grad, Tensor)
-    if held is not None and held.inference and not s.inference:
-        made = story(held.site, f"`{held.name}` was made in inference mode here")
-        raise Raised(
-            InvalidTensorUse(
-                site=p.site,
-                story=(made,),
-                text=INFERENCE_WRITE,
-                kind="inference-write",
-                tensor=str(held.name),
-                call=str(p.text),
-            )
-        )
+    if held is not None and p.create is False:
+        _add_in_place(s, p, leaf, held)
     tensor = s.edit(leaf)
     before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
     history = p.flows.get(leaf, ()) if p.create else ()
-    if not isinstance(tensor.grad, Ref) or history:
+    if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, history)
     tensor.grad_state = ADDED.get(before, "unknown")
     tensor.backward_site = p.site
     if before in ("fresh", "used", "mixed") and earlier is not None:
         return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)
     return None
+
+
+def _add_in_place(s: State, p: Pass, leaf: Ref, held: Tensor) -> None:
+    """Without create_graph a gradient is added to the tensor that `.grad` holds: a write to it.
+
+    Raises:
+        Raised: for one that was made in inference mode.
+    """
+    if held.inference and not s.inference:
+        made = f"`{held.name}` was made in inference mode here"
+        raise refused(p.site, held, made, INFERENCE_WRITE, "inference-write", str(p.text))
+    bump(s, s[leaf].grad, p.site, p.text, "accumulation")
 
 
 def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:

@@ -90,19 +90,26 @@ class Storage(Record):
 
     `data` changes with those and with the writes that autograd cannot see (`.data`, numpy). `unsure`
     is true when something unknown may have written to it. `site`, `how` and `writer` tell the last write.
+    `apart` has the versions of tensors that share the memory and count their own writes (`Tensor.counter`).
     """
 
-    __slots__ = ("data", "how", "site", "unsure", "version", "writer")
-    STATE = ("version", "data", "unsure")
+    __slots__ = ("apart", "data", "how", "site", "unsure", "version", "writer")
+    STATE = ("version", "data", "unsure", "apart")
     STORY = ("site", "writer", "how")
+    MUTABLE = frozenset({"apart"})
 
     def __init__(self) -> None:
         self.version = Sym(fresh())
         self.data = self.version
+        self.apart: dict[Value, Value] = {}
         self.unsure = False
         self.site: Any = None
         self.writer = ""
         self.how: Text = ""
+
+    def version_of(self, counter: Value) -> Value:
+        """The version that a tensor with this counter sees."""
+        return self.version if counter == NONE else self.apart.get(counter, NONE)
 
 
 class Cut:
@@ -133,13 +140,15 @@ class Tensor(Record):
     """A tensor; three-valued facts are True, False or None (unknown).
 
     `node` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
-    of and how (`plain`, `multi-output`, `no-grad`, `function`). `grad` is the value of `.grad` and
-    `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
+    of and how (`plain`, `multi-output`, `no-grad`, `inference`, `function`). `grad` is the value of `.grad`
+    and `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
     `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `group` marks a stand-in
     for a set of parameters that are not known one by one.
     `lost` says why it has no graph although something it was made from had one.
-    `untracked` tells that writes through it are not counted (`.data`), `overlaps` that elements
-    share memory (`expand`).
+    `borrows` tells that it requires grad because its base does, so it has no gradient of its own.
+    `counter` is what counts writes through it: NONE where that is the storage's own version, a symbol for
+    tensors that share memory and count for themselves (`.data`). `overlaps` tells that elements share
+    memory (`expand`).
     `grads_of` are the leaves whose `.grad` it was computed from. `cuts` are what it was computed from that
     lost its history, `made_leaf` what told a computed constant to require grad.
     """
@@ -148,6 +157,8 @@ class Tensor(Record):
         "backward_site",
         "base",
         "base_version",
+        "borrows",
+        "counter",
         "cuts",
         "dense",
         "dtype",
@@ -172,7 +183,6 @@ class Tensor(Record):
         "step_site",
         "storage",
         "unsure_graph",
-        "untracked",
         "view",
     )
     STATE = (
@@ -196,7 +206,8 @@ class Tensor(Record):
         "lost",
         "unsure_graph",
         "dense",
-        "untracked",
+        "borrows",
+        "counter",
         "overlaps",
     )
     STORY = ("name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
@@ -209,7 +220,8 @@ class Tensor(Record):
         self.rg: bool | None = None
         self.node: Ref | None = None
         self.unsure_graph = False
-        self.untracked = False
+        self.borrows = False
+        self.counter: Value = NONE
         self.overlaps = False
         self.dense: bool | None = None
         self.dtype: str | None = None
@@ -234,17 +246,26 @@ class Tensor(Record):
 
 
 class Slot:
-    """One tensor that a graph node saved: its storage and the version it had then.
+    """One tensor that a graph node saved: its storage, what counts its writes, and the version it had then.
 
     `edge` is where the tensor's own history goes on, for gradients of gradients.
     """
 
-    __slots__ = ("data", "edge", "role", "site", "storage", "text", "version")
+    __slots__ = ("counter", "data", "edge", "role", "site", "storage", "text", "version")
 
     def __init__(
-        self, storage: Ref, version: Value, data: Value, edge: Value, role: str, text: Text, site: Any
+        self,
+        storage: Ref,
+        counter: Value,
+        version: Value,
+        data: Value,
+        edge: Value,
+        role: str,
+        text: Text,
+        site: Any,
     ) -> None:
         self.storage = storage
+        self.counter = counter
         self.version = version
         self.data = data
         self.edge = edge
@@ -543,6 +564,7 @@ class _Renaming:
             return bool(
                 a.role == b.role
                 and self.refs(a.storage, b.storage)
+                and self.same(a.counter, b.counter)
                 and self.same(a.version, b.version)
                 and self.same(a.data, b.data)
                 and self.same(a.edge, b.edge)

@@ -243,3 +243,97 @@ def reduced(shape: Shape, dims: Sequence[int] | None, keepdim: bool) -> Shape:
     if keepdim:
         return tuple(1 if i in axes else size for i, size in enumerate(shape))
     return tuple(size for i, size in enumerate(shape) if i not in axes)
+
+
+def unsqueezed(shape: Shape, dim: int) -> Shape:
+    """The shape with a dimension of size 1 before `dim`."""
+    if shape is None:
+        return None
+    at = dim % (len(shape) + 1)
+    return (*shape[:at], 1, *shape[at:])
+
+
+def squeezed(shape: Shape, dim: int | None) -> Shape:
+    """The shape without `dim` if that has size 1, or without all such dimensions (None)."""
+    if shape is None or not shape:
+        return shape
+    if dim is None:
+        return tuple(size for size in shape if size != 1) if None not in shape else None
+    at = dim % len(shape)
+    return None if shape[at] is None else without(shape, at) if shape[at] == 1 else shape
+
+
+def without(shape: Shape, dim: int) -> Shape:
+    """The shape without a dimension, as `select` and `unbind` give it."""
+    if not shape:
+        return None
+    at = dim % len(shape)
+    return shape[:at] + shape[at + 1 :]
+
+
+def resized(shape: Shape, dim: int, size: int | None) -> Shape:
+    """The shape with another size of one dimension, as `narrow` and `index_select` give it."""
+    if not shape:
+        return None
+    at = dim % len(shape)
+    return (*shape[:at], size, *shape[at + 1 :])
+
+
+def swapped(shape: Shape, one: int, other: int) -> Shape:
+    """The shape with two dimensions exchanged."""
+    if not shape:
+        return shape
+    out = list(shape)
+    out[one % len(out)], out[other % len(out)] = out[other % len(out)], out[one % len(out)]
+    return tuple(out)
+
+
+def permuted(shape: Shape, dims: Sequence[int | None] | None) -> Shape:
+    """The shape with its dimensions in another order."""
+    if shape is None or dims is None or len(dims) != len(shape):
+        return None
+    return None if None in dims else tuple(shape[dim] for dim in dims if dim is not None)
+
+
+def diagonal(shape: Shape, offset: int, one: int, other: int) -> Shape:
+    """The shape of the diagonals of the matrices that lie along two dimensions."""
+    if shape is None or len(shape) < 2:
+        return None
+    a, b = one % len(shape), other % len(shape)
+    rest = tuple(size for at, size in enumerate(shape) if at not in (a, b))
+    rows, columns = shape[a], shape[b]
+    if rows is None or columns is None:
+        return (*rest, None)
+    return (*rest, max(0, min(rows + min(offset, 0), columns - max(offset, 0))))
+
+
+def expanded(shape: Shape, sizes: Sequence[int | None] | None) -> Shape:
+    """The shape after `expand`; -1 keeps a size."""
+    if shape is None or sizes is None or len(sizes) < len(shape):
+        return None
+    padded = (None,) * (len(sizes) - len(shape)) + shape
+    return tuple(old if new == -1 else new for old, new in zip(padded, sizes, strict=True))
+
+
+def repeated(shape: Shape, repeats: Sequence[int | None] | None) -> Shape:
+    """The shape after `repeat`."""
+    if shape is None or repeats is None or len(repeats) < len(shape):
+        return None
+    padded = (1,) * (len(repeats) - len(shape)) + shape
+    return tuple(
+        None if old is None or times is None else old * times
+        for old, times in zip(padded, repeats, strict=True)
+    )
+
+
+def flattened(shape: Shape, start: int, end: int) -> Shape:
+    """The shape with the dimensions from `start` to `end` made one."""
+    if shape is None:
+        return None
+    if not shape:
+        return (1,)
+    first, last = start % len(shape), end % len(shape)
+    size: int | None = 1
+    for each in shape[first : last + 1]:
+        size = None if size is None or each is None else size * each
+    return (*shape[:first], size, *shape[last + 1 :])

@@ -484,23 +484,11 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
     node.function = ctx
     saved = s[ctx].attrs.get("#saved", Tup(()))
     reads = _reads_saved(s, cls)
-    slots: list[Slot] = []
-    for value in saved.items:
-        tensor = s.get(value, Tensor)
-        if tensor is None or not reads:
-            continue
-        storage = s[tensor.storage]
-        slots.append(
-            Slot(
-                tensor.storage,
-                storage.version,
-                storage.data,
-                engine.edge(s, value),
-                "self",
-                tensor.name,
-                call.site,
-            )
-        )
+    slots = [
+        engine.saved(s, value, engine.edge(s, value), "self", call.site)
+        for value in saved.items
+        if isinstance(value, Ref) and s.get(value, Tensor) is not None and reads
+    ]
     node.slots = tuple(slots)
     node.frees = bool(slots) if reads is not None else None
     return s.new(node)
@@ -565,7 +553,7 @@ def _save_outputs(
     mine = s.edit(node)
     storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
     mine.slots = tuple(
-        Slot(x.storage, x.version, x.data, node, "out", x.text, x.site)
+        Slot(x.storage, x.counter, x.version, x.data, node, "out", x.text, x.site)
         if x.storage in storages and x.edge == NONE
         else x
         for x in mine.slots

@@ -265,7 +265,7 @@ def apply_profile(
         if isinstance(target, Ref):
             if first.view_of not in profile.writes:
                 return target
-            if leaf in OVERLAP_ALLOWED:
+            if leaf in OVERLAP_ALLOWED or (leaf == "copy_" and tensors.get("src") == target):
                 effect = dataclasses.replace(effect, overlap_allowed=True)
             return engine.apply_inplace(s, effect, target, tensors, site, text)
     effect = _settle_view(s, effect, first, tensors)

@@ -103,6 +103,9 @@ def init(m: Machine, s: State, call: Args) -> Result:
     ref = as_tensor(m, s, call.get(0, "tensor") or NONE, call.site)
     if ref is None:
         return unknown()
+    before, s.grad = s.grad, False
+    engine.check_write(s, ref, [], call.site, call.text)
+    s.grad = before
     engine.bump(s, ref, call.site, str(call.text), "parameter-update")
     return ref
 

@@ -11,7 +11,7 @@ from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gradcheck_tool.autograd.shapes import Shape
 
@@ -136,6 +136,13 @@ def _output_shape(
         weight = tensors.get("weight")
         size = s[weight].shape if isinstance(weight, Ref) else None
         return (*mine[:-1], size[0]) if mine and size else None
+    if name == "squeeze":
+        dim = _Numbers(s, bound).one("dim")
+        return shapes.squeezed(mine, dim) if dim is not None or "dim" not in bound else None
+    if name in ("outer", "ger"):
+        other = tensors.get("vec2")
+        size = s[other].shape if isinstance(other, Ref) else None
+        return (*mine, *size) if mine is not None and size is not None else None
     return _view_shape(s, name, mine, bound)
 
 
@@ -177,29 +184,55 @@ def _reduction_shape(s: State, mine: Shape, bound: Mapping[str, Value | list[Val
     return shapes.reduced(mine, axes, keep)
 
 
-def _view_shape(s: State, name: str, mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
-    if name in ("view", "reshape"):
-        given = bound.get("shape", bound.get("size"))
+class _Numbers:
+    """The numbers among the arguments of a call."""
+
+    def __init__(self, s: State, bound: Mapping[str, Value | list[Value]]) -> None:
+        self.s = s
+        self.bound = bound
+
+    def one(self, name: str, default: int | None = None) -> int | None:
+        """The argument if it is a known whole number, `default` where it is not given."""
+        given = self.bound.get(name)
+        number = natives.const(given) if isinstance(given, Const) else None
+        if given is None:
+            return default
+        return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+    def many(self, *names: str) -> Shape:
+        """The first argument of these names as sizes, passed one by one or as a sequence."""
+        given = next((self.bound[name] for name in names if name in self.bound), None)
         values = given if isinstance(given, list) else [given] if given is not None else []
-        shape = factory_shape(s, values)
+        return factory_shape(self.s, values)
+
+
+def _view_shape(s: State, name: str, mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
+    """The shape of a view or a rearrangement of one tensor."""
+    numbers = _Numbers(s, bound)
+    if name in ("view", "reshape"):
+        shape = numbers.many("shape", "size")
         return tuple(None if n is not None and n < 0 else n for n in shape) if shape is not None else None
-    if mine is None:
-        return None
-    axis = natives.const(bound.get("dim", bound.get("dim0")))  # type: ignore[arg-type]
-    if name == "unsqueeze" and isinstance(axis, int):
-        at = axis % (len(mine) + 1)
-        return (*mine[:at], 1, *mine[at:])
-    if name == "squeeze" and isinstance(axis, int) and mine:
-        at = axis % len(mine)
-        return mine[:at] + mine[at + 1 :] if mine[at] == 1 else mine if mine[at] is not None else None
-    if name == "squeeze" and "dim" not in bound:
-        return tuple(n for n in mine if n != 1) if None not in mine else None
-    if name == "t":
-        return tuple(reversed(mine))
-    if name in ("transpose", "swapaxes") and mine:
-        a, b = (natives.const(bound.get(k)) for k in ("dim0", "dim1"))  # type: ignore[arg-type]
-        if isinstance(a, int) and isinstance(b, int):
-            out = list(mine)
-            out[a % len(mine)], out[b % len(mine)] = out[b % len(mine)], out[a % len(mine)]
-            return tuple(out)
-    return None
+    by_list = _BY_LIST.get(name)
+    if by_list is not None:
+        return by_list(mine, numbers.many("size", "dims", "repeats"))
+    parameters, rule = _BY_NUMBERS.get(name, ((), None))
+    found = [numbers.one(parameter, default) for parameter, default in parameters]
+    return rule(mine, *found) if rule is not None and None not in found else None
+
+
+_BY_LIST: dict[str, Callable[[Shape, Sequence[int | None] | None], Shape]] = {
+    "expand": shapes.expanded,
+    "permute": shapes.permuted,
+    "repeat": shapes.repeated,
+}
+# The numbers that the shape depends on, with their defaults (None: there is none), and how.
+_BY_NUMBERS: dict[str, tuple[tuple[tuple[str, int | None], ...], Callable[..., Shape]]] = {
+    "unsqueeze": ((("dim", None),), shapes.unsqueezed),
+    "select": ((("dim", None),), shapes.without),
+    "narrow": ((("dim", None), ("length", None)), shapes.resized),
+    "t": ((), lambda shape: tuple(reversed(shape)) if shape is not None else None),
+    "transpose": ((("dim0", None), ("dim1", None)), shapes.swapped),
+    "swapaxes": ((("dim0", None), ("dim1", None)), shapes.swapped),
+    "diagonal": ((("offset", 0), ("dim1", 0), ("dim2", 1)), shapes.diagonal),
+    "flatten": ((("start_dim", 0), ("end_dim", -1)), shapes.flattened),
+}

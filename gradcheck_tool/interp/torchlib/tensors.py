@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd import engine, shapes
 from gradcheck_tool.autograd.engine import Effect, Raised, story
 from gradcheck_tool.autograd.events import (
     Accumulation,
@@ -236,7 +237,7 @@ def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     made.inference = tensor.inference and s.inference
     engine.cut_off(s, made, "data", [ref], site, m.label(s, site.node))
     made.grads_of = tensor.grads_of
-    made.base, made.untracked = ref, True
+    made.base, made.overlaps, made.counter = ref, tensor.overlaps, Sym(fresh())
     return new
 
 
@@ -425,7 +426,7 @@ def set_requires_grad(
             "inference-write",
             how,
         )
-    tensor.rg, tensor.leaf, tensor.unsure_graph = on, True, False
+    tensor.rg, tensor.leaf, tensor.unsure_graph, tensor.borrows = on, True, False, False
     tensor.node = None
     if on:
         if tensor.lost and tensor.lost != "frozen" and tensor.leaf:
@@ -513,6 +514,17 @@ def indexed_shape(shape: tuple[int | None, ...] | None, index: Value) -> tuple[i
     return (*out, *shape[at:])
 
 
+def _gathered_shape(s: State, shape: shapes.Shape, index: Value) -> shapes.Shape:
+    """The shape after indexing with one list or one tensor of whole numbers."""
+    listed, tensor = s.get(index, List), s.get(index, Tensor)
+    if not shape:
+        return None
+    if tensor is not None and tensor.dtype == "int" and tensor.shape is not None:
+        return (*tensor.shape, *shape[1:])
+    whole = listed is not None and all(type(natives.const(item)) is int for item in listed.items)
+    return (len(listed.items), *shape[1:]) if listed is not None and whole and not listed.open else None
+
+
 def _sliced(size: int | None, part: Slice) -> int | None:
     if part.lower is None and part.upper is None and part.step is None:
         return size
@@ -540,7 +552,8 @@ def get_item(m: Machine, s: State, ref: Ref, index: Value, site: Any) -> Value:
     if kind in ("basic", "whole"):
         return engine.apply(s, VIEW, {"self": ref}, site, text, [indexed_shape(tensor.shape, index)])[0]
     if kind == "advanced":
-        return engine.apply(s, INDEX, {"self": ref, "index": tensors}, site, text)[0]
+        shape = _gathered_shape(s, tensor.shape, index)
+        return engine.apply(s, INDEX, {"self": ref, "index": tensors}, site, text, [shape])[0]
     effect = Effect(node="IndexBackward0", frees=None, second={"self": ()})
     return engine.apply(s, effect, {"self": ref}, site, text)[0]
 
@@ -567,7 +580,8 @@ def set_item(
         engine.apply_inplace(s, COPY_INTO, view, args, site, text)
         _sync(s, ref, view)
         return
-    effect = COPY_INTO if kind == "whole" else INDEX_PUT
+    # Copying a tensor onto itself does nothing, so it asks nothing of the memory.
+    effect = dataclasses.replace(COPY_INTO, overlap_allowed=source == ref) if kind == "whole" else INDEX_PUT
     if kind == "advanced":
         args["index"] = tensors
     if kind == "unknown":
@@ -578,14 +592,14 @@ def set_item(
 def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
     """The view that `x[i] = v` writes through. It is made whatever the grad mode, for this write only."""
     tensor: Tensor = s[ref]
-    if tensor.base is not None and tensor.view in ("multi-output", "no-grad", "function"):
+    if tensor.base is not None and tensor.view in engine.FORBIDDING:
         return ref
     view = engine.new_tensor(
         s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name)
     )
     made: Tensor = s[view]
     made.base = tensor.base if tensor.base is not None and tensor.view not in engine.APART else ref
-    made.view, made.untracked = "plain", tensor.untracked
+    made.view, made.counter = "plain", tensor.counter
     made.node = tensor.node
     made.inference = tensor.inference
     made.base_version = s[tensor.storage].version
@@ -662,7 +676,7 @@ def detach(m: Machine, s: State, call: Args) -> Result:
     )
     made: Tensor = s[new]
     made.view, made.base, made.inference = "detached", ref, tensor.inference
-    made.untracked = tensor.untracked
+    made.counter, made.overlaps = tensor.counter, tensor.overlaps
     engine.cut_off(s, made, "detach", [ref], call.site, call.text)
     made.lost = "detach" if tensor.rg else tensor.lost
     made.lost_story = (
@@ -676,9 +690,12 @@ def detach(m: Machine, s: State, call: Args) -> Result:
 
 @method("tensor", "detach_")
 def detach_(m: Machine, s: State, call: Args) -> Result:
+    """Cut a tensor's history in place; inference mode, which knows of no histories, leaves it."""
     ref = receiver(m, s, call)
+    if s.inference:
+        return ref
     tensor = s.edit(ref)
-    if tensor.base is not None and tensor.view in ("plain", "multi-output", "function") and not s.inference:
+    if tensor.base is not None and tensor.view not in engine.APART:
         raise engine.refused(
             call.site, tensor, f"`{tensor.name}` is a view made here", DETACH_VIEW, "detach-view", "detach_()"
         )
