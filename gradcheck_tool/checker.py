@@ -163,14 +163,15 @@ def _load_rules(config: Config) -> RuleSet:
     from gradcheck_tool.ruleselect import check_selectors
     from gradcheck_tool.ruleset import RulePackError, RuleSet, UnknownCodeError
 
-    place = "" if config.source is None else f"{config.source}: "
     try:
         rules = RuleSet.load(config.rule_packs)
         for pattern, selectors in config.per_file_ignores.items():
             check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes)
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
     except (RulePackError, UnknownCodeError) as error:
-        raise ConfigError(f"{place}{error}") from error
+        key = error.key.partition(".")[0] if isinstance(error, UnknownCodeError) else "rule-packs"
+        files = config.origins.get(key)
+        raise ConfigError(f"{files[-1]}: {error}" if files else f"--{error}") from error
 
 
 def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:

@@ -1,21 +1,22 @@
 """`[tool.gradlint]` in pyproject.toml, or gradlint.toml: reading, checking, and which file is in force.
 
-The configuration of a file is the nearest one above it; configurations are not merged. A gradlint.toml
-(or .gradlint.toml) wins over the pyproject.toml beside it, and a pyproject.toml without
-`[tool.gradlint]` is passed over.
+The configuration of a file is the nearest one above it. A gradlint.toml (or .gradlint.toml) wins over the
+pyproject.toml beside it, and a pyproject.toml without `[tool.gradlint]` is passed over. Configurations are
+merged only where one names another in `extend`.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
 FILE_NAMES = (".gradlint.toml", "gradlint.toml", "pyproject.toml")
 
@@ -48,6 +49,10 @@ DEFAULT_EXCLUDE = (
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
+# Keys that decide which rules are in force, and keys whose values add to those of an extended file.
+_SELECTION = ("select", "extend-select", "ignore")
+_ADDED = ("extend-select", "ignore", "extend-exclude", "per-file-ignores", "rule-packs", "gradcheck")
+
 
 class ConfigError(Exception):
     """The configuration cannot be used; the text names the file, the key and what would be right."""
@@ -68,6 +73,8 @@ class Config:
         baseline: file of findings that are known and not reported.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
         gradcheck: the table of the run-time engine, which checks it itself.
+        origins: the files that set a key or added to it, by the key as it is spelt there; a key that
+            has none is the default or comes from the command line.
     """
 
     root: Path
@@ -83,6 +90,7 @@ class Config:
     baseline: Path | None = None
     report_unused_suppressions: bool = False
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -113,11 +121,13 @@ class Overrides:
 
     def apply(self, config: Config) -> Config:
         """The configuration with the command line's wishes."""
-        selection = (
-            replace(config, select=self.select, extend_select=(), ignore=()) if self.select else config
-        )
+        selection = _reselected(config, self.select) if self.select else config
+        origins = {
+            key: paths for key, paths in selection.origins.items() if not getattr(self, _field(key), None)
+        }
         return replace(
             selection,
+            origins=origins,
             extend_select=selection.extend_select + self.extend_select,
             ignore=selection.ignore + self.ignore,
             exclude=self.exclude or config.exclude,
@@ -170,21 +180,6 @@ class Configs:
         return self._by_file[path]
 
 
-KEYS = (
-    "baseline",
-    "exclude",
-    "extend-exclude",
-    "extend-select",
-    "gradcheck",
-    "ignore",
-    "per-file-ignores",
-    "report-unused-suppressions",
-    "rule-packs",
-    "select",
-    "target-torch",
-)
-
-
 def config_in(folder: Path) -> Path | None:
     """The configuration file that a folder itself holds.
 
@@ -193,51 +188,78 @@ def config_in(folder: Path) -> Path | None:
     """
     for name in FILE_NAMES:
         candidate = folder / name
-        if candidate.is_file() and (name != "pyproject.toml" or _has_section(candidate)):
+        # Unlike Path.is_file, this takes a folder that may not be entered for one without files.
+        if os.path.isfile(candidate) and (name != "pyproject.toml" or _has_section(candidate)):  # noqa: PTH113
             return candidate
     return None
 
 
-def load_config(path: Path) -> Config:
-    """Read one configuration file.
+def load_config(path: Path, extending: tuple[Path, ...] = ()) -> Config:
+    """Read one configuration file and those that it extends.
+
+    Args:
+        path: the file.
+        extending: the files that led here by `extend`, the outermost first.
 
     Raises:
-        ConfigError: it is missing, is not TOML, or has an unknown key or a value of the wrong kind.
+        ConfigError: it is missing, is not TOML, extends itself, or has an unknown key or a value of the
+            wrong kind.
     """
-    return parse_config(_table(path), path)
+    if path in extending:
+        raise ConfigError(f"{extending[-1]}: `extend` goes round in a circle: {path} extends this file")
+    return parse_config(_table(path), path, extending)
 
 
-def parse_config(table: Mapping[str, Any], path: Path) -> Config:
+def parse_config(table: Mapping[str, Any], path: Path, extending: tuple[Path, ...] = ()) -> Config:
     """Check the table of one configuration file, and resolve its paths against the file's folder.
 
     Raises:
-        ConfigError: an unknown key or a value of the wrong kind.
+        ConfigError: an unknown key or a value of the wrong kind, here or in a file that it extends.
     """
     reader = _Reader(table, path)
     reader.refuse_unknown()
-    root = path.parent
-    defaults = Config(root)
-    baseline = reader.text("baseline")
-    return Config(
-        root=root,
+    values = {key: read(reader, key) for key, read in _READERS.items() if key in table}
+    extended = values.pop("extend", None)
+    base = Config(path.parent) if extended is None else load_config(extended, (*extending, path))
+    if "select" in values:
+        base = _reselected(base, values["select"])
+    added = {key: _added(key, value, base) for key, value in values.items()}
+    before = {key: base.origins.get(key, ()) if key in _ADDED else () for key in values}
+    return replace(
+        base,
+        root=path.parent,
         source=path,
-        select=reader.texts("select", defaults.select),
-        extend_select=reader.texts("extend-select"),
-        ignore=reader.texts("ignore"),
-        per_file_ignores=reader.text_lists("per-file-ignores"),
-        exclude=reader.texts("exclude", defaults.exclude),
-        extend_exclude=reader.texts("extend-exclude"),
-        rule_packs=tuple(root / pack for pack in reader.texts("rule-packs")),
-        target_torch=reader.version("target-torch"),
-        baseline=root / baseline if baseline is not None else None,
-        report_unused_suppressions=reader.flag("report-unused-suppressions"),
-        gradcheck=reader.table("gradcheck"),
+        origins={**base.origins, **{key: (*before[key], path) for key in values}},
+        **{_field(key): value for key, value in added.items()},
     )
+
+
+def _reselected(config: Config, select: tuple[str, ...]) -> Config:
+    """A configuration whose selection starts anew: what was added to the old one or left out is gone."""
+    origins = {key: paths for key, paths in config.origins.items() if key not in _SELECTION}
+    return replace(config, select=select, extend_select=(), ignore=(), origins=origins)
+
+
+def _added(key: str, value: Any, base: Config) -> Any:
+    """The value of a key: what the extended configuration has for it goes before, or is replaced."""
+    if key not in _ADDED:
+        return value
+    before = getattr(base, _field(key))
+    return {**before, **value} if isinstance(value, dict) else (*before, *value)
+
+
+def _field(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def is_version(text: str) -> bool:
+    """Whether this can be a `target-torch`."""
+    return _VERSION.fullmatch(text) is not None
 
 
 def nearest(word: str, words: tuple[str, ...]) -> str | None:
     """The valid word most like a wrong one, with `_` and case forgiven; None when none is close."""
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.6)
     return close[0] if close else None
 
 
@@ -268,7 +290,7 @@ def _toml(path: Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -276,7 +298,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 class _Reader:
-    """Takes values of known kinds out of one table."""
+    """Takes values of known kinds out of one table, for keys that it has."""
 
     def __init__(self, table: Mapping[str, Any], path: Path) -> None:
         self._table = table
@@ -285,41 +307,47 @@ class _Reader:
     def refuse_unknown(self) -> None:
         for key in self._table:
             if key not in KEYS:
-                close = nearest(key, KEYS)
-                hint = f"; did you mean `{close}`?" if close else f"; there are {', '.join(KEYS)}"
-                raise ConfigError(f"{self._path}: unknown key `{key}`{hint}")
+                raise ConfigError(f"{self._path}: unknown key `{key}`; {self._hint(key)}")
 
-    def text(self, key: str) -> str | None:
-        value = self._table.get(key)
-        if value is not None and not isinstance(value, str):
+    def text(self, key: str) -> str:
+        value = self._table[key]
+        if not isinstance(value, str):
             raise self._wrong(key, "a string")
         return value
 
+    def path(self, key: str) -> Path:
+        return self._resolved(self.text(key))
+
     def flag(self, key: str) -> bool:
-        value = self._table.get(key, False)
+        value = self._table[key]
         if not isinstance(value, bool):
             raise self._wrong(key, "true or false")
         return value
 
-    def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        if key not in self._table:
-            return default
+    def texts(self, key: str) -> tuple[str, ...]:
         return self._texts(key, self._table[key])
+
+    def paths(self, key: str) -> tuple[Path, ...]:
+        return tuple(map(self._resolved, self.texts(key)))
 
     def text_lists(self, key: str) -> dict[str, tuple[str, ...]]:
         return {name: self._texts(f"{key}.{name}", value) for name, value in self.table(key).items()}
 
     def table(self, key: str) -> dict[str, Any]:
-        value = self._table.get(key, {})
+        value = self._table[key]
         if not isinstance(value, dict):
             raise self._wrong(key, "a table")
         return value
 
-    def version(self, key: str) -> str | None:
+    def version(self, key: str) -> str:
         value = self.text(key)
-        if value is not None and not _VERSION.fullmatch(value):
+        if not is_version(value):
             raise self._wrong(key, 'a version such as "2.6"')
         return value
+
+    def _resolved(self, text: str) -> Path:
+        # One spelling for each path: a circle of files must be seen as one.
+        return Path(os.path.normpath(self._path.parent / Path(text).expanduser()))
 
     def _texts(self, key: str, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -328,3 +356,26 @@ class _Reader:
 
     def _wrong(self, key: str, kind: str) -> ConfigError:
         return ConfigError(f"{self._path}: `{key}` must be {kind}")
+
+    def _hint(self, key: str) -> str:
+        if key == "tool":
+            return "keys stand here by themselves, without `[tool.gradlint]`"
+        close = nearest(key, KEYS)
+        return f"did you mean `{close}`?" if close else f"there are {', '.join(KEYS)}"
+
+
+_READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
+    "baseline": _Reader.path,
+    "exclude": _Reader.texts,
+    "extend": _Reader.path,
+    "extend-exclude": _Reader.texts,
+    "extend-select": _Reader.texts,
+    "gradcheck": _Reader.table,
+    "ignore": _Reader.texts,
+    "per-file-ignores": _Reader.text_lists,
+    "report-unused-suppressions": _Reader.flag,
+    "rule-packs": _Reader.paths,
+    "select": _Reader.texts,
+    "target-torch": _Reader.version,
+}
+KEYS = tuple(_READERS)

@@ -63,6 +63,74 @@ class TestNearestFile:
         assert config.rule_packs == (tmp_path / "ci" / "packs",)
 
 
+class TestExtend:
+    BASE = """
+        select = ["GL1", "GL2"]
+        ignore = ["GL201"]
+        exclude = ["old"]
+        extend-exclude = ["gen"]
+        target-torch = "2.4"
+        baseline = "known.json"
+        rule-packs = ["packs"]
+        per-file-ignores = { "a.py" = ["GL1"], "b.py" = ["GL2"] }
+    """
+
+    def extending(self, tmp_path, text):
+        write(tmp_path / "base" / "lint.toml", self.BASE)
+        return load_config(write(tmp_path / "sub" / "gradlint.toml", f'extend = "../base/lint.toml"\n{text}'))
+
+    def test_what_is_not_said_is_taken_over_with_paths_from_where_they_were_written(self, tmp_path):
+        config = self.extending(tmp_path, "")
+        assert (config.root, config.source) == (tmp_path / "sub", tmp_path / "sub" / "gradlint.toml")
+        assert (config.select, config.ignore, config.target_torch) == (("GL1", "GL2"), ("GL201",), "2.4")
+        assert config.baseline == tmp_path / "base" / "known.json"
+        assert config.rule_packs == (tmp_path / "base" / "packs",)
+
+    def test_values_replace_those_of_the_extended_file_or_add_to_them(self, tmp_path):
+        config = self.extending(
+            tmp_path,
+            """
+            ignore = ["GL102"]
+            exclude = ["ancient"]
+            extend-exclude = ["made"]
+            target-torch = "2.6"
+            rule-packs = ["own"]
+            per-file-ignores = { "b.py" = ["GL3"] }
+            """,
+        )
+        assert (config.ignore, config.target_torch) == (("GL201", "GL102"), "2.6")
+        assert (config.exclude, config.extend_exclude) == (("ancient",), ("gen", "made"))
+        assert config.rule_packs == (tmp_path / "base" / "packs", tmp_path / "sub" / "own")
+        assert config.per_file_ignores == {"a.py": ("GL1",), "b.py": ("GL3",)}
+
+    def test_select_starts_anew(self, tmp_path):
+        config = self.extending(tmp_path, 'select = ["GL3"]')
+        assert (config.select, config.ignore) == (("GL3",), ())
+
+    def test_every_key_knows_the_files_that_it_comes_from(self, tmp_path):
+        config = self.extending(tmp_path, 'ignore = ["GL102"]\ntarget-torch = "2.6"')
+        base, own = tmp_path / "base" / "lint.toml", tmp_path / "sub" / "gradlint.toml"
+        assert config.origins["select"] == (base,)
+        assert config.origins["ignore"] == (base, own)
+        assert config.origins["target-torch"] == (own,)
+        assert "extend-select" not in config.origins
+
+    def test_a_circle_is_an_error(self, tmp_path):
+        write(tmp_path / "a.toml", 'extend = "sub/../b.toml"\n')
+        write(tmp_path / "b.toml", 'extend = "./a.toml"\n')
+        with pytest.raises(ConfigError, match="circle"):
+            load_config(tmp_path / "a.toml")
+
+    def test_mistakes_name_the_file_that_they_are_in(self, tmp_path):
+        write(tmp_path / "base.toml", "selct = []\n")
+        path = write(tmp_path / "gradlint.toml", 'extend = "base.toml"\n')
+        with pytest.raises(ConfigError, match=r"base\.toml: unknown key"):
+            load_config(path)
+        path.write_text('extend = "none.toml"\n')
+        with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
+            load_config(path)
+
+
 class TestCommandLine:
     def test_select_replaces_the_whole_selection(self):
         config = Config(Path("/r"), select=("GL1",), extend_select=("GL2",), ignore=("GL3",))
@@ -88,6 +156,7 @@ class TestMistakes:
             ('target-torch = "new"', ["`target-torch` must be a version"]),
             ('per-file-ignores = ["a"]', ["`per-file-ignores` must be a table"]),
             ('[per-file-ignores]\n"a.py" = "GL1"', ["`per-file-ignores.a.py` must be a list of strings"]),
+            ("[tool.gradlint]\nselect = []", ["unknown key `tool`", "without `[tool.gradlint]`"]),
             ("report-unused-suppressions = 1", ["must be true or false"]),
             ("select = [", ["not TOML"]),
         ],
@@ -98,6 +167,11 @@ class TestMistakes:
             load_config(path)
         for word in (str(path), *words):
             assert word in str(caught.value)
+
+    def test_byte_order_marks_are_none(self, tmp_path):
+        path = tmp_path / "gradlint.toml"
+        path.write_bytes(b'\xef\xbb\xbfselect = ["GL1"]\r\n')
+        assert load_config(path).select == ("GL1",)
 
     def test_missing_file(self, tmp_path):
         with pytest.raises(ConfigError, match=r"none\.toml: No such file"):

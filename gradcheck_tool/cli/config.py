@@ -3,50 +3,97 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import os
+import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradcheck_tool.cli.console import fail
-from gradcheck_tool.config import ConfigError, Configs, Overrides
+from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.config import Config
+
+# Lists longer than this are printed one item a line, and prose is broken there.
+WIDTH = 80
 
 
 def config(
     path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
+    ] = False,
 ) -> None:
-    """Print the configuration that is in force for a file or folder, and where it comes from."""
+    """Print the configuration that is in force for a file or folder, and where each value comes from."""
+    if schema:
+        typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
+        return
     target = path.absolute()
     if not target.exists():
         fail(f"{path}: no such file or folder")
     try:
         configs = Configs(Path.cwd(), Overrides(isolated=isolated))
         found = configs.for_folder(target if target.is_dir() else target.parent)
+        settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))
-    values = _values(found)
-    if as_json:
-        source = str(found.source) if found.source else None
-        typer.echo(json.dumps({"source": source, "root": str(found.root), **values}, indent=2))
-        return
-    typer.echo(f"# from {found.source or 'the defaults'}")
-    for key, value in values.items():
-        typer.echo(f"{key} = {_toml(value)}")
+    typer.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
 
 
-def _values(config: Config) -> dict[str, Any]:
-    """Every key as it is spelt in a configuration file."""
-    return {
-        item.name.replace("_", "-"): _plain(getattr(config, item.name))
-        for item in fields(config)
-        if item.name not in ("root", "source")
-    }
+@dataclass(frozen=True)
+class _Settings:
+    """A configuration as it is printed, and the codes of the rules that it turns on."""
+
+    config: Config
+    rules: Sequence[str]
+
+    def as_json(self) -> str:
+        source = self.config.source
+        document = {
+            "source": None if source is None else str(source),
+            "root": str(self.config.root),
+            **{key: self._value(key) for key in _PRINTED},
+            "origins": {key: [str(file) for file in self.config.origins.get(key, ())] for key in _PRINTED},
+            "rules": list(self.rules),
+        }
+        return json.dumps(document, indent=2) + "\n"
+
+    def as_toml(self) -> str:
+        """A configuration file that says the same, with the origin of each value in a comment."""
+        lines = [f"# from {self.config.source or 'the defaults'}", ""]
+        for key in _PRINTED:
+            value = self._value(key)
+            if value is None:
+                lines.append(f"# {key} is not set")
+            else:
+                lines.append(f"{key} = {_toml(value)}  # {self._origin(key)}")
+        rules = f"{len(self.rules)} rules are in force: {', '.join(self.rules)}"
+        lines += ["", textwrap.fill(rules, WIDTH, initial_indent="# ", subsequent_indent="#   ")]
+        return "\n".join(lines) + "\n"
+
+    def _value(self, key: str) -> Any:
+        return _plain(getattr(self.config, key.replace("-", "_")))
+
+    def _origin(self, key: str) -> str:
+        files = self.config.origins.get(key, ())
+        return ", ".join(os.path.relpath(file) for file in files) or "default"
+
+
+# `extend` is what has been done when there is a configuration to print.
+_PRINTED = tuple(key for key in KEYS if key != "extend")
+
+
+def _rules_in_force(config: Config) -> list[str]:
+    from gradcheck_tool.checker import Checker
+
+    return [rule.code for rule in Checker().ruleset(config).active]
 
 
 def _plain(value: Any) -> Any:
@@ -60,10 +107,10 @@ def _plain(value: Any) -> Any:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML; TOML has no null, so what is not set reads as a comment."""
-    if value is None:
-        return "# not set"
     if isinstance(value, dict):
         inner = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list) and len(text) > WIDTH:
+        return "".join(["[\n", *(f"    {json.dumps(item, ensure_ascii=False)},\n" for item in value), "]"])
+    return text

@@ -42,23 +42,45 @@ def test_one_rule_or_all_of_them(gradlint, arguments):
 
 
 def test_config_prints_what_is_in_force_and_where_it_comes_from(gradlint, write):
-    path = write("sub/gradlint.toml", 'select = ["GL2"]\nper-file-ignores = { "tests/**" = ["GL4"] }\n')
+    write("base.toml", 'target-torch = "2.4"\n')
+    path = write(
+        "sub/gradlint.toml",
+        'extend = "../base.toml"\nselect = ["GL2"]\nper-file-ignores = { "tests/**" = ["GL4"] }\n',
+    )
     result = gradlint("config", "sub")
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"# from {path}\n")
-    assert 'select = ["GL2"]\n' in result.stdout
-    assert 'per-file-ignores = { "tests/**" = ["GL4"] }' in result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"# from {path}"
+    assert 'select = ["GL2"]  # sub/gradlint.toml' in lines
+    assert 'per-file-ignores = { "tests/**" = ["GL4"] }  # sub/gradlint.toml' in lines
+    assert 'target-torch = "2.4"  # base.toml' in lines
+    assert "ignore = []  # default" in lines
+    assert "# baseline is not set" in lines
+    assert "rules are in force: GL201, GL202" in result.stdout
     data = json.loads(gradlint("config", "sub", "--json").stdout)
-    assert (data["source"], data["select"], data["target-torch"]) == (str(path), ["GL2"], None)
+    assert (data["source"], data["select"], data["baseline"]) == (str(path), ["GL2"], None)
+    assert data["origins"]["select"] == [str(path)]
+    assert {rule[:3] for rule in data["rules"]} == {"GL2"}
 
 
 def test_printed_configuration_can_be_read_back(gradlint, write, project):
-    from gradcheck_tool.config import load_config
+    from gradcheck_tool.config import Config, load_config
 
-    text = gradlint("config").stdout
-    path = project / "gradlint.toml"
-    path.write_text("\n".join(line for line in text.splitlines() if "not set" not in line))
-    assert load_config(path).select == ("default",)
+    write("sub/gradlint.toml", 'ignore = ["GL2"]\ngradcheck = { device = "cpu" }\n')
+    path = project / "sub" / "again.toml"
+    path.write_text(gradlint("config", "sub").stdout)
+    assert load_config(path) == Config(project / "sub", path, ignore=("GL2",), gradcheck={"device": "cpu"})
+
+
+def test_config_refuses_rules_that_there_are_not(gradlint, write):
+    path = write("gradlint.toml", 'select = ["GL299"]\n')
+    result = gradlint("config")
+    assert result.exit_code == 2
+    assert f"{path}: select: no rule matches 'GL299'" in result.stderr
+
+
+def test_schema_for_editors_is_printed(gradlint):
+    assert "target-torch" in json.loads(gradlint("config", "--schema").stdout)["properties"]
 
 
 def test_config_of_nothing(gradlint):
