@@ -14,7 +14,7 @@ from gradcheck_tool.findings import Applicability, Finding
 from gradcheck_tool.fixing import Change, Fixer
 from gradcheck_tool.pool import check_all
 from gradcheck_tool.sources.baseline import Baseline, Lines
-from gradcheck_tool.sources.discover import Discovery, discover
+from gradcheck_tool.sources.discover import Discovery, discover, is_excluded
 from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.sources.source import Source, SourceError, split_lines
 
@@ -209,6 +209,14 @@ class Run:
             yield path, result
         if caches:
             caches.save()
+
+    def leaves_out(self, filename: str) -> bool:
+        """Whether a program that came through a pipe is excluded, and exclusions hold for named files.
+
+        Raises:
+            ConfigError: the configuration of the file's folder cannot be used.
+        """
+        return self._options.force_exclude and is_excluded(Path(filename), self._config_of(filename))
 
     def check_text(self, data: bytes, filename: str) -> Outcome:
         """Check a program that came through a pipe; `filename` is absolute, or `-`.

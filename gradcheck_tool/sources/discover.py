@@ -59,12 +59,21 @@ def discover(
         if absolute.is_dir():
             found.update(dict.fromkeys(walker.walk(absolute)))
         elif absolute.exists():
-            if not (force_exclude and walker.is_excluded_file(absolute)):
+            if not (force_exclude and is_excluded(absolute, config_for(absolute.parent))):
                 found[absolute] = None
         else:
             result.missing.append(path)
     result.files = list(found)
     return result
+
+
+def is_excluded(path: Path, config: Config) -> bool:
+    """Whether a walk from the configuration's root would have left this file out.
+
+    Raises:
+        ConfigError: an exclusion of the configuration is no pattern.
+    """
+    return _Ignore(config.root, _exclusions(config)).decides(path, False) is True
 
 
 class _Walker:
@@ -82,11 +91,6 @@ class _Walker:
         """
         ignores = tuple(ignore for ignore in self._ignores_above(start) if not ignore.decides(start, True))
         yield from self._walk(start, start, ignores)
-
-    def is_excluded_file(self, path: Path) -> bool:
-        """Whether a walk from the configuration's root would have left this file out."""
-        config = self._config_for(path.parent)
-        return _Ignore(config.root, _exclusions(config)).decides(path, False) is True
 
     def _walk(self, folder: Path, start: Path, ignores: tuple[_Ignore, ...]) -> Iterator[Path]:
         excluded = self._excluded(folder, start)
