@@ -61,6 +61,18 @@ def stamp(folders: Iterable[Path]) -> str:
     return seen.hexdigest()
 
 
+def mark(cache: Path) -> None:
+    """Make the cache folder, with the files that keep it out of git and out of backups.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    for name, text in _MARKERS.items():
+        if not (cache / name).exists():
+            (cache / name).write_text(text, encoding="utf-8")
+
+
 class ResultCache:
     """Results of one way of checking.
 
@@ -105,10 +117,7 @@ class ResultCache:
             return
         kept = {name: entry for name, entry in _load(self._path).items() if os.path.exists(name)}  # noqa: PTH110
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for name, text in _MARKERS.items():
-                if not (self._folder / name).exists():
-                    (self._folder / name).write_text(text, encoding="utf-8")
+            mark(self._folder)
             handle, temporary = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({**kept, **self._new}, file, separators=(",", ":"))

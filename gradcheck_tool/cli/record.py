@@ -1,0 +1,45 @@
+"""`gradlint record`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradcheck_tool.cli.console import count, fail, note
+
+CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_USAGE = "give it what Python runs: `gradlint record -m pytest tests/` or `gradlint record train.py`"
+
+
+def record(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
+    ],
+) -> None:
+    """Run your own tests or script, and keep real calls of every autograd.Function in them.
+
+    `gradlint gradcheck` then checks the Functions with these calls. The exit status is that of your command.
+    Only the cache folder (`.gradlint_cache`) is written.
+    """
+    if arguments[0] == "-m" and len(arguments) == 1:
+        fail(_USAGE)
+    if arguments[0] != "-m" and not Path(arguments[0]).exists():
+        fail(f"{arguments[0]}: no such file; {_USAGE}")
+    from gradcheck_tool.config import ConfigError, Configs, Overrides
+    from gradcheck_tool.harness.record.command import run_recorded
+
+    try:
+        root = Configs(Path.cwd(), Overrides()).for_folder(Path.cwd()).root
+        recording = run_recorded(arguments, root)
+    except ConfigError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"cannot write the cache: {error}")
+    kept = sum(recording.calls.values())
+    functions = count(len(recording.calls), "autograd.Function")
+    note(f"gradlint: recorded {count(kept, 'call')} of {functions} in {recording.cache}")
+    for name, problem in recording.problems.items():
+        note(f"gradlint: not recorded: a call of {name}: {problem}")
+    raise typer.Exit(recording.status)

@@ -1,0 +1,70 @@
+"""Runs the user's command with the recorder in it. Imports no torch: the command may not need it either."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.harness.record import store
+from gradcheck_tool.sources.cache import FOLDER, mark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SITE = Path(__file__).parent / "site"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a run of the user's command left.
+
+    Attributes:
+        status: exit status of the command, as a shell gives it.
+        cache: the cache folder.
+        calls: number of stored calls of each Function.
+        problems: for Functions that were called with something that cannot be stored: what.
+    """
+
+    status: int
+    cache: Path
+    calls: dict[str, int]
+    problems: dict[str, str]
+
+
+def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
+    """Run `python ARGUMENTS` and record the Functions it calls in the cache of `root`.
+
+    Raises:
+        OSError: where the cache folder cannot be written.
+    """
+    cache = root / FOLDER
+    mark(cache)
+    started = time.time_ns()
+    status = _run([sys.executable, *arguments], cache)
+    calls: dict[str, int] = {}
+    problems: dict[str, str] = {}
+    for call in store.written_since(cache, started):
+        name = f"{call.module}.{call.qualname}"
+        if call.problem is None:
+            calls[name] = calls.get(name, 0) + 1
+        else:
+            problems.setdefault(name, call.problem)
+    return Recording(status, cache, calls, problems)
+
+
+def _run(command: list[str], cache: Path) -> int:
+    paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "GRADLINT_RECORD": str(cache)}
+    with subprocess.Popen(command, env=environment) as process:  # noqa: S603 - the user's own command
+        while True:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                # The command got it too and decides itself what to do about it.
+                continue
+            return status if status >= 0 else 128 - status

@@ -1,0 +1,42 @@
+"""When two calls are of one kind: they differ in sizes and numbers only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+_DEEP = 3
+
+
+def kind_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Dtypes, ranks, layouts, devices, what requires grad, flags and words; numbers by their class."""
+    named = [f"{name}={_kind(value, _DEEP)}" for name, value in kwargs.items()]
+    return " ".join([*(_kind(value, _DEEP) for value in args), *named])
+
+
+def sizes_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells two calls of one kind apart: the shapes of the tensors on the top level."""
+    return tuple(tuple(v.shape) for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
+
+
+def _kind(value: Any, deep: int) -> str:
+    if isinstance(value, Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        flags = "g" if value.requires_grad else ""
+        return f"{dtype}{value.dim()}{_layout(value)}{flags}@{value.device.type}"
+    if value is None or isinstance(value, (bool, str)):
+        return repr(value)[:40]
+    if isinstance(value, (tuple, list)) and deep:
+        return "(" + ",".join(_kind(item, deep - 1) for item in value[:8]) + ")"
+    # Of functions and classes the name tells more than that they are some.
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def _layout(value: Tensor) -> str:
+    """Plain, expanded, or strided in some other way."""
+    if type(value).__module__.split(".")[0] != "torch" or str(value.layout) != "torch.strided":
+        return f"[{type(value).__name__}:{value.layout}]"
+    if value.is_contiguous():
+        return ""
+    return "e" if any(s == 0 and n > 1 for s, n in zip(value.stride(), value.shape, strict=True)) else "s"

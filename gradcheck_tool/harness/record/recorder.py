@@ -1,0 +1,195 @@
+"""Sees every call of every `autograd.Function` in this process, and keeps a few of each kind.
+
+`Function.apply` ends in `super().apply(...)`, which Python looks up anew in every call: an `apply` put
+into the class between `Function` and C++ is found by `fn = MyFunction.apply` too, however early that was
+bound, and by subclasses made later.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+from torch.autograd.function import _SingleLevelFunction
+
+from gradcheck_tool.harness.record import store
+from gradcheck_tool.harness.record.arguments import pack
+from gradcheck_tool.harness.record.calls import (
+    RecordedCall,
+    digest_of,
+    stored_cotangents,
+    surroundings_now,
+)
+from gradcheck_tool.harness.record.kinds import kind_of, sizes_of
+from gradcheck_tool.harness.record.tensors import NotStorableError
+from gradcheck_tool.sources.cache import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_MOST_CALLS = 12
+_MOST_OF_A_KIND = 2
+_LOOK_AT = 2000
+"""After so many calls of a Function its further calls are not even looked at."""
+
+
+@dataclass(slots=True)
+class _Book:
+    """What is known of one Function in this process; `kinds` holds the sizes kept of each kind."""
+
+    open: bool
+    filename: str | None = None
+    looked: int = 0
+    kinds: dict[str, list[Any]] = field(default_factory=dict)
+
+    def wants(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """The kind of the call where it is worth keeping, else None."""
+        self.looked += 1
+        if self.looked > _LOOK_AT or sum(map(len, self.kinds.values())) >= _MOST_CALLS:
+            self.open = False
+            return None
+        kind, sizes = kind_of(args, kwargs), sizes_of(args, kwargs)
+        known = self.kinds.setdefault(kind, [])
+        if sizes in known or len(known) >= _MOST_OF_A_KIND:
+            return None
+        known.append(sizes)
+        return kind
+
+
+class Recorder:
+    """Stores calls in a cache folder while it is installed."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._books: dict[type, _Book] = {}
+
+    def install(self) -> Callable[[], None]:
+        """Start to record; the result ends it."""
+        books, keep, between = self._books, self._recorded, cast("Any", _SingleLevelFunction)
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            book = books.get(cls)
+            if book is None:
+                book = books[cls] = _open(cls)
+            call = super(between, cls).apply  # type: ignore[misc]
+            return keep(cls, book, call, args, kwargs) if book.open else call(*args, **kwargs)
+
+        between.apply = classmethod(apply)
+
+        def end() -> None:
+            del between.apply
+
+        return end
+
+    def _recorded(
+        self, cls: Any, book: _Book, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call, and keep the call where it is worth it. Recording never changes what the program sees."""
+        started = None if _in_the_way() else self._start(cls, book, args, kwargs)
+        if started is None:
+            return call(*args, **kwargs)
+        outputs = call(*args, **kwargs)
+        with _unseen():
+            self._finish(started, outputs)
+        return outputs
+
+    def _start(
+        self, cls: Any, book: _Book, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> RecordedCall | None:
+        """The call before it is made: its arguments may change while it runs."""
+        with _unseen():
+            kind = book.wants(args, kwargs)
+            if kind is None:
+                return None
+            begun = RecordedCall(cls.__module__, cls.__qualname__, book.filename, kind)
+            try:
+                begun.arguments = pack((args, kwargs))
+            except NotStorableError as error:
+                begun.problem = str(error)
+        begun.surroundings = surroundings_now()
+        return begun
+
+    def _finish(self, begun: RecordedCall, outputs: Any) -> None:
+        """The call after it was made: what it drew, what it returned; then wait for its gradients."""
+        before, after = begun.surroundings, surroundings_now()
+        if before is not None and _same_draws(before.random, after.random):
+            begun.surroundings = replace(before, random=None)
+        try:
+            begun.outputs = digest_of(outputs) if begun.exact else None
+        except NotStorableError:
+            begun.outputs = None
+        name = _name(begun)
+        self._save(begun, name)
+        node = _node_of(outputs)
+        if node is None or begun.arguments is None:
+            return
+
+        def arrived(gradients: tuple[Tensor | None, ...]) -> None:
+            handle.remove()
+            with _unseen():
+                try:
+                    begun.cotangents = stored_cotangents(gradients)
+                except NotStorableError:
+                    return
+                self._save(begun, name)
+
+        handle = node.register_prehook(arrived)
+
+    def _save(self, call: RecordedCall, name: str) -> None:
+        try:
+            store.save(self._cache, call, name)
+        except OSError as error:
+            sys.stderr.write(f"gradlint: not recorded: {error}\n")
+            for book in self._books.values():
+                book.open = False
+
+
+def _open(cls: Any) -> _Book:
+    """PyTorch's own Functions, and those that its transforms generate, are not recorded."""
+    if cls.__module__ == "torch" or cls.__module__.startswith("torch."):
+        return _Book(open=False)
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return _Book(open=True, filename=str(Path(file).resolve()) if file else None)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Neither autograd nor a tensor subclass or mode of the program notices what is done inside."""
+    with torch.no_grad(), torch._C.DisableTorchFunction():  # noqa: SLF001 - PyTorch documents no other way
+        yield
+
+
+def _in_the_way() -> bool:
+    """Whether tensors may be no tensors at the moment: tracing, fake tensors, transforms, graph capture."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():  # noqa: SLF001
+        return True
+    if torch._C._len_torch_dispatch_stack() > 0:  # noqa: SLF001
+        return True
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
+
+
+def _node_of(outputs: Any) -> Any:
+    """The graph node that the call made; None where nothing requires grad."""
+    for value in outputs if isinstance(outputs, (tuple, list)) else (outputs,):
+        if isinstance(value, Tensor) and value.grad_fn is not None and hasattr(value.grad_fn, "_forward_cls"):
+            return value.grad_fn
+    return None
+
+
+def _same_draws(before: Any, after: Any) -> bool:
+    if before[:2] != after[:2] or (before[2] is None) != (after[2] is None):
+        return False
+    return before[2] is None or (before[2][1].tobytes(), before[2][2]) == (
+        after[2][1].tobytes(),
+        after[2][2],
+    )
+
+
+def _name(call: RecordedCall) -> str:
+    sizes = [record.shape for record in call.arguments.tensors.tensors] if call.arguments else []
+    return digest(f"{call.module} {call.filename} {call.kind} {sizes} {call.problem}".encode())[:16]
