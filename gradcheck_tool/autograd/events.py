@@ -515,9 +515,12 @@ class FunctionDefect(Event):
     test for None: Python raises there), `none-for-input` (backward returns a literal None for an argument
     from which forward's result is computed, and apply certainly gets a tensor there that requires
     grad), `state-on-class` (forward stores something on the class or a global that backward reads),
-    `unused-ctx` (forward keeps something on ctx that no other method reads) or `intermediate-kept` (a
+    `unused-ctx` (forward keeps something on ctx that no other method reads), `intermediate-kept` (a
     tensor that forward computes from an input, and does not return, is kept for backward, and the
-    program differentiates the backward again: that part of the second derivative is missing).
+    program differentiates the backward again: that part of the second derivative is missing),
+    `unread-argument` (an argument that forward only puts on ctx, where no method reads it: it has no
+    effect), `unread-saved` (save_for_backward, and no method reads saved tensors) or `ignores-cotangent`
+    (backward computes a gradient without reading the gradient that it is given).
     `detail` names the tensor, attribute or method.
     """
 

@@ -241,10 +241,12 @@ Check = Callable[[Contract], "Iterator[FunctionDefect]"]
 
 def announce(m: Machine, s: State, cls: Value) -> None:
     """Report what is certainly wrong in the text of a Function."""
+    from gradcheck_tool.interp.torchlib import backward_reads
+
     contract = contract_of(s, cls)
     if contract is None:
         return
-    for check in CHECKS:
+    for check in (*CHECKS, *backward_reads.CHECKS):
         for event in check(contract):
             m.emit(event)
 
@@ -252,7 +254,8 @@ def announce(m: Machine, s: State, cls: Value) -> None:
 # -- checks -----------------------------------------------------------------------------------------
 
 
-def _kept(c: Contract) -> Iterator[tuple[Body, ir.SetAttr]]:
+def kept(c: Contract) -> Iterator[tuple[Body, ir.SetAttr]]:
+    """Where attributes of ctx are set for backward, and in which method."""
     for body in c.keepers():
         for i in body.instrs:
             if isinstance(i, ir.SetAttr) and body.source(i.obj) == c.context(body):
@@ -264,7 +267,7 @@ def input_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
     if c.backward is None:
         return
     read, grads = c.read_in(c.backward), c.differentiable()
-    for body, i in _kept(c):
+    for body, i in kept(c):
         index = c.argument(body, i.src)
         if index is not None and index in grads and i.name in read and not _is_option(c, index):
             names = c.arguments()
@@ -283,7 +286,7 @@ def output_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
     if c.forward is None or c.setup is not None or any(c.forward.calls("mark_non_differentiable")):
         return
     returned = {c.forward.source(reg) for end in c.forward.returns() for reg in c.forward.values(end)}
-    for body, i in _kept(c):
+    for body, i in kept(c):
         source = body.source(i.src)
         computed = not isinstance(body.maker(i.src), (ir.Const, ir.LoadName))
         if isinstance(source, int) and source in returned and computed:
@@ -410,16 +413,22 @@ def _is_name(body: Body, reg: int, name: str) -> bool:
 
 def unused_ctx(c: Contract) -> Iterator[FunctionDefect]:
     """An attribute of ctx that no method reads, in a class whose ctx goes nowhere else."""
-    if c.backward is None or not c.closed or not c.backward.returns():
+    if not on_ctx_only(c):
         return
-    read: set[str] = set()
-    for body in c.methods.values():
-        read |= c.read_in(body)
-        if _escapes(c, body):
-            return
-    for _, i in _kept(c):
+    read = {name for body in c.methods.values() for name in c.read_in(body)}
+    for _, i in kept(c):
         if i.name not in read:
             yield c.defect(i.node, "unused-ctx", i.name)
+
+
+def on_ctx_only(c: Contract) -> bool:
+    """Is there a backward, and are the methods seen here all that may read what is on ctx?"""
+    return (
+        c.backward is not None
+        and c.closed
+        and bool(c.backward.returns())
+        and not any(_escapes(c, body) for body in c.methods.values())
+    )
 
 
 def _escapes(c: Contract, body: Body) -> bool:
@@ -455,7 +464,7 @@ def ignored_inputs(c: Contract) -> dict[int, Any]:
     ends = c.backward.returns()
     if not ends or any(p.kind is ir.ParamKind.VARARGS for p in c.forward.function.params):
         return {}
-    used = _flowing(c)
+    used = flowing(c)
     found: dict[int, Any] = {}
     for index in used:
         regs = [c.backward.values(end) for end in ends]
@@ -466,7 +475,7 @@ def ignored_inputs(c: Contract) -> dict[int, Any]:
     return found
 
 
-def _flowing(c: Contract) -> set[int]:
+def flowing(c: Contract) -> set[int]:
     """Arguments on which forward's result depends differentiably, followed through torch operations only."""
     body = c.forward
     assert body is not None
@@ -524,7 +533,7 @@ def place_on_ctx(s: State, cls: Value, name: str) -> Site | None:
     contract = contract_of(s, cls)
     if contract is None or contract.backward is None or name not in contract.read_in(contract.backward):
         return None
-    return next((Site(contract.module, i.node) for _, i in _kept(contract) if i.name == name), None)
+    return next((Site(contract.module, i.node) for _, i in kept(contract) if i.name == name), None)
 
 
 def applied(m: Machine, s: State, cls: Value, call: Args) -> None:

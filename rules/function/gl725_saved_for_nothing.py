@@ -1,0 +1,86 @@
+"""GL725: a custom Function saves tensors that backward does not read."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+
+
+class SavedForNothing(Rule):
+    """A custom Function saves tensors, and its backward never asks for them.
+
+    ## What it detects
+
+    `ctx.save_for_backward(...)` in a custom Function none of whose methods reads
+    `ctx.saved_tensors`.
+
+    ## Why it is wrong
+
+    The gradient does not depend on what was saved: a mask or factor that backward was to apply is
+    missing. If it is not missing, the saved tensors only hold memory.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class Clip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(-1, 1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.clone()  # <- GL725
+
+
+    x = torch.tensor([0.5, 3.0], requires_grad=True)
+    Clip.apply(x).sum().backward()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class Clip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(-1, 1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * (x.abs() <= 1)
+
+
+    x = torch.tensor([0.5, 3.0], requires_grad=True)
+    Clip.apply(x).sum().backward()
+    ```
+
+    ## Fix safety
+
+    There is no fix: whether the use or the saving is wrong is for the author to say.
+
+    ## References
+
+    - [Extending torch.autograd](https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-autograd)
+    """
+
+    code = "GL725"
+    name = "saved-for-nothing"
+    severity = Severity.WARNING
+    effect = "silent"
+    predicts = "the gradient does not depend on what was saved"
+    symptom = "assert torch.equal(x.grad, torch.ones(2))  # 0 was meant beyond 1"
+
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+        if event.kind == "unread-saved":
+            yield self.finding(
+                event,
+                f"`{event.function}` saves `{event.detail}`, and its gradient does not use it",
+                "use what is saved, or do not save it",
+            )
