@@ -205,7 +205,10 @@ class Machine:
                     exits.append(Exit(state, "yield", value, block.id, at + 1))
                     alive = False
                     break
-                after = self._steps[type(instr)](self, state, instr)
+                if isinstance(instr, ir.YieldFrom):
+                    after = self._delegate(state, instr, block.id, at, exits)
+                else:
+                    after = self._steps[type(instr)](self, state, instr)
                 at += 1
                 if after is not None:
                     stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
@@ -219,6 +222,22 @@ class Machine:
             if alive:
                 self._terminate(state, block, out, exits)
         return out
+
+    def _delegate(self, s: State, instr: ir.YieldFrom, block: int, at: int, exits: list[Exit]) -> list[State]:
+        """`yield from`: each element leaves the frame, which comes back to this instruction for the next."""
+        from gradcheck_tool.interp.iterate import STOP, advance, make
+
+        site = self.site(s, instr.node)
+        done: list[State] = []
+        for state, iterator in make(self, s, self.get(s, instr.value), site):
+            self.set(state, instr.value, iterator)
+            for after, value in [(state, STOP)] if state.exc else advance(self, state, iterator, site):
+                if after.exc is None and value is not STOP:
+                    exits.append(Exit(after, "yield", value, block, at))
+                else:
+                    self.set(after, instr.dst, unknown())
+                    done.append(after)
+        return done
 
     def _goes_on(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> bool:
         """Route a state with an exception to its handler; true where there is none."""

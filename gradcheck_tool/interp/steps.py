@@ -332,11 +332,6 @@ def match_exception(m: Machine, s: State, i: ir.MatchException) -> States:
     return None
 
 
-def yield_from(m: Machine, s: State, i: ir.YieldFrom) -> States:
-    m.set(s, i.dst, unknown())
-    return None
-
-
 def await_(m: Machine, s: State, i: ir.Await) -> States:
     m.set(s, i.dst, m.get(s, i.value))
     return None
@@ -391,7 +386,6 @@ STEPS: dict[type, Callable[[Any, State, Any], States]] = {
     ir.ExitWith: exit_with,
     ir.Catch: catch,
     ir.MatchException: match_exception,
-    ir.YieldFrom: yield_from,
     ir.Await: await_,
     ir.MatchTest: match_test,
     ir.Opaque: opaque,
