@@ -60,7 +60,7 @@ class Output:
             if target.file is None:
                 sys.stdout.write(text)
             else:
-                _write_file(target.file, text)
+                write_file(target.file, text)
         if not self.quiet and any(target.format in FOR_PEOPLE for target in self.targets):
             note(_summary(outcome.findings))
 
@@ -107,7 +107,12 @@ def _statistics(form: str, findings: Sequence[Finding]) -> str:
     return "".join(f"{n:>{width}}  {code}  {name}\n" for (code, name), n in counts)
 
 
-def _write_file(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
+    """Write a report to a file, making its folder.
+
+    Raises:
+        typer.Exit: with status 2, if it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
