@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gradcheck_tool.cli.console import fail, note
 from gradcheck_tool.cli.output import Output, targets
-from gradcheck_tool.cli.request import Request, carry_out
-from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
+from gradcheck_tool.config import ConfigError, Overrides, is_version
 from gradcheck_tool.report import FORMATS
-
-if TYPE_CHECKING:
-    from gradcheck_tool.run import Run
 
 
 def check(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files and folders; `-` reads standard input. [default: .]")
+        list[Path] | None,
+        typer.Argument(help="Files and folders; `-` reads standard input. [default: .]", readable=False),
     ] = None,
     output_format: Annotated[
         list[str] | None,
@@ -52,6 +49,9 @@ def check(
     ] = None,
     report_unused_suppressions: Annotated[
         bool, typer.Option("--report-unused-suppressions", help="Report comments that suppress nothing.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Check again whenever a file changes.")
     ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")
@@ -102,13 +102,15 @@ def check(
     from gradcheck_tool.pool import default_jobs
     from gradcheck_tool.run import Options, Run
 
+    if target_torch is not None and not is_version(target_torch):
+        fail(f'--target-torch: {target_torch!r} is not a version such as "2.6"')
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
         path=config.absolute() if config else None,
-        select=_codes(select),
-        extend_select=_codes(extend_select),
-        ignore=_codes(ignore),
+        select=_codes("--select", select),
+        extend_select=_codes("--extend-select", extend_select),
+        ignore=_codes("--ignore", ignore),
         exclude=tuple(exclude or ()),
         extend_exclude=tuple(extend_exclude or ()),
         target_torch=target_torch,
@@ -123,35 +125,42 @@ def check(
         cache=not no_cache,
         jobs=jobs or default_jobs(),
     )
+    given = tuple(paths or ([STDIN] if stdin_filename else [Path()]))
     request = Request(
-        paths=tuple(paths or [Path()]),
+        paths=given,
         stdin_filename=stdin_filename,
         fix=fix,
         unsafe=unsafe_fixes,
         diff=diff,
         add_noqa=add_noqa,
         write_baseline=write_baseline.absolute() if write_baseline else None,
+        show_files=show_files,
+        watch=watch,
         exit_zero=exit_zero,
         verbose=verbose,
     )
+    refuse_mixtures(request)
     output = Output(folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet)
-    try:
-        run = Run(folder, options)
-        status = _show_files(run, request.paths, folder) if show_files else carry_out(run, request, output)
-    except ConfigError as error:
-        fail(str(error))
-    raise typer.Exit(status)
+    output.refuse_mixtures()
+
+    def once() -> int:
+        try:
+            return carry_out(Run(folder, options), request, output)
+        except ConfigError as error:
+            note(f"gradlint: error: {error}")
+            return 2
+
+    if watch:
+        from gradcheck_tool.cli.watch import keep_watching
+
+        keep_watching(once, given)
+        return
+    raise typer.Exit(once())
 
 
-def _codes(values: Sequence[str] | None) -> tuple[str, ...]:
+def _codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
     """Selectors, given one by one or with commas between them."""
-    return tuple(code.strip() for value in values or () for code in value.split(",") if code.strip())
-
-
-def _show_files(run: Run, paths: Sequence[Path], folder: Path) -> int:
-    found = run.discover(paths)
-    for path in found.files:
-        typer.echo(os.path.relpath(path, folder))
-    for path in found.missing:
-        note(f"gradlint: {path}: no such file or folder")
-    return 2 if found.missing else 0
+    codes = tuple(code.strip() for value in values or () for code in value.split(",") if code.strip())
+    if values and not codes:
+        fail(f"{option}: no rule is named")
+    return codes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import count, fail, note, wants_color
 from gradcheck_tool.config import nearest
+from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, relative_name
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Formats that people read: they get a closing line on standard error.
 FOR_PEOPLE = ("full", "concise")
+# Formats in which --statistics can be printed.
+COUNTED = (*FOR_PEOPLE, "json")
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,20 @@ class Output:
                 sys.stdout.write(text)
             else:
                 write_file(target.file, text)
+        # What does not fit onto a full disk has to be known now, not when the interpreter ends.
+        sys.stdout.flush()
         if not self.quiet and any(target.format in FOR_PEOPLE for target in self.targets):
-            note(_summary(outcome.findings))
+            note(_summary(outcome))
+
+    def refuse_mixtures(self) -> None:
+        """Refuse a format that has no form for counts.
+
+        Raises:
+            typer.Exit: with status 2.
+        """
+        wrong = [target.format for target in self.targets if target.format not in COUNTED]
+        if self.statistics and wrong:
+            fail(f"--statistics is printed as {', '.join(COUNTED)}, not as {wrong[0]}")
 
     def problems(self, outcome: Outcome) -> None:
         """Say what could not be checked, one line a path."""
@@ -120,8 +135,22 @@ def write_file(path: Path, text: str) -> None:
         fail(f"{path}: {error.strerror}")
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summary(outcome: Outcome) -> str:
+    findings = outcome.findings
     if not findings:
-        return "No autograd mistakes found."
+        if outcome.problems:
+            return "No autograd mistakes found in what could be checked."
+        return "No autograd mistakes found." if outcome.files else "There are no Python files to check."
     files = len({finding.location.filename for finding in findings})
-    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}."
+    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}{_fixable(findings)}."
+
+
+def _fixable(findings: Sequence[Finding]) -> str:
+    """What --fix could do about them."""
+    kinds = Counter(finding.fix.applicability for finding in findings if finding.fix)
+    safe, unsafe = kinds[Applicability.SAFE], kinds[Applicability.UNSAFE]
+    if safe and unsafe:
+        return f" ({safe} fixable with --fix, {unsafe} more with --unsafe-fixes)"
+    if safe:
+        return f" ({safe} fixable with --fix)"
+    return f" ({unsafe} fixable with --fix --unsafe-fixes)" if unsafe else ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from gradcheck_tool.cli.console import count, fail, note
 from gradcheck_tool.cli.progress import progress_bar
@@ -15,7 +18,7 @@ from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gradcheck_tool.cli.output import Output
     from gradcheck_tool.fixing import Change
@@ -29,11 +32,13 @@ class Request:
     """The options of `gradlint check` that are about what happens with findings.
 
     Attributes:
-        paths: files and folders as given; `-` alone is standard input.
+        paths: files and folders as given; `-` is standard input.
         stdin_filename: the name of the program on standard input.
         fix, unsafe, diff: make fixes, the unsafe ones too, or only show them.
         add_noqa: suppress findings by comments.
         write_baseline: file to write all findings to.
+        show_files: list the files, and check none.
+        watch: check again whenever a file changes.
         exit_zero: findings leave the status at 0.
         verbose: say how long it took.
     """
@@ -45,8 +50,40 @@ class Request:
     diff: bool
     add_noqa: bool
     write_baseline: Path | None
+    show_files: bool
+    watch: bool
     exit_zero: bool
     verbose: bool
+
+    @property
+    def from_stdin(self) -> bool:
+        """Whether the program to check is on standard input."""
+        return STDIN in self.paths
+
+
+def refuse_mixtures(request: Request) -> None:
+    """Refuse options of which one would have no effect.
+
+    Raises:
+        typer.Exit: with status 2.
+    """
+    if request.from_stdin and len(request.paths) > 1:
+        fail("`-` is standard input, which is checked by itself: give no other path")
+    if request.stdin_filename is not None and not request.from_stdin:
+        fail("--stdin-filename is the name of a program on standard input: give `-` as the path, or none")
+    tasks = {
+        "--add-noqa": request.add_noqa,
+        "--write-baseline": request.write_baseline is not None,
+        "--show-files": request.show_files,
+        "--watch": request.watch,
+    }
+    asked = [name for name, wanted in tasks.items() if wanted]
+    if asked and request.from_stdin:
+        fail(f"{asked[0]} is for files, not for standard input")
+    if request.diff or (request.fix and not request.watch):
+        asked.append("--diff" if request.diff else "--fix")
+    if len(asked) > 1:
+        fail(f"{asked[0]} and {asked[1]} do not go together")
 
 
 def carry_out(run: Run, request: Request, output: Output) -> int:
@@ -58,7 +95,9 @@ def carry_out(run: Run, request: Request, output: Output) -> int:
     Raises:
         ConfigError: a configuration, a selector, a rule pack or a baseline cannot be used.
     """
-    if request.paths == (STDIN,):
+    if request.show_files:
+        return _show_files(run, request.paths, output)
+    if request.from_stdin:
         return _check_stdin(run, request, output)
     started = time.perf_counter()
     with progress_bar() as progress:
@@ -88,6 +127,10 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
     """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
     data = sys.stdin.buffer.read()
     name = "-" if request.stdin_filename is None else str(request.stdin_filename.absolute())
+    if run.leaves_out(name):
+        if request.fix and not request.diff:
+            sys.stdout.buffer.write(data)
+        return 0
     if request.fix or request.diff:
         fixed = run.fix_text(data, name, request.unsafe)
         if request.diff:
@@ -100,6 +143,15 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
     outcome = run.check_text(data, name)
     output.write(outcome, run, SourceLines({name: data}))
     return _status(outcome, request.exit_zero)
+
+
+def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:
+    found = run.discover(paths)
+    for path in found.files:
+        typer.echo(os.path.relpath(path, output.folder))
+    for path in found.missing:
+        note(f"gradlint: {relative_name(str(path), output.folder)}: no such file or folder")
+    return 2 if found.missing else 0
 
 
 def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:

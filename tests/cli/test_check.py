@@ -26,7 +26,11 @@ class TestExitStatus:
         assert result.exit_code == 1
         assert "a.py:2:5" in result.stdout
         assert "GL201" in result.stdout
-        assert "Found 1 problem in 1 file." in result.stderr
+        assert result.stderr == "Found 1 problem in 1 file (1 fixable with --fix).\n"
+
+    def test_nothing_to_check_is_said(self, gradlint):
+        result = gradlint("check")
+        assert (result.exit_code, result.stderr) == (0, "There are no Python files to check.\n")
 
     def test_exit_zero(self, gradlint, write):
         write("a.py", BAD)
@@ -38,6 +42,29 @@ class TestExitStatus:
         assert result.exit_code == 2
         assert "gradlint: none.py: no such file or folder\n" in result.stderr
         assert "a.py:2:5" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["-", "a.py"], "give no other path"),
+            (["a.py", "--stdin-filename", "b.py"], "--stdin-filename is the name"),
+            (["-", "--add-noqa"], "--add-noqa is for files"),
+            (["--stdin-filename", "a.py", "--show-files"], "--show-files is for files"),
+            (["--add-noqa", "--fix"], "--add-noqa and --fix do not go together"),
+            (["--write-baseline", "b.json", "--diff"], "--write-baseline and --diff do not go together"),
+            (["--show-files", "--watch"], "--show-files and --watch do not go together"),
+            (["--statistics", "--output-format", "sarif"], "not as sarif"),
+            (["--select", ","], "--select: no rule is named"),
+            (["--target-torch", "newest"], "--target-torch: 'newest' is not a version"),
+            (["--config", "none.toml"], "none.toml: No such file"),
+        ],
+    )
+    def test_options_that_cannot_be_meant(self, gradlint, write, options, words):
+        write("a.py", BAD)
+        result = gradlint("check", *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1
 
     def test_wrong_option(self, gradlint):
         assert gradlint("check", "--no-such-option").exit_code == 2
@@ -398,7 +425,30 @@ class TestStandardInput:
         assert (result.exit_code, result.stdout) == (0, "import torch.autograd\nx = good\n")
 
     def test_broken_program(self, gradlint):
-        assert gradlint("check", "-", input="import torch.autograd\ndef f(:\n").exit_code == 2
+        result = gradlint("check", "-", input="import torch.autograd\ndef f(:\n")
+        assert result.exit_code == 2
+        assert "No autograd mistakes found in what could be checked." in result.stderr
+
+    def test_a_name_alone_means_standard_input(self, gradlint):
+        text = "import torch.autograd\nx = BAD\n"
+        result = gradlint("check", "--stdin-filename", "a.py", "--output-format", "concise", input=text)
+        assert result.stdout.startswith("a.py:2:5: GL201")
+
+    def test_excluded_name_is_not_checked_when_exclusions_are_forced(self, gradlint):
+        text = "import torch.autograd\nx = BAD\n"
+        options = ["-", "--stdin-filename", "gen/a.py", "--exclude", "gen"]
+        assert gradlint("check", *options, input=text).exit_code == 1
+        result = gradlint("check", *options, "--force-exclude", input=text)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert gradlint("check", *options, "--force-exclude", "--fix", input=text).stdout == text
+
+    def test_notebook(self, gradlint, project):
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "import torch.autograd\nBAD"}
+        text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+        options = ["-", "--stdin-filename", "n.ipynb"]
+        result = gradlint("check", *options, "--output-format", "concise", input=text)
+        assert result.stdout.startswith("n.ipynb:cell 1:2:1: GL201")
+        assert gradlint("check", *options, "--fix", input=text).stdout == text.replace("BAD", "good")
 
 
 class TestNotebooks:
