@@ -86,11 +86,13 @@ def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, 
     if own is not None:
         return m.calls.call(s, Bound(obj, own), [index], {}, site)
     from gradcheck_tool.interp.torchlib.instances import item
-    from gradcheck_tool.interp.torchlib.modules import container_items
+    from gradcheck_tool.interp.torchlib.modules import container_items, is_mapping, mapped
 
     known = item(s, obj, record, index)  # type: ignore[arg-type]
     if known is not None:
         return [(s, known)]
+    if is_mapping(s, record):
+        return [(s, mapped(record, index) or unknown())]
     items = container_items(s, obj)  # type: ignore[arg-type]
     if items is not None:
         value = _sequence(s, items, record.open, index, is_list=True)

@@ -129,18 +129,25 @@ def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> 
 
 @function("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 def make_dict(m: Machine, s: State, call: Args) -> Result:
-    ref = s.new(Instance(call.func, {"training": TRUE}, open=call.unsure))
-    table = s.get(call.args[0], Dict) if call.args else None
+    ref = s.new(Instance(call.func, {"training": TRUE}))
+    _fill_dict(s, ref, call)
+    return ref
+
+
+def _fill_dict(s: State, ref: Ref, call: Args) -> None:
+    """Add what a dict, or a list of pairs, holds to a ModuleDict or ParameterDict."""
     mine = s.edit(ref)
+    mine.open = mine.open or call.unsure
+    table = s.get(call.args[0], Dict) if call.args else None
     if table is not None:
         mine.attrs.update({str(natives.const(k, "?")): v for k, v in table.items.items()})
-        mine.open = table.open
+        mine.open = mine.open or table.open
     elif call.args:
-        items, mine.open = elements(s, call.args[0])
+        items, is_open = elements(s, call.args[0])
+        mine.open = mine.open or is_open
         for item in items:
             if isinstance(item, Tup) and len(item.items) == 2:
                 mine.attrs[str(natives.const(item.items[0], "?"))] = item.items[1]
-    return ref
 
 
 @method("torch.nn.Module", "__init__")
@@ -235,7 +242,7 @@ def container_items(s: State, ref: Ref) -> list[Value] | None:
     names = attributes.lib_bases(s, record.cls)
     if any(n in SEQUENTIAL or n in LISTS for n in names):
         return [v for k, v in record.attrs.items() if not k.startswith("#") and _is_element(s, k, v)]
-    if any(n in DICTS for n in names):
+    if is_mapping(s, record):
         return [Const(k) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
     return None
 
@@ -245,6 +252,16 @@ def _is_element(s: State, key: str, value: Value) -> bool:
         return False
     inner = s.get(value, Instance)
     return key.isdigit() or (inner is not None and is_module(s, inner)) or s.get(value, Tensor) is not None
+
+
+def is_mapping(s: State, record: Instance) -> bool:
+    """Is the object a ModuleDict or a ParameterDict?"""
+    return any(n in DICTS for n in attributes.lib_bases(s, record.cls))
+
+
+def mapped(record: Instance, key: Value) -> Value | None:
+    """What a ModuleDict or ParameterDict holds under a key, if that is known."""
+    return record.attrs.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else None
 
 
 def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
@@ -629,21 +646,38 @@ def append(m: Machine, s: State, call: Args) -> Result:
     return call.receiver
 
 
-@method("torch.nn.ModuleDict", "items", "keys", "values", "update", "pop", "get")
-@method("torch.nn.ParameterDict", "items", "keys", "values", "update", "pop", "get")
+@method("torch.nn.ModuleDict", "items", "keys", "values")
+@method("torch.nn.ParameterDict", "items", "keys", "values")
 def module_dict(m: Machine, s: State, call: Args) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "items"
     record = s[call.self]
     pairs = [(k, v) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
-    if name in ("update", "pop", "get"):
-        s.edit(call.self).open = True
-        return unknown()
     pick: Callable[[str, Value], Value] = {
         "items": lambda k, v: Tup((Const(k), v)),
         "keys": lambda k, v: Const(k),
         "values": lambda k, v: v,
     }[name]
     return s.new(List([pick(k, v) for k, v in pairs], record.open))
+
+
+@method("torch.nn.ModuleDict", "pop")
+@method("torch.nn.ParameterDict", "pop", "get")
+def module_dict_item(m: Machine, s: State, call: Args) -> Result:
+    key = call.get(0, "key") or unknown()
+    found = mapped(s[call.self], key)
+    if isinstance(call.func, Method) and call.func.name == "pop":
+        if found is None or not isinstance(key, Const):
+            s.edit(call.self).open = True
+        else:
+            del s.edit(call.self).attrs[key.value]
+    return found if found is not None else unknown()
+
+
+@method("torch.nn.ModuleDict", "update")
+@method("torch.nn.ParameterDict", "update")
+def module_dict_update(m: Machine, s: State, call: Args) -> Result:
+    _fill_dict(s, call.self, call)
+    return NONE
 
 
 @function(*WRAPPERS)
