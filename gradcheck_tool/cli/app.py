@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-COMMANDS = ("check", "record", "rule", "config", "clean", "version")
+COMMANDS = ("check", "gradcheck", "record", "rule", "config", "clean", "version")
 
 
 class LazyGroup(TyperGroup):

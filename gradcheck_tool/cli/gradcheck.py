@@ -1,0 +1,202 @@
+"""`gradlint gradcheck`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradcheck_tool.cli.console import fail, note, wants_color
+from gradcheck_tool.cli.output import Target, targets
+from gradcheck_tool.cli.progress import progress_bar
+from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.report import FORMATS
+
+if TYPE_CHECKING:
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.harness.run import Harness, Plan, Verdicts
+    from gradcheck_tool.harness.settings import Settings
+
+FAIL_ON = ("error", "warning", "info", "unchecked", "never")
+
+
+def gradcheck(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGETS]", help="Paths, packages, `module:Name`, `path.py:Name`. [default: .]"
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, ... [default: cpu]")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DTYPE", help="float32, bfloat16, ... [default: what each Function is made for]"
+        ),
+    ] = None,
+    select_by: Annotated[
+        str | None, typer.Option("-k", metavar="EXPRESSION", help="Names, with and, or, not, as pytest's.")
+    ] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="The I-th of N parts.")] = None,
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "-j", metavar="N", min=0, help="Worker processes; 0 is one for each core."),
+    ] = 0,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="For one Function. [default: 120]")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="For one worker, such as 4G. [default: its share of 80%]"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Of every draw. [default: 0]")] = None,
+    fail_on: Annotated[
+        str, typer.Option(metavar="WHAT", help=f"What makes the exit status 1: {', '.join(FAIL_ON)}.")
+    ] = "warning",
+    output_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        typer.Option("--output-file", "-o", metavar="FILE", help="Where a format without a file goes."),
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw heat maps of errors there (needs matplotlib).")
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", help="Codes to report instead of the configured ones."),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="CODES", help="Codes to leave out.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Use this configuration file everywhere.")
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")
+    ] = False,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="List what would be checked, and check nothing.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and told.")
+    ] = False,
+) -> None:
+    """Run autograd Functions and compare their gradients with the derivatives of their forwards."""
+    from gradcheck_tool.harness.process import WorkerError
+    from gradcheck_tool.harness.run import Harness
+    from gradcheck_tool.harness.targets import TargetError
+    from gradcheck_tool.pool import default_jobs
+
+    reports = targets(output_format or (), output_file)
+    if fail_on not in FAIL_ON:
+        fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
+    folder = Path.cwd()
+    overrides = Overrides(
+        isolated=isolated,
+        path=config.absolute() if config else None,
+        select=_codes("select", select),
+        ignore=_codes("ignore", ignore),
+    )
+    try:
+        harness = Harness(folder, overrides)
+        settings = _settings(harness, device, dtype, timeout, memory, seed, plots)
+        plan = harness.plan(what or ["."], settings, part=shard, select=select_by)
+        if list_only:
+            for unit in plan.units:
+                typer.echo(unit.name)
+            return
+        with progress_bar() as progress:
+            verdicts = harness.check(plan, jobs or default_jobs(), keep=not no_cache, progress=progress)
+    except (ConfigError, TargetError, WorkerError, ValueError) as error:
+        fail(str(error))
+    _print(plan, verdicts, reports, verbose)
+    raise typer.Exit(_status(verdicts, fail_on))
+
+
+def _codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    """Selectors, given one by one or with commas between them."""
+    from gradcheck_tool.codes import CODES
+    from gradcheck_tool.ruleselect import UnknownCodeError, check_selectors
+
+    found = tuple(code.strip() for value in values or () for code in value.split(",") if code.strip())
+    try:
+        check_selectors(f"--{option}", found, CODES)
+    except UnknownCodeError as error:
+        fail(str(error))
+    return found
+
+
+def _settings(
+    harness: Harness,
+    device: Sequence[str] | None,
+    dtype: Sequence[str] | None,
+    timeout: float | None,
+    memory: str | None,
+    seed: int | None,
+    plots: Path | None,
+) -> Settings:
+    """The configured settings with the command line's choices.
+
+    Raises:
+        ValueError: a dtype or a size that means nothing.
+    """
+    from gradcheck_tool.harness.settings import check_dtypes, parse_size
+
+    return harness.settings.with_choices(
+        devices=tuple(dict.fromkeys(device)) if device else None,
+        dtypes=check_dtypes(tuple(dict.fromkeys(dtype))) if dtype else None,
+        timeout=timeout,
+        memory=None if memory is None else parse_size(memory),
+        seed=seed,
+        plots=None if plots is None else str(plots.absolute()),
+    )
+
+
+def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> None:
+    """Findings to their reports; what could not be read, and the summary, to standard error."""
+    from gradcheck_tool.cli.output import write_file
+    from gradcheck_tool.harness.summary import summarise
+    from gradcheck_tool.report import render
+    from gradcheck_tool.report.context import ReportContext, relative_name
+    from gradcheck_tool.sources.lines import SourceLines
+
+    for filename, why in plan.problems:
+        note(f"gradlint: {relative_name(filename, plan.folder)}: {why}")
+    lines = SourceLines()
+    for report in reports:
+        color = report.file is None and wants_color(sys.stdout.isatty())
+        text = render(report.format, verdicts.findings, ReportContext(plan.folder, lines, color=color))
+        if report.file is None:
+            sys.stdout.write(text)
+        else:
+            write_file(report.file, text)
+    sys.stdout.flush()
+    for line in summarise(verdicts.outcomes, verbose=verbose):
+        note(line)
+
+
+def _status(verdicts: Verdicts, fail_on: str) -> int:
+    if fail_on == "never":
+        return 0
+    if fail_on == "unchecked":
+        if any(outcome.status == "not checked" for outcome in verdicts.outcomes):
+            return 1
+        fail_on = "warning"
+    return int(any(_weight(finding) >= _WEIGHTS[fail_on] for finding in verdicts.findings))
+
+
+_WEIGHTS = {"info": 0, "warning": 1, "error": 2}
+
+
+def _weight(finding: Finding) -> int:
+    return _WEIGHTS[finding.severity.value]

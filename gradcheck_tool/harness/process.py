@@ -1,0 +1,257 @@
+"""The parent's end of a worker process: starting it, limits on its time and memory, and how it died."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import psutil
+
+import gradcheck_tool
+
+if TYPE_CHECKING:
+    from gradcheck_tool.harness.settings import Settings
+    from gradcheck_tool.harness.units import Unit
+
+# Not `-m`: that would put the folder of the command before the standard library.
+_BOOT = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; sys.path.append({home!r}); "
+    "from gradcheck_tool.harness.worker import main; main()"
+)
+TICK = 0.1
+"""Seconds between two looks at a worker's memory."""
+
+START = 120.0
+"""Seconds that importing PyTorch may take on a busy machine."""
+
+LOG_TAIL = 20_000
+"""Characters of what a worker printed last that are looked at."""
+
+Death = Literal["crash", "hang", "slow", "memory"]
+
+
+class WorkerError(Exception):
+    """A worker cannot do its work at all: PyTorch is not there or cannot be imported."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a worker told about one unit, and how it died, if it did.
+
+    Attributes:
+        stage: the last `stage` event, as it was.
+        cases: the `case` events, in order.
+        done: the `done` event; None where the worker did not get that far.
+        death: how it died: by itself, in one call that did not return, of the time limit while it was
+            getting on, or of the memory limit.
+        how: the death in words.
+        stack: where the checked code was, innermost first, as `file:row in function`.
+        seconds: what it took.
+    """
+
+    stage: dict[str, Any] = field(default_factory=dict)
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    done: dict[str, Any] | None = None
+    death: Death | None = None
+    how: str = ""
+    stack: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Worker:
+    """A running worker process. One thread at a time may use it.
+
+    Attributes:
+        history: the units that it has been given, in order.
+    """
+
+    def __init__(self, device: str, settings: Settings, cache: Path | None, threads: int) -> None:
+        """Start the process and wait until it has imported PyTorch.
+
+        Args:
+            device: what the worker is for; without a GPU, Triton's kernels run in its interpreter.
+            settings: limits and options of the run.
+            cache: the `.gradlint_cache` folder with recorded calls.
+            threads: threads that PyTorch may use.
+
+        Raises:
+            WorkerError: PyTorch cannot be imported.
+        """
+        self.history: list[Unit] = []
+        self._settings = settings
+        self._cache = cache
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, and this package
+            [sys.executable, "-c", _BOOT.format(home=str(Path(gradcheck_tool.__file__).parents[1]))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            encoding="utf-8",
+            env=_environment(device, threads),
+        )
+        # A worker that hangs would outlive the run, which may end in the middle.
+        atexit.register(self._process.kill)
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self._wait_until_ready()
+
+    def check(self, unit: Unit) -> Answer:
+        """Have one unit checked, within the limits. Afterwards the worker may be dead: see `alive`."""
+        self.history.append(unit)
+        answer = Answer()
+        started = time.monotonic()
+        self._send(unit)
+        self._follow(answer, started + self._settings.timeout)
+        answer.seconds = time.monotonic() - started
+        if answer.death is not None:
+            self.close()
+            answer.stack = _stack(self._printed())
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker can be given more."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the process, at once if it is in the middle of something."""
+        if self.alive:
+            self._process.kill()
+        self._process.wait()
+        atexit.unregister(self._process.kill)
+
+    def _read(self) -> None:
+        """Move events from the pipe to the queue until the worker's end of the pipe is closed."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):  # else the worker died while it wrote
+                self._events.put(json.loads(line))
+        self._events.put(None)
+
+    def _send(self, unit: Unit) -> None:
+        settings = self._settings
+        order = {
+            "unit": unit.packed(),
+            "settings": {
+                "timeout": settings.timeout,
+                "seed": settings.seed,
+                "cases": settings.cases,
+                "modes": settings.modes,
+                "surrogates": dict(settings.surrogates),
+                "plots": settings.plots,
+                "cache": str(self._cache) if self._cache else None,
+            },
+        }
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            return  # it has died meanwhile, which reading its events will show
+
+    def _wait_until_ready(self) -> None:
+        try:
+            event = self._events.get(timeout=START)
+        except queue.Empty:
+            event = None
+        if event is None or event.get("error"):
+            self.close()
+            why = event["error"] if event else self._printed().strip()[-500:] or "it gave no sign"
+            raise WorkerError(f"a worker process cannot import torch: {why}")
+
+    def _follow(self, answer: Answer, deadline: float) -> None:
+        """Take events until the unit is done or the worker dead."""
+        heard = time.monotonic()
+        while True:
+            try:
+                event = self._events.get(timeout=TICK)
+            except queue.Empty:
+                if self._exceeds(answer, deadline, heard):
+                    return
+                continue
+            heard = time.monotonic()
+            if event is None:
+                answer.death, answer.how = "crash", _ending(self._process.wait())
+                return
+            kind = event["event"]
+            if kind == "stage":
+                answer.stage = event
+            elif kind == "case":
+                answer.cases.append(event)
+            elif kind == "done":
+                answer.done = event
+                return
+            elif time.monotonic() > deadline and self._exceeds(answer, deadline, heard):
+                return
+
+    def _exceeds(self, answer: Answer, deadline: float, heard: float) -> bool:
+        """Whether the worker is over a limit; its death is noted, if so."""
+        settings, now = self._settings, time.monotonic()
+        if now > deadline:
+            stuck = now - heard > settings.timeout / 2
+            answer.death = "hang" if stuck else "slow"
+            answer.how = f"did not end within {settings.timeout:g} s"
+            return True
+        used = self._memory() if settings.memory is not None else 0
+        if settings.memory is not None and used > settings.memory:
+            answer.death = "memory"
+            answer.how = f"took {used / 2**20:.0f} MiB; the limit is {settings.memory / 2**20:.0f} MiB"
+            return True
+        return False
+
+    def _memory(self) -> int:
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.Error:
+            return 0
+
+    def _printed(self) -> str:
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - LOG_TAIL))
+        return self._log.read().decode("utf-8", "replace")
+
+
+def _environment(device: str, threads: int) -> dict[str, str]:
+    """The worker's environment variables; what the user has set stays."""
+    wanted = {"OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
+    if device == "cpu":
+        wanted["TRITON_INTERPRET"] = "1"
+    return {**wanted, **os.environ}
+
+
+def _ending(status: int) -> str:
+    """How a process ended by itself."""
+    if status >= 0:
+        return f"ended the process with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"killed the process: {name}"
+
+
+def _stack(printed: str) -> list[str]:
+    """The last stack that faulthandler wrote, without the frames of gradlint and PyTorch."""
+    block = printed.rpartition("(most recent call first):")[2]
+    frames = []
+    for line in block.splitlines():
+        if not line.startswith("  File "):
+            continue
+        name, _, rest = line.removeprefix('  File "').partition('", line ')
+        row, _, function = rest.partition(" in ")
+        package = str(Path(gradcheck_tool.__file__).parent)
+        if not name.startswith(package) and f"{os.sep}site-packages{os.sep}torch{os.sep}" not in name:
+            frames.append(f"{name}:{row} in {function}")
+    return [frame for frame in frames if not frame.startswith("<")][:8]

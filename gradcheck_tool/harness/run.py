@@ -1,0 +1,192 @@
+"""One run of the harness: from targets to outcomes and the findings that count."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.config import Config, Configs, Overrides
+from gradcheck_tool.harness.discovery import Discovery
+from gradcheck_tool.harness.results import Results
+from gradcheck_tool.harness.scheduler import Engine
+from gradcheck_tool.harness.settings import Settings, read_settings
+from gradcheck_tool.harness.targets import find_functions
+from gradcheck_tool.harness.units import make_units, matching, shard
+from gradcheck_tool.ruleselect import is_selected, matches
+from gradcheck_tool.sources.cache import FOLDER
+from gradcheck_tool.sources.discover import matches_patterns
+from gradcheck_tool.sources.source import SourceError, read_source
+from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.harness.outcomes import Outcome
+    from gradcheck_tool.harness.units import Unit
+
+# Called with the number of units done and the number of all, by any thread.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is to do.
+
+    Attributes:
+        folder: the folder that it runs in (absolute).
+        units: what is checked, in order.
+        settings: options and limits.
+        problems: `(file, why)` of files that could not be read.
+        discovery: what it read of the sources.
+    """
+
+    folder: Path
+    units: list[Unit]
+    settings: Settings
+    problems: list[tuple[str, str]]
+    discovery: Discovery
+
+
+@dataclass
+class Verdicts:
+    """What a run gave: an outcome for every unit, in order, and the findings in order of place."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+class Harness:
+    """The harness in a folder, under the configurations in force there."""
+
+    def __init__(self, folder: Path, overrides: Overrides) -> None:
+        """`folder` is the folder that the command runs in (absolute).
+
+        Raises:
+            ConfigError: a configuration cannot be used.
+        """
+        self._folder = folder
+        self._configs = Configs(folder, overrides)
+        self.config = self._configs.for_folder(folder)
+        self.settings = read_settings(self.config.gradcheck, str(self.config.source))
+        self._suppressions: dict[str, Suppressions] = {}
+
+    @property
+    def cache(self) -> Path:
+        """The folder of results and recorded calls."""
+        return self.config.root / FOLDER
+
+    def plan(
+        self,
+        targets: Iterable[str],
+        settings: Settings,
+        *,
+        part: str | None = None,
+        select: str | None = None,
+    ) -> Plan:
+        """Find the Functions and lay out what is to be checked.
+
+        Args:
+            targets: paths, packages, `module:Name`.
+            settings: options and limits.
+            part: the shard, as `i/n`.
+            select: an expression as `pytest -k` takes it.
+
+        Raises:
+            TargetError: a target means nothing.
+            ConfigError: a configuration on the way cannot be used.
+            ValueError: the shard or the expression cannot be understood.
+        """
+        discovery = Discovery()
+        refs = find_functions(targets, self._folder, self._configs.for_folder, discovery)
+        units = make_units(refs, settings)
+        if select is not None:
+            units = matching(units, select)
+        if part is not None:
+            units = shard(units, part)
+        return Plan(self._folder, units, settings, discovery.problems, discovery)
+
+    def check(
+        self, plan: Plan, jobs: int, *, keep: bool = True, progress: Progress | None = None
+    ) -> Verdicts:
+        """Check what was planned.
+
+        Args:
+            plan: made by `plan`.
+            jobs: worker processes at a time.
+            keep: use and keep results of earlier runs.
+            progress: is told how far it is.
+
+        Raises:
+            WorkerError: PyTorch cannot be imported.
+        """
+        results = Results(self.cache, plan.settings, plan.discovery) if keep else None
+        known = {unit: results.get(unit) for unit in plan.units} if results else {}
+        left = [unit for unit in plan.units if known.get(unit) is None]
+        told = _Teller(len(plan.units), len(plan.units) - len(left), progress).tell
+        fresh = Engine.of(plan.settings, jobs, self.cache).run(left, told) if left else []
+        if results:
+            for outcome in fresh:
+                results.put(outcome)
+        by_unit = {**known, **{outcome.unit: outcome for outcome in fresh}}
+        outcomes = [self._judged(made) for unit in plan.units if (made := by_unit[unit]) is not None]
+        found = [finding for outcome in outcomes for finding in outcome.findings]
+        return Verdicts(outcomes, sorted(found, key=_order))
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """The outcome without findings that are not selected or that a comment suppresses."""
+        return replace(outcome, findings=tuple(filter(self._counts, outcome.findings)))
+
+    def _counts(self, finding: Finding) -> bool:
+        path = Path(finding.location.filename)
+        config = self._configs.for_folder(path.parent) if path.parent.is_dir() else self.config
+        if not is_selected(finding.code, True, _runtime_part(config), config.ignore):
+            return False
+        ignored = any(
+            matches(selector, finding.code)
+            for pattern, selectors in config.per_file_ignores.items()
+            if matches_patterns((pattern,), config.root, path)
+            for selector in selectors
+        )
+        suppressions = self._suppressions_of(path)
+        return not (ignored or suppressions.skip_file or suppressions.covering(finding))
+
+    def _suppressions_of(self, path: Path) -> Suppressions:
+        name = str(path)
+        if name not in self._suppressions:
+            try:
+                self._suppressions[name] = read_suppressions(read_source(name, path.read_bytes()).text)
+            except (OSError, SourceError):
+                self._suppressions[name] = Suppressions()
+        return self._suppressions[name]
+
+
+def _runtime_part(config: Config) -> Sequence[str]:
+    """The selectors that count here: a selection of static rules alone leaves all run-time codes on."""
+    wanted = (*config.select, *config.extend_select)
+    if any(selector in ("ALL", "default") or selector.startswith("GC") for selector in wanted):
+        return wanted
+    return ("default", *wanted)
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    return (*finding.sort_key(), finding.device or "", finding.dtype or "")
+
+
+class _Teller:
+    """Counts outcomes for a progress bar; slots tell it from their own threads."""
+
+    def __init__(self, total: int, done: int, progress: Progress | None) -> None:
+        self._total = total
+        self._done = done
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def tell(self, _: Outcome) -> None:
+        with self._lock:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._total)

@@ -1,0 +1,260 @@
+"""Spreading units over worker processes, and finding the culprit when one of them dies."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import psutil
+
+from gradcheck_tool.harness.outcomes import (
+    Outcome,
+    environment_finding,
+    merged,
+    unpack_case,
+    unpack_finding,
+)
+from gradcheck_tool.harness.process import Answer, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.harness.settings import Settings
+    from gradcheck_tool.harness.units import Unit
+
+SUSPECTS = 8
+"""How many of the units before a crash are looked at again when the crash does not repeat alone."""
+
+_CODES = {"crash": "GC304", "hang": "GC305", "memory": "GC306"}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How units are run.
+
+    Attributes:
+        settings: limits and options.
+        jobs: worker processes at a time.
+        cache: the `.gradlint_cache` folder with recorded calls, if any.
+        threads: threads of PyTorch in each worker.
+    """
+
+    settings: Settings
+    jobs: int
+    cache: Path | None
+    threads: int
+
+    @classmethod
+    def of(cls, settings: Settings, jobs: int, cache: Path | None) -> Engine:
+        """An engine that shares the machine's cores, and four fifths of its memory, among the workers."""
+        memory = settings.memory or int(psutil.virtual_memory().total * 0.8) // jobs
+        threads = max(1, (os.cpu_count() or 1) // jobs)
+        return cls(replace(settings, memory=memory), jobs, cache, threads)
+
+    def run(self, units: Sequence[Unit], told: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+        """Check all units.
+
+        Args:
+            units: those of one root and device beside each other; a worker goes on with such.
+            told: is called with every outcome as it comes, from any thread.
+
+        Returns:
+            One outcome for each unit, in their order.
+
+        Raises:
+            WorkerError: PyTorch cannot be imported.
+        """
+        board = _Board(units, told)
+        slots = [
+            threading.Thread(target=_Slot(self, board).work, daemon=True)
+            for _ in range(min(self.jobs, len(units)))
+        ]
+        for slot in slots:
+            slot.start()
+        try:
+            for slot in slots:
+                slot.join()
+        finally:
+            board.stop()
+        return board.finished()
+
+
+class _Board:
+    """What is still to do and what is done; shared by all slots."""
+
+    def __init__(self, units: Sequence[Unit], told: Callable[[Outcome], None] | None) -> None:
+        self._todo = deque(enumerate(units))
+        self._done: dict[int, Outcome] = {}
+        self._places = {unit: number for number, unit in enumerate(units)}
+        self._told = told
+        self._lock = threading.Lock()
+        self._failure: BaseException | None = None
+
+    def take(self, like: tuple[str, str] | None) -> Unit | None:
+        """The next unit, one that the slot's worker can go on with if there is any."""
+        with self._lock:
+            if not self._todo:
+                return None
+            found = next((item for item in self._todo if _kind(item[1]) == like), self._todo[0])
+            self._todo.remove(found)
+            return found[1]
+
+    def put(self, outcome: Outcome) -> None:
+        with self._lock:
+            first = self._places[outcome.unit] not in self._done
+            self._done[self._places[outcome.unit]] = outcome
+        if first and self._told is not None:
+            self._told(outcome)
+
+    def blame(self, unit: Unit, how: str, answer: Answer, victim: Unit) -> None:
+        """Add a finding to a unit that was thought to be finished."""
+        found = environment_finding(
+            "GC304",
+            unit,
+            f"{unit.ref.qualname} corrupts the process: after it, checking {victim.ref.qualname} {how}",
+            {"how": how, "stack": answer.stack},
+        )
+        with self._lock:
+            place = self._places[unit]
+            before = self._done[place]
+            self._done[place] = replace(before, findings=(*before.findings, found), lasting=False)
+
+    def fail(self, error: BaseException) -> None:
+        """Give up: nothing more is handed out."""
+        with self._lock:
+            self._failure = self._failure or error
+            self._todo.clear()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._todo.clear()
+
+    def finished(self) -> list[Outcome]:
+        if self._failure is not None:
+            raise self._failure
+        return [self._done[number] for number in sorted(self._done)]
+
+
+def _kind(unit: Unit) -> tuple[str, str]:
+    """Units of one kind can share a worker: modules of two roots may have the same name."""
+    return (unit.ref.root, unit.device)
+
+
+class _Slot:
+    """One thread with one worker process at a time."""
+
+    def __init__(self, engine: Engine, board: _Board) -> None:
+        self._engine = engine
+        self._board = board
+        self._worker: Worker | None = None
+
+    def work(self) -> None:
+        """Check units until there are none."""
+        try:
+            like = None
+            while (unit := self._board.take(like)) is not None:
+                like = _kind(unit)
+                self._check(unit)
+        except BaseException as error:  # noqa: BLE001 - told to the thread that waits
+            self._board.fail(error)
+        finally:
+            self._close()
+
+    def _check(self, unit: Unit) -> None:
+        worker = self._worker_for(unit)
+        before = list(worker.history)
+        answer = worker.check(unit)
+        if answer.death in ("crash", "memory") and before:
+            again = self._alone([unit])
+            if again.death is None and answer.death == "crash":
+                self._find_culprit(before, unit, answer)
+            answer = again
+        self._board.put(outcome_of(unit, answer))
+
+    def _find_culprit(self, before: Sequence[Unit], victim: Unit, crash: Answer) -> None:
+        """The crash does not repeat alone: which of the units before the victim brings it about?"""
+        for suspect in reversed(before[-SUSPECTS:]):
+            if self._alone([suspect, victim]).death == "crash":
+                self._board.blame(suspect, crash.how, crash, victim)
+                return
+
+    def _alone(self, units: Sequence[Unit]) -> Answer:
+        """Check units one after the other in a process of their own; the last answer, or the first death."""
+        self._close()
+        answer = Answer()
+        for unit in units:
+            answer = self._worker_for(unit).check(unit)
+            if answer.death is not None:
+                break
+        self._close()
+        return answer
+
+    def _worker_for(self, unit: Unit) -> Worker:
+        worker = self._worker
+        if worker is not None and (not worker.alive or _kind(worker.history[-1]) != _kind(unit)):
+            self._close()
+        if self._worker is None:
+            engine = self._engine
+            self._worker = Worker(unit.device, engine.settings, engine.cache, engine.threads)
+        return self._worker
+
+    def _close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+def outcome_of(unit: Unit, answer: Answer) -> Outcome:
+    """Make an outcome of what a worker told before it was done or dead."""
+    done = answer.done or {}
+    findings = [unpack_finding(data) for event in answer.cases for data in event["findings"]]
+    notes = [*done.get("notes", ())]
+    cause = done.get("cause")
+    if done.get("end"):
+        answer = replace(answer, death="crash", how=f"leaves the device unusable: {done['end']}")
+    if answer.death is not None:
+        found, cause = _judge_death(unit, answer)
+        findings += found
+        if answer.cases:
+            cause = None
+            notes.append(f"{len(answer.cases)} inputs were checked before the process ended")
+    return Outcome(
+        unit=unit,
+        findings=merged(findings),
+        cases=tuple(unpack_case(event["result"]) for event in answer.cases),
+        cause=cause,
+        tried=tuple(done.get("tried", ())),
+        stub=done.get("stub", ""),
+        notes=tuple(notes),
+        seconds=answer.seconds,
+        lasting=bool(done.get("lasting")) and answer.death is None,
+    )
+
+
+def _judge_death(unit: Unit, answer: Answer) -> tuple[list[Finding], str | None]:
+    """A finding where a checked call ended the worker; a cause where importing or guessing inputs did."""
+    stage = answer.stage.get("stage", "import")
+    doing = {"import": "importing its module", "inputs": "looking for inputs", "case": "checking it"}[stage]
+    cause = f"{doing} {answer.how}"
+    if stage != "case" or answer.death == "slow":
+        return [], cause
+    name, source = unit.ref.qualname, answer.stage["source"]
+    mine = [frame for frame in answer.stack if frame.startswith(f"{unit.ref.filename}:")]
+    inside = f" in {mine[0].rpartition(' in ')[2]}" if mine else ""
+    message = {
+        "crash": f"{name} {answer.how}{inside}",
+        "hang": f"a call of {name} {answer.how}{inside and f'; it was{inside}'}",
+        "memory": f"checking {name} {answer.how}",
+    }[answer.death or "crash"]
+    evidence = {
+        "how": answer.how,
+        "case": f"{source} input {answer.stage['note']}".rstrip(),
+        "stack": answer.stack,
+    }
+    code = _CODES[answer.death or "crash"]
+    return [environment_finding(code, unit, message, evidence)], cause

@@ -1,0 +1,48 @@
+"""The closing lines of a run: how many Functions were checked by what, and which were not, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.harness.outcomes import Outcome
+
+_ORDER = ("ok", "wrong", "intended", "inconclusive", "not checked")
+_SOURCES = ("declared", "recorded", "synthesised")
+
+
+def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
+    """The summary, a line each. Functions that were not checked are always listed.
+
+    Args:
+        outcomes: of every Function asked for.
+        verbose: also print what each check told, and all stubs of samples instead of the first one.
+    """
+    lines = [line for outcome in outcomes for line in outcome.text().splitlines()] if verbose else []
+    lines += [_counts(outcomes), *_sources(outcomes)]
+    unchecked = [outcome for outcome in outcomes if outcome.status == "not checked"]
+    if unchecked:
+        lines.append("Not checked:")
+        lines += [f"  {outcome.unit.name}: {outcome.cause}" for outcome in unchecked]
+    stubs = [outcome.stub for outcome in unchecked if outcome.stub]
+    if stubs and not verbose:
+        lines += ["To check them, declare samples, such as:", "", *stubs[0].splitlines()]
+    return lines
+
+
+def _counts(outcomes: Sequence[Outcome]) -> str:
+    count = Counter(outcome.status for outcome in outcomes)
+    kept = sum(outcome.cached for outcome in outcomes)
+    parts = [f"{count[status]} {status}" for status in _ORDER if count[status]]
+    noun = "Function" if len(outcomes) == 1 else "Functions"
+    tail = f" ({kept} from the cache)" if kept else ""
+    return f"{len(outcomes)} {noun}: {', '.join(parts)}{tail}." if parts else "No autograd Functions found."
+
+
+def _sources(outcomes: Sequence[Outcome]) -> list[str]:
+    count = Counter(outcome.source for outcome in outcomes if outcome.cases)
+    parts = [f"{count[source]} by {source} inputs" for source in _SOURCES if count[source]]
+    return [f"Checked: {', '.join(parts)}."] if parts else []

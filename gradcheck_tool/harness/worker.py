@@ -1,0 +1,239 @@
+"""The program that a worker process runs: import Functions, get their inputs, check them, tell the parent."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.harness.outcomes import CaseResult, InputResult, pack_case, pack_finding
+from gradcheck_tool.harness.protocol import Channel
+from gradcheck_tool.harness.units import unpack_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.gradcheck import Report
+    from gradcheck_tool.harness.inputs import Case, CasesFound
+    from gradcheck_tool.harness.units import Unit
+
+# The part of the time limit after which the stack is written down, and after which no case is begun.
+_LATE, _ENOUGH = 0.95, 0.5
+
+
+def main() -> None:
+    """Serve the parent until it closes its end; then leave without the exit handlers of the checked code."""
+    channel = Channel.take_over()
+    faulthandler.enable(sys.stderr)
+    try:
+        import torch
+    except Exception as error:  # noqa: BLE001 - a broken PyTorch raises anything
+        channel.tell("ready", error=f"{type(error).__name__}: {error}")
+    else:
+        channel.tell("ready", torch=torch.__version__)
+        for order in channel.orders():
+            _serve(channel, order)
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _serve(channel: Channel, order: dict[str, Any]) -> None:
+    unit = unpack_unit(order["unit"])
+    settings = order["settings"]
+    faulthandler.dump_traceback_later(settings["timeout"] * _LATE, file=sys.stderr)
+    try:
+        with _defaults():
+            facts = _check(channel, unit, settings)
+    except BaseException as error:  # noqa: BLE001 - checked code may raise anything, SystemExit too
+        facts = {"cause": f"{type(error).__name__}: {error}"}
+    faulthandler.cancel_dump_traceback_later()
+    gc.collect()
+    broken = _broken_device(unit.device)
+    channel.tell("done", **facts, end=broken)
+
+
+def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
+    """Check one unit; the facts for its `done` event."""
+    from gradcheck_tool.harness.loading import LoadError, load_function
+
+    channel.tell("stage", stage="import")
+    absent = _absent_device(unit.device)
+    if absent:
+        return {"cause": absent}
+    try:
+        function = load_function(unit.ref)
+    except LoadError as error:
+        return {"cause": str(error)}
+    gap = _gap(function)
+    if gap:
+        return {"cause": gap, "lasting": True}
+    channel.tell("stage", stage="inputs")
+    found = _inputs(function, unit, settings)
+    if not found.cases:
+        return {
+            "cause": "no inputs: none declared, recorded or found by trying",
+            "tried": found.tried,
+            "stub": found.stub,
+            "lasting": True,
+        }
+    return _check_cases(channel, function, unit, found, settings)
+
+
+def _check_cases(
+    channel: Channel, function: type, unit: Unit, found: CasesFound, settings: dict[str, Any]
+) -> dict[str, Any]:
+    started = time.monotonic()
+    notes, causes = [], []
+    for number, case in enumerate(found.cases):
+        if number and time.monotonic() - started > settings["timeout"] * _ENOUGH:
+            notes.append(f"{number} of {len(found.cases)} inputs were checked in the time there is")
+            break
+        channel.tell("stage", stage="case", source=case.source, note=case.note, number=number)
+        with _beating(function, channel):
+            report = _report(function, case, settings)
+        broken = _broken_device(unit.device)
+        if broken:
+            return {"end": broken}
+        refusal = _refusal(report, case)
+        if refusal:
+            causes.append(refusal)
+            continue
+        channel.tell(
+            "case",
+            result=pack_case(_result(report, case)),
+            findings=[pack_finding(finding) for finding in report.findings],
+        )
+    checked = len(causes) < len(found.cases)
+    facts: dict[str, Any] = {"notes": notes, "lasting": not notes}
+    return facts if checked else {**facts, "cause": causes[0], "tried": found.tried, "stub": found.stub}
+
+
+def _report(function: type, case: Case, settings: dict[str, Any]) -> Report:
+    from gradcheck_tool.gradcheck import check_function
+
+    options = {
+        "seed": settings["seed"],
+        "modes": tuple(settings["modes"]),
+        "surrogates": settings["surrogates"],
+        "plots": settings["plots"],
+        **case.options,
+    }
+    return check_function(function, tuple(case.args), dict(case.kwargs), **options)
+
+
+def _inputs(function: type, unit: Unit, settings: dict[str, Any]) -> CasesFound:
+    from gradcheck_tool.harness.inputs import InputSettings, cases
+
+    wanted = InputSettings(
+        device=unit.device,
+        dtype=unit.dtype,
+        seed=settings["seed"],
+        cache=settings["cache"],
+        limit=settings["cases"],
+    )
+    return cases(function, unit.ref, wanted)
+
+
+def _refusal(report: Report, case: Case) -> str | None:
+    """Why a report says nothing about the gradient: then it is no verdict, unless the user gave the input."""
+    codes = {finding.code for finding in report.findings}
+    if "GC303" in codes or ("GC302" in codes and case.source != "declared"):
+        return next(f.message for f in report.findings if f.code in ("GC302", "GC303"))
+    return None
+
+
+def _result(report: Report, case: Case) -> CaseResult:
+    from gradcheck_tool.harness.heat import small_heat
+
+    return CaseResult(
+        source=case.source,
+        note=case.note,
+        inputs=tuple(InputResult(v.index, v.verdict, v.oracle, v.sensitivity) for v in report.inputs),
+        calls=report.evaluations.total,
+        oracle=report.oracle,
+        text=report.text(),
+        notes=report.notes,
+        heat={index: small_heat(values) for index, values in report.heat.items()},
+    )
+
+
+def _gap(function: type) -> str | None:
+    """What a base class leaves to its subclasses; a Function without it cannot be checked."""
+    from torch.autograd import Function
+
+    def own(name: str) -> bool:
+        return getattr(function, name, None) is not getattr(Function, name, None)
+
+    if not own("forward"):
+        return "defines no forward: a base class of others"
+    if not (own("backward") or own("vjp") or own("jvp")):
+        return "defines no backward: a base class of others, or not differentiable"
+    return None
+
+
+def _absent_device(device: str) -> str | None:
+    """Why a device cannot be used here."""
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:  # noqa: BLE001 - backends raise errors of their own
+        return f"device {device!r} cannot be used here: {' '.join(str(error).split())[:200]}"
+    return None
+
+
+def _broken_device(device: str) -> str | None:
+    """What the device says that can run nothing any more, as CUDA does after an illegal access."""
+    import torch
+
+    if not device.startswith("cuda") or not torch.cuda.is_available():
+        return None
+    try:
+        torch.cuda.synchronize()
+        torch.empty(1, device=device).item()
+        torch.cuda.empty_cache()
+    except Exception as error:  # noqa: BLE001 - any error here is sticky
+        return " ".join(str(error).split())[:300]
+    return None
+
+
+@contextmanager
+def _beating(function: Any, channel: Channel) -> Iterator[None]:
+    """Tell the parent whenever a call returns, so that it can tell a hang from slow progress."""
+    original, own = function.apply, "apply" in vars(function)
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        channel.beat()
+        return original(*args, **kwargs)
+
+    before = vars(function).get("apply")
+    function.apply = staticmethod(apply)
+    try:
+        yield
+    finally:
+        if own:
+            function.apply = before
+        else:
+            del function.apply
+
+
+@contextmanager
+def _defaults() -> Iterator[None]:
+    """Put back what checked code may have set for the whole process."""
+    import torch
+
+    dtype, folder = torch.get_default_dtype(), Path.cwd()
+    deterministic, grad = torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(None)
+        torch.use_deterministic_algorithms(deterministic)
+        torch.set_grad_enabled(grad)
+        os.chdir(folder)
