@@ -160,7 +160,7 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
     try:
         write_baseline(path, outcome.findings, SourceLines())
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        fail(f"{path}: cannot be written: {error.strerror}")
     output.problems(outcome)
     note(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
     return _status(outcome, exit_zero=True)
@@ -185,13 +185,17 @@ def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> str:
 
 
 def _write(changes: Iterable[Change]) -> None:
+    for change in changes:
+        _replace(change.path, change.after)
+
+
+def _replace(path: Path, data: bytes) -> None:
     from gradcheck_tool.fixes.apply import write_atomically
 
     try:
-        for change in changes:
-            write_atomically(change.path, change.after)
+        write_atomically(path, data)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(f"{path}: cannot be written: {error.strerror}")
 
 
 def _status(outcome: Outcome, exit_zero: bool) -> int:

@@ -56,9 +56,10 @@ def discover(
     walker = _Walker(config_for, respect_gitignore, result.unreadable)
     for path in paths:
         absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay links
-        if absolute.is_dir():
+        # The functions of os.path take what may not be looked at for something that is not there.
+        if os.path.isdir(absolute):  # noqa: PTH112
             found.update(dict.fromkeys(walker.walk(absolute)))
-        elif absolute.exists():
+        elif os.path.exists(absolute):  # noqa: PTH110
             if not (force_exclude and is_excluded(absolute, config_for(absolute.parent))):
                 found[absolute] = None
         else:
@@ -123,14 +124,18 @@ class _Walker:
 
     def _ignores_above(self, folder: Path) -> tuple[_Ignore, ...]:
         """The ignore files of the folders between this one and the root of its repository."""
-        if not self._respect_gitignore or (folder / ".git").exists():
+        if not self._respect_gitignore or _is_repository(folder):
             return ()
         collected: list[_Ignore] = []
         for parent in folder.parents:
             collected += _ignores_in(parent)
-            if (parent / ".git").exists():
+            if _is_repository(parent):
                 return tuple(collected)
         return ()
+
+
+def _is_repository(folder: Path) -> bool:
+    return os.path.exists(folder / ".git")  # noqa: PTH110 - see above
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -35,14 +36,19 @@ def _in_folder(base: Path, parts: list[str]) -> Path | None:
     candidates = (
         [target / "__init__.py"] if not parts else [target / "__init__.py", target.with_suffix(".py")]
     )
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return next((candidate for candidate in candidates if _is_file(candidate)), None)
+
+
+def _is_file(path: Path) -> bool:
+    # Unlike Path.is_file, this takes what may not be looked at for something that is not there.
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 @lru_cache(maxsize=4096)
 def _roots(folder: Path) -> tuple[Path, ...]:
     """Folders that absolute imports start from: the script's own, the package's, the repository's."""
     top = folder
-    while (top / "__init__.py").is_file() and top != top.parent:
+    while _is_file(top / "__init__.py") and top != top.parent:
         top = top.parent
     roots = [folder, top]
     for parent in (top, *top.parents):

@@ -129,3 +129,16 @@ def test_lines_of_ignore_files_that_are_no_patterns_are_passed_over_as_git_does(
 def test_a_wrong_pattern_of_the_configuration_is_named(tree):
     with pytest.raises(ConfigError, match=r"exclude: '\[z-a\]' is not a pattern"):
         found(tree("a.py"), overrides={"extend_exclude": ("[z-a]",)})
+
+
+def test_a_folder_that_may_not_be_entered_does_not_end_the_walk(tree, monkeypatch):
+    root = tree("closed/b.py", "open/a.py")
+    stat = os.stat
+
+    def forbidden(path, *rest, **options):
+        if str(path).startswith(f"{root / 'closed'}{os.sep}"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *rest, **options)
+
+    monkeypatch.setattr(os, "stat", forbidden)
+    assert "open/a.py" in found(root, "closed", "open")
