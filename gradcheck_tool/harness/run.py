@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.results import Results
-from gradcheck_tool.harness.scheduler import Engine
+from gradcheck_tool.harness.scheduler import Bench, Engine
 from gradcheck_tool.harness.settings import Settings, read_settings
 from gradcheck_tool.harness.targets import find_functions
 from gradcheck_tool.harness.units import make_units, matching, shard
@@ -132,11 +132,15 @@ class Harness:
             for outcome in fresh:
                 results.put(outcome)
         by_unit = {**known, **{outcome.unit: outcome for outcome in fresh}}
-        outcomes = [self._judged(made) for unit in plan.units if (made := by_unit[unit]) is not None]
+        outcomes = [self.judged(made) for unit in plan.units if (made := by_unit[unit]) is not None]
         found = [finding for outcome in outcomes for finding in outcome.findings]
         return Verdicts(outcomes, sorted(found, key=_order))
 
-    def _judged(self, outcome: Outcome) -> Outcome:
+    def bench(self, plan: Plan) -> Bench:
+        """What checks the units of a plan one at a time, without results of earlier runs."""
+        return Bench(Engine.of(plan.settings, 1, self.cache), plan.units)
+
+    def judged(self, outcome: Outcome) -> Outcome:
         """The outcome without findings that are not selected or that a comment suppresses."""
         return replace(outcome, findings=tuple(filter(self._counts, outcome.findings)))
 

@@ -84,6 +84,28 @@ class Engine:
         return board.finished()
 
 
+class Bench:
+    """Checks units one at a time, as a test runner asks for them, in a worker that is kept between them."""
+
+    def __init__(self, engine: Engine, units: Sequence[Unit]) -> None:
+        """`units` are all that may be asked for."""
+        self._board = _Board(units, None)
+        self._slot = _Slot(engine, self._board)
+
+    def check(self, unit: Unit) -> Outcome:
+        """The outcome of one unit.
+
+        Raises:
+            WorkerError: PyTorch cannot be imported.
+        """
+        self._slot.check(unit)
+        return self._board.outcome(unit)
+
+    def close(self) -> None:
+        """End the worker."""
+        self._slot.close()
+
+
 class _Board:
     """What is still to do and what is done; shared by all slots."""
 
@@ -110,6 +132,9 @@ class _Board:
             self._done[self._places[outcome.unit]] = outcome
         if first and self._told is not None:
             self._told(outcome)
+
+    def outcome(self, unit: Unit) -> Outcome:
+        return self._done[self._places[unit]]
 
     def blame(self, unit: Unit, how: str, answer: Answer, victim: Unit) -> None:
         """Add a finding to a unit that was thought to be finished."""
@@ -159,13 +184,14 @@ class _Slot:
             like = None
             while (unit := self._board.take(like)) is not None:
                 like = _kind(unit)
-                self._check(unit)
+                self.check(unit)
         except BaseException as error:  # noqa: BLE001 - told to the thread that waits
             self._board.fail(error)
         finally:
-            self._close()
+            self.close()
 
-    def _check(self, unit: Unit) -> None:
+    def check(self, unit: Unit) -> None:
+        """Check one unit; the board has its outcome afterwards."""
         worker = self._worker_for(unit)
         before = list(worker.history)
         answer = worker.check(unit)
@@ -185,25 +211,26 @@ class _Slot:
 
     def _alone(self, units: Sequence[Unit]) -> Answer:
         """Check units one after the other in a process of their own; the last answer, or the first death."""
-        self._close()
+        self.close()
         answer = Answer()
         for unit in units:
             answer = self._worker_for(unit).check(unit)
             if answer.death is not None:
                 break
-        self._close()
+        self.close()
         return answer
 
     def _worker_for(self, unit: Unit) -> Worker:
         worker = self._worker
         if worker is not None and (not worker.alive or _kind(worker.history[-1]) != _kind(unit)):
-            self._close()
+            self.close()
         if self._worker is None:
             engine = self._engine
             self._worker = Worker(unit.device, engine.settings, engine.cache, engine.threads)
         return self._worker
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """End the worker, if there is one."""
         if self._worker is not None:
             self._worker.close()
         self._worker = None

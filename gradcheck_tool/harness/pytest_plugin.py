@@ -1,0 +1,190 @@
+"""The pytest plugin.
+
+- `pytest --gradlint` adds a test for each autograd Function, device and dtype; its failure text is
+  gradlint's report. A Function that could not be checked is a skipped test that says why.
+- The fixture `gradlint` checks a Function in a test of your own: `gradlint(MyFunction, (x, y))`. Options come
+  from the call and from the marker `@pytest.mark.gradlint(seed=1, ...)`.
+- `pytest --gradlint-gradcheck` puts gradlint's checker in the place of `torch.autograd.gradcheck` for the
+  tests that are there already.
+
+Loading the plugin imports neither torch nor gradlint's engines.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.gradcheck import Report
+    from gradcheck_tool.harness.outcomes import Outcome
+    from gradcheck_tool.harness.run import Harness, Plan
+    from gradcheck_tool.harness.units import Unit
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the command line's options."""
+    group = parser.getgroup("gradlint", "gradients of torch.autograd.Function")
+    group.addoption("--gradlint", action="store_true", help="Check autograd Functions, as tests.")
+    group.addoption(
+        "--gradlint-target",
+        action="append",
+        metavar="TARGET",
+        help="Path, package or module:Name with the Functions. [default: the root folder]",
+    )
+    group.addoption("--gradlint-device", action="append", metavar="DEVICE", help="cpu, cuda, ...")
+    group.addoption("--gradlint-dtype", action="append", metavar="DTYPE", help="float32, bfloat16, ...")
+    group.addoption(
+        "--gradlint-gradcheck",
+        action="store_true",
+        help="Let torch.autograd.gradcheck be gradlint's checker during the tests.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and replace PyTorch's gradcheck before any test module binds it."""
+    config.addinivalue_line(
+        "markers", "gradlint(**options): checks a gradient; options of gradcheck_tool.check_function."
+    )
+    if config.getoption("gradlint_gradcheck"):
+        _replace_gradcheck(config)
+
+
+def _replace_gradcheck(config: pytest.Config) -> None:
+    import torch
+
+    from gradcheck_tool.gradcheck.dropin import gradcheck
+
+    patch = pytest.MonkeyPatch()
+    # `torch.autograd` has a function of the name of this module, which hides the module.
+    patch.setattr(sys.modules["torch.autograd.gradcheck"], "gradcheck", gradcheck)
+    patch.setattr(torch.autograd, "gradcheck", gradcheck)
+    config.add_cleanup(patch.undo)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add an item for each unit, in the same order in every process of pytest-xdist."""
+    if not config.getoption("gradlint"):
+        return
+    checks = _Checks(config, config.getoption("gradlint_target") or ["."])
+    config.add_cleanup(checks.close)
+    for filename, units in groupby(checks.plan.units, key=lambda unit: unit.ref.filename):
+        parent = _File.from_parent(session, path=Path(filename))
+        items += [
+            _Item.from_parent(parent, name=_item_name(unit), unit=unit, checks=checks) for unit in units
+        ]
+
+
+def _item_name(unit: Unit) -> str:
+    """`gradlint::Cube[cpu-float32]`; the file stands before it."""
+    return f"gradlint::{unit.name.removeprefix(unit.ref.module + '.')}"
+
+
+@pytest.fixture
+def gradlint(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """Check a Function (or any callable) at given inputs; the test fails with the report if it is wrong."""
+    marked: dict[str, Any] = {}
+    for mark in reversed(list(request.node.iter_markers("gradlint"))):
+        marked.update(mark.kwargs)
+
+    def check(func: Any, inputs: Any, kwargs: Any = None, **options: Any) -> Report:
+        __tracebackhide__ = True
+        from gradcheck_tool.gradcheck import check_function
+
+        report = check_function(func, inputs, kwargs, **{**marked, **options})
+        if not report.ok:
+            pytest.fail(report.text(), pytrace=False)
+        return report
+
+    return check
+
+
+class _Checks:
+    """What the items of one session share: the plan, and one worker process that is reused."""
+
+    def __init__(self, config: pytest.Config, targets: list[str]) -> None:
+        from gradcheck_tool.config import ConfigError, Overrides
+        from gradcheck_tool.harness.run import Harness
+        from gradcheck_tool.harness.settings import check_dtypes
+        from gradcheck_tool.harness.targets import TargetError
+
+        try:
+            self.harness: Harness = Harness(config.rootpath, Overrides())
+            settings = self.harness.settings.with_choices(
+                devices=_tuple(config.getoption("gradlint_device")),
+                dtypes=check_dtypes(_tuple(config.getoption("gradlint_dtype")) or ()) or None,
+            )
+            self.plan: Plan = self.harness.plan(targets, settings)
+        except (ConfigError, TargetError, ValueError) as error:
+            raise pytest.UsageError(f"gradlint: {error}") from error
+        self._bench = self.harness.bench(self.plan)
+
+    def check(self, unit: Unit) -> Outcome:
+        return self.harness.judged(self._bench.check(unit))
+
+    def close(self) -> None:
+        self._bench.close()
+
+
+class _File(pytest.File):
+    """The file of a Function, as the parent of its items."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Nothing: the items are made once the session has collected."""
+        return iter(())
+
+
+class _Item(pytest.Item):
+    """One Function on one device in one dtype."""
+
+    def __init__(self, *, unit: Unit, checks: _Checks, **options: Any) -> None:
+        super().__init__(**options)
+        self._unit = unit
+        self._checks = checks
+        self.add_marker("gradlint")
+
+    def runtest(self) -> None:
+        """Check the Function in a worker process."""
+        outcome = self._checks.check(self._unit)
+        if outcome.status == "not checked":
+            pytest.skip(f"not checked: {outcome.cause}")
+        if outcome.status == "wrong":
+            raise _Wrong(outcome)
+        self.add_report_section("call", "gradlint", outcome.text())
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The report alone, without the frames of the plugin."""
+        if isinstance(excinfo.value, _Wrong):
+            return excinfo.value.outcome.text()
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The row of `backward`."""
+        row = (self._unit.ref.backward or self._unit.ref.rows).first
+        return self.path, row - 1, self.name
+
+
+class _Wrong(Exception):  # noqa: N818 - it is a verdict, no error
+    """The Function is wrong."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(_first(outcome.findings))
+        self.outcome = outcome
+
+
+def _first(findings: tuple[Finding, ...]) -> str:
+    return next(finding.message for finding in findings if finding.severity.value != "info")
+
+
+def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(values)) if values else None
