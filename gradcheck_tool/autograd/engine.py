@@ -254,7 +254,9 @@ def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, ca
     alive = [ref for ref in refs if s[ref].rg]
     if kind and alive:
         sources = tuple(s[ref].node or ref for ref in alive)
-        cuts.append(Cut(kind, s[alive[0]].name, call, site, sources))
+        if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:
+            site = s.off[0]
+        cuts.append(Cut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
     if cuts:
         out.cuts = tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
@@ -364,7 +366,6 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
             tensor.rg = None if not tensor.rg else True
             tensor.unsure_graph = True
             tensor.leaf = None if tensor.leaf else tensor.leaf
-        tensor.base_version = s[tensor.storage].version
         return
     if tensor.base is not None and tensor.view not in APART:
         base = s.edit(tensor.base)
@@ -440,7 +441,7 @@ class OpCall:
         )
         node.slots = tuple(self._input_slots())
         node.loose = tuple(
-            Loose(s[ref].name, s[ref].shape, s[ref].cuts)
+            Loose(s[ref].name, s[ref].shape, s[ref].cuts, s[ref].storage)
             for refs in self.by_param.values()
             for ref in refs
             if s[ref].cuts and s[ref].rg is False

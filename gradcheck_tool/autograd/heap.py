@@ -113,27 +113,44 @@ class Storage(Record):
 
 
 class Cut:
-    """A value that required grad and was made a constant: how, by which call, and the edges behind it."""
+    """A value that required grad and was made a constant: how, by which call, and the edges behind it.
 
-    __slots__ = ("call", "kind", "site", "sources", "tensor")
+    `shape` is that of the constant, `storage` its memory.
+    """
 
-    def __init__(self, kind: str, tensor: Any, call: Any, site: Any, sources: tuple[Value, ...]) -> None:
+    __slots__ = ("call", "kind", "shape", "site", "sources", "storage", "tensor")
+
+    def __init__(
+        self,
+        kind: str,
+        tensor: Any,
+        call: Any,
+        site: Any,
+        sources: tuple[Value, ...],
+        shape: tuple[int | None, ...] | None = None,
+        storage: Ref | None = None,
+    ) -> None:
         self.kind = kind
         self.tensor = tensor
         self.call = call
         self.site = site
         self.sources = sources
+        self.shape = shape
+        self.storage = storage
 
 
 class Loose:
     """A constant input of a graph node that something was cut off from."""
 
-    __slots__ = ("cuts", "name", "shape")
+    __slots__ = ("cuts", "name", "shape", "storage")
 
-    def __init__(self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[Cut, ...]) -> None:
+    def __init__(
+        self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[Cut, ...], storage: Ref
+    ) -> None:
         self.name = name
         self.shape = shape
         self.cuts = cuts
+        self.storage = storage
 
 
 class Tensor(Record):
@@ -442,10 +459,11 @@ class State:
     """One way the program may have come here: heap, call stack, grad mode, known conditions.
 
     `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
-    inference mode. `saving` is false while hooks of the program keep what graph nodes save.
+    inference mode. `saving` is false while hooks of the program keep what graph nodes save. `off` tells
+    where gradients were switched off, and the frame that did it; only messages use it.
     """
 
-    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "owner", "saving")
+    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "off", "owner", "saving")
 
     def __init__(self) -> None:
         self.heap: dict[int, Record] = {}
@@ -453,6 +471,7 @@ class State:
         self.grad: bool | None = True
         self.inference = False
         self.saving = True
+        self.off: tuple[Any, Ref] | None = None
         self.facts: dict[Value, bool] = {}
         self.known: dict[Value, Value] = {}
         self.exc: Value | None = None
@@ -466,6 +485,7 @@ class State:
         new.grad = self.grad
         new.inference = self.inference
         new.saving = self.saving
+        new.off = self.off
         new.facts = self.facts.copy()
         new.known = self.known.copy()
         new.exc = self.exc
@@ -508,14 +528,20 @@ class State:
 
 
 class _Renaming:
-    """A one-to-one map between what two states made since they parted, built while comparing."""
+    """A one-to-one map between what two states made since they parted, built while comparing.
 
-    __slots__ = ("_back", "_forth", "first", "loose", "second", "todo")
+    With `exact`, a version that a graph of both states has saved is no other version. (Rounds of a loop are
+    compared without: what a graph of an earlier round has saved is seldom asked for again.)
+    """
 
-    def __init__(self, first: State, second: State, loose: bool) -> None:
+    __slots__ = ("_back", "_forth", "_saved", "exact", "first", "loose", "second", "todo")
+
+    def __init__(self, first: State, second: State, loose: bool, exact: bool) -> None:
         self.first = first
         self.second = second
         self.loose = loose
+        self.exact = exact
+        self._saved: set[Value] | None = None
         self._forth: dict[Any, Any] = {}
         self._back: dict[Any, Any] = {}
         self.todo: list[tuple[int, int]] = []
@@ -529,6 +555,18 @@ class _Renaming:
         self._forth[a] = b
         self._back[b] = a
         return True
+
+    def saved(self) -> set[Value]:
+        """The versions that nodes of both states hold and a backward may still ask for."""
+        if self._saved is None:
+            others = self.second.heap
+            self._saved = {
+                slot.version
+                for number, record in self.first.heap.items()
+                if isinstance(record, Node) and not record.freed and number in others
+                for slot in record.slots
+            }
+        return self._saved
 
     def refs(self, a: Ref, b: Ref) -> bool:
         if a.id == b.id:
@@ -555,6 +593,8 @@ class _Renaming:
         if kind is Sym:
             if a.key == b.key:
                 return True
+            if self.exact and not {a, b}.isdisjoint(self.saved()):
+                return False
             return self.pair(a, b)
         if kind is tuple or kind is list:
             return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
@@ -628,12 +668,14 @@ def signature(state: State, live: frozenset[str | int] | None) -> int:
     return hash(tuple(sorted(map(hash, parts))))
 
 
-def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: bool = False) -> bool:
+def same_state(
+    a: State, b: State, live: frozenset[str | int] | None, loose: bool = False, exact: bool = False
+) -> bool:
     """Are the two states the same for all that may still happen?
 
     `live` names the variables and registers of the innermost frame that may still be read (None: all).
     With `loose`, numbers and texts count as the same: one of two states that differ in a counter only
-    stands for both, and what only the other would have shown is missed.
+    stands for both, and what only the other would have shown is missed. `exact` is that of `_Renaming`.
     """
     if (
         a.grad is not b.grad
@@ -644,7 +686,7 @@ def same_state(a: State, b: State, live: frozenset[str | int] | None, loose: boo
         return False
     if (a.exc is None) != (b.exc is None):
         return False
-    naming = _Renaming(a, b, loose)
+    naming = _Renaming(a, b, loose, exact)
     if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
         return False
     if a.exc is not None and not naming.same(a.exc, b.exc):
@@ -732,7 +774,7 @@ def merge(states: list[State], live: frozenset[str | int] | None, limit: int, lo
     for state in states:
         mark = signature(state, live)
         for known, other in kept:
-            if known == mark and same_state(other, state, live, loose):
+            if known == mark and same_state(other, state, live, loose, exact=True):
                 other.facts = {k: v for k, v in other.facts.items() if state.facts.get(k) is v}
                 break
         else:

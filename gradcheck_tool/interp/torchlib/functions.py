@@ -36,7 +36,24 @@ OUT = (
     "requires grad."
 )
 # In-place operations whose kernels do not test whether elements share memory.
-OVERLAP_ALLOWED = frozenset({"masked_fill_"})
+OVERLAP_ALLOWED = frozenset(
+    [
+        "fill_",
+        "fill_diagonal_",
+        "index_fill_",
+        "index_put_",
+        "masked_fill_",
+        "squeeze_",
+        "swapaxes_",
+        "swapdims_",
+        "t_",
+        "transpose_",
+        "tril_",
+        "triu_",
+        "unsqueeze_",
+        "zero_",
+    ]
+)
 
 
 @functools.cache

@@ -45,7 +45,11 @@ MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of
 INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
 COPY_INTO = Effect(node="CopyBackwards", frees=False, second={"self": (), "src": ()})
 INDEX_PUT = Effect(
-    node="IndexPutBackward0", frees=True, second={"self": (), "src": ()}, saves={"index": None}
+    node="IndexPutBackward0",
+    frees=True,
+    second={"self": (), "src": ()},
+    saves={"index": None},
+    overlap_allowed=True,
 )
 
 NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."

@@ -1,0 +1,144 @@
+"""Single mechanisms, each in a program of a few lines that PyTorch runs and the machine must judge alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.differential.judge import judge_source
+
+HEADER = """import os
+import torch
+import torch.nn.functional as F
+from torch import nn
+flag = os.environ.get("FLAG") == "1"
+w = torch.rand(3, requires_grad=True)
+s = torch.rand((), requires_grad=True)
+m = torch.rand(2, 3, requires_grad=True)
+"""
+
+# Programs that raise, by what they show.
+RAISING = {
+    "a gradient made in inference mode is added to in place": """
+with torch.inference_mode():
+    s.backward()
+s.backward()
+""",
+    "nn.init checks before it writes": """
+with torch.inference_mode():
+    x = torch.zeros(3)
+nn.init.constant_(x, 0.3)
+""",
+    "what detach() returns of an expanded tensor shares its elements' memory": """
+with torch.no_grad():
+    w.expand(2, 3).detach().add_(1.0)
+""",
+    ".data of an expanded tensor shares its elements' memory": """
+w.expand(2, 3).data.exp_()
+""",
+    "a view made under no_grad borrows requires_grad and has no history": """
+with torch.no_grad():
+    v = s.view(1)
+v.backward()
+""",
+    "numbers are asked for before histories": """
+with torch.no_grad():
+    w.view(3).backward()
+""",
+    "a view made in inference mode forbids writes to its base": """
+with torch.inference_mode():
+    v = w.view(3)
+with torch.no_grad():
+    w.add_(1.0)
+v.exp()
+""",
+    "a write under no_grad through a view made there counts": """
+with torch.no_grad():
+    v = w.unsqueeze(0)[0]
+    v.zero_()
+v.diag()
+""",
+    "select leaves a dimension": "m.select(0, 1).backward()\n",
+    "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
+    "a list as index keeps its length": "w[[0, 1]].backward()\n",
+    "an expanded number is no number": "s.expand(3).backward()\n",
+    "parts that are joined have a length": "torch.cat([w[:1], w[1:]]).backward()\n",
+    "adding to .grad writes to the tensor it holds": """
+u = torch.rand(3, requires_grad=True)
+w.sum().backward()
+loss = (w.grad * u).sum()
+(w * 2.0).sum().backward()
+loss.backward()
+""",
+    "tensors made by .data count their own writes": """
+d = torch.rand(3).data
+loss = (w * d).sum()
+d.add_(1.0)
+loss.backward()
+""",
+    "what only one branch writes is still known after it": """
+loss = F.mse_loss(m[:1], torch.ones(1, 3))
+if flag:
+    with torch.no_grad():
+        m.mul_(2.0)
+loss.backward()
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "inference mode knows of no histories to detach": """
+with torch.inference_mode():
+    w.detach_()
+w.sum().backward()
+""",
+    "with create_graph a gradient is added out of place": """
+with torch.inference_mode():
+    s.backward()
+s.backward(create_graph=True)
+s.backward()
+""",
+    "copying a tensor onto itself asks nothing of its memory": """
+v = w.expand(2, 3)
+with torch.no_grad():
+    v[...] = v
+""",
+    "filling asks nothing of the memory": """
+with torch.no_grad():
+    v = w.expand(2, 3)
+    v.zero_()
+    v.index_fill_(0, torch.tensor([1]), 0.0)
+    v[v > 0.5] = 1.0
+    nn.init.ones_(v)
+""",
+    "writes to a tensor are not counted for what .data returned": """
+c = torch.rand(3)
+loss = (w * c.data).sum()
+c.add_(1.0)
+loss.backward()
+""",
+    "index_select gives as many elements as it is asked for": """
+w.index_select(0, torch.tensor([1])).backward()
+""",
+    "a view that requires grad by itself is a leaf": """
+with torch.no_grad():
+    v = w[:2]
+v.requires_grad_()
+v.sum().backward()
+""",
+}
+
+
+@pytest.mark.parametrize("body", RAISING.values(), ids=RAISING.keys())
+def test_the_machine_predicts_what_raises(body):
+    verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert verdict.raises
+    assert not verdict.invalid
+    assert not verdict.misses
+    assert not verdict.false_alarms
+
+
+@pytest.mark.parametrize("body", RUNNING.values(), ids=RUNNING.keys())
+def test_the_machine_is_silent_on_what_runs(body):
+    verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert not verdict.raises
+    assert not verdict.predicted
