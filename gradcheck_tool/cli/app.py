@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from gradcheck_tool.config import nearest
 
 COMMANDS = ("check", "gradcheck", "record", "rule", "config", "clean", "version")
 
@@ -32,6 +35,14 @@ class LazyGroup(TyperGroup):
         command = typer.main.get_command(single)
         command.name = cmd_name
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments begin with; for another word, say what may be meant."""
+        word = args[0]
+        if word not in COMMANDS and not word.startswith("-"):
+            close = f"check {word}" if Path(word).exists() else nearest(word, COMMANDS)
+            ctx.fail(f"No such command {word!r}." + (f" Did you mean `gradlint {close}`?" if close else ""))
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

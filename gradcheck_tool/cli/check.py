@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gradcheck_tool.cli.completion import formats, selectors
 from gradcheck_tool.cli.console import fail, note
 from gradcheck_tool.cli.output import Output, targets
 from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
@@ -24,6 +25,7 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
+            autocompletion=formats,
             help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
         ),
     ] = None,
@@ -57,12 +59,21 @@ def check(
         int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")
     ] = 0,
     select: Annotated[
-        list[str] | None, typer.Option(metavar="CODES", help="Rules to apply instead of the configured ones.")
+        list[str] | None,
+        typer.Option(
+            metavar="CODES",
+            autocompletion=selectors,
+            help="Rules to apply instead of the configured ones.",
+        ),
     ] = None,
     extend_select: Annotated[
-        list[str] | None, typer.Option(metavar="CODES", help="Rules to apply as well.")
+        list[str] | None,
+        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules to apply as well."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="CODES", help="Rules to leave out.")] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules to leave out."),
+    ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="Patterns of what is not checked.")
     ] = None,

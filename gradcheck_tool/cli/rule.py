@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from gradcheck_tool import unused
+from gradcheck_tool.cli.completion import rules
 from gradcheck_tool.cli.console import fail
 from gradcheck_tool.config import ConfigError, Configs, Overrides
 
 
 def rule(
-    code: Annotated[str | None, typer.Argument(help="Code or name of a rule.")] = None,
+    code: Annotated[str | None, typer.Argument(autocompletion=rules, help="Code or name of a rule.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Print every rule.")] = False,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
 ) -> None:
@@ -33,8 +34,8 @@ def rule(
     try:
         folder = Path.cwd()
         config = Configs(folder, Overrides(isolated=isolated)).for_folder(folder)
-        rules = RuleSet.load(config.rule_packs)
-        text = render_catalogue(list(rules.known)) if code is None else render(rules.rule(code))
+        known = RuleSet.load(config.rule_packs)
+        text = render_catalogue(list(known.known)) if code is None else render(known.rule(code))
     except (ConfigError, RulePackError, UnknownCodeError) as error:
         fail(str(error))
     typer.echo(text, nl=False)

@@ -89,3 +89,52 @@ def test_config_of_nothing(gradlint):
 
 def test_version(gradlint):
     assert gradlint("version").stdout == f"gradlint {__version__}\n"
+
+
+def test_misspelt_command_names_the_nearest(gradlint, write):
+    assert "Did you mean `gradlint check`?" in gradlint("chekc").stderr
+    write("train.py", "")
+    result = gradlint("train.py")
+    assert result.exit_code == 2
+    assert "Did you mean `gradlint check train.py`?" in result.stderr
+
+
+class TestCompletion:
+    @pytest.fixture
+    def complete(self, gradlint, monkeypatch):
+        """What bash would offer after these words."""
+        from typer.testing import CliRunner
+
+        from gradcheck_tool.cli.app import app
+
+        def offer(*words):
+            environment = {
+                "_GRADLINT_COMPLETE": "complete_bash",
+                "COMP_WORDS": " ".join(("gradlint", *words)),
+                "COMP_CWORD": str(len(words)),
+            }
+            result = CliRunner().invoke(app, prog_name="gradlint", env=environment)
+            return result.stdout.split()
+
+        return offer
+
+    def test_commands_and_options(self, complete):
+        assert complete("ch") == ["check"]
+        assert complete("check", "--stat") == ["--statistics"]
+
+    def test_formats(self, complete):
+        assert complete("check", "--output-format", "s") == ["sarif"]
+
+    def test_rules(self, complete):
+        assert complete("rule", "GL20")[:2] == ["GL201", "GL202"]
+        assert complete("rule", "GC30")[0] == "GC301"
+        assert complete("rule", "inplace-on-s") == ["inplace-on-saved"]
+
+    def test_selectors(self, complete):
+        assert complete("check", "--select", "de") == ["default"]
+        assert complete("check", "--select", "GL2")[:2] == ["GL2", "GL201"]
+        assert complete("check", "--ignore", "GL301,GL20")[0] == "GL301,GL201"
+
+    def test_a_broken_configuration_leaves_the_built_in_rules(self, complete, write):
+        write("gradlint.toml", "nonsense")
+        assert complete("rule", "GL201") == ["GL201"]
