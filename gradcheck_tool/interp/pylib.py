@@ -94,7 +94,7 @@ def to_list(m: Machine, s: State, call: Args) -> Result:
     out: Pairs = []
     for state, items, is_open in drain(m, s, call.args[0], call.site):
         if name == "builtins.reversed":
-            items = items[::-1] if not is_open else []
+            items = items[::-1] if not is_open or _are_constants(state, items) else []
         if kind == "set":
             items = list(dict.fromkeys(items))
         bounded = name == "collections.deque" and call.get(1, "maxlen") is not None
@@ -102,6 +102,12 @@ def to_list(m: Machine, s: State, call: Args) -> Result:
             (state, NONE if state.exc is not None else state.new(List(items, is_open or bounded, kind)))
         )
     return out
+
+
+def _are_constants(s: State, items: list[Value]) -> bool:
+    """Are they tensors without a history, of which one is like another?"""
+    tensors = [s.get(item, Tensor) for item in items]
+    return all(t is not None and t.rg is False and not t.cuts for t in tensors)
 
 
 @function("builtins.tuple")

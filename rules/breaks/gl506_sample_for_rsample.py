@@ -62,8 +62,8 @@ class SampleForRsample(Rule):
     def on_non_reparametrised(self, event: NonReparametrised) -> Iterator[Draft]:
         yield self.finding(
             event,
-            f"`{event.call}` is a constant for autograd, so the loss cannot train the parameters of "
-            f"`{event.distribution}`",
+            f"`{event.call}` is a constant for autograd, so no gradient reaches `{event.distribution}` "
+            "through it",
             "use rsample()",
             fix=self.unsafe_fix("Use rsample()", renamed(event.site, "rsample")),
         )

@@ -41,7 +41,7 @@ def unread_saved(c: Contract) -> Iterator[FunctionDefect]:
     for body in c.keepers():
         for call, _ in body.calls("save_for_backward"):
             if call.args:
-                names = ", ".join(c.text(argument.value) for argument in call.node.args)
+                names = c.text(call.node).partition("(")[2].removesuffix(")")
                 yield _at_return(c, call.node, "unread-saved", names)
 
 

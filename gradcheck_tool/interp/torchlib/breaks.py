@@ -36,8 +36,12 @@ SCALINGS = frozenset(
 )
 # Operations whose derivative is zero wherever there is one.
 ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli"})
-# Cuts that nobody asks for by name: a constant term made so is no trick.
-UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy"})
+# Cuts that nobody asks for to get a constant: a constant term made so is no trick.
+UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy", "item"})
+
+
+# Operations of layers that a latent value is fed to.
+LAYERS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "AddmmBackward0", "CatBackward0"})
 
 
 @dataclass(slots=True)
@@ -67,7 +71,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
             for cut in loose.cuts:
                 missed = [] if p.opaque else _missed(s, cut, reached)
                 if cut.kind == "sample":
-                    note_sample(m, s, cut, missed)
+                    note_sample(m, s, cut, missed, _is_latent(s, p, s[ref]))
                     continue
                 _remember(s, ledger, cut, missed)
                 is_term = id(loose) in terms
@@ -75,15 +79,41 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     cut.kind == "create-graph" and is_term
                 ):
                     breaks.setdefault(id(cut), _break(cut))
-                elif is_term and cut.kind != "retensor" and (missed or cut.kind in UNASKED):
-                    constants.setdefault(id(loose), replace(_break(cut), tensor=str(loose.name)))
+                elif is_term and cut.kind != "retensor" and (missed or _is_unasked(cut, loose)):
+                    name = str(loose.name) or str(cut.call)
+                    constants.setdefault(id(loose), replace(_break(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
+
+
+def _is_unasked(cut: Cut, loose: Loose) -> bool:
+    """Is it a constant term that nobody writes on purpose?
+
+    `loss + other.detach()` may be a trick to change a value only; a term that is computed from many values
+    that were cut off before is none.
+    """
+    if cut.kind in ("detach", "data"):
+        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage
+    return cut.kind in UNASKED
+
+
+def make_number(m: Machine, s: State, ref: Ref, number: Sym, call: Any, site: Any) -> Sym:
+    """A Python number has been made of a tensor: what that cuts off goes along with it."""
+    tensor: Tensor = s[ref]
+    cuts = tensor.cuts if tensor.rg is False else ()
+    if tensor.rg:
+        cuts = (Cut("item", tensor.name, call, site, (tensor.node or ref,), ()),)
+    if cuts:
+        m.ledger.numbers[number] = cuts
+    return number
 
 
 def leave_autograd(m: Machine, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
     """An array has been made of a constant: what was cut off from the tensor goes along with it."""
     if tensor.cuts and tensor.rg is False:
-        cuts = tuple(Cut("numpy", cut.tensor, call, site, cut.sources) for cut in tensor.cuts)
+        cuts = tuple(
+            Cut("numpy", cut.tensor, call, site, cut.sources, tensor.shape, tensor.storage)
+            for cut in tensor.cuts
+        )
         m.ledger.numbers[number] = cuts
 
 
@@ -130,7 +160,7 @@ def _leaves(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
 def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
     for leaf in missed:
         tensor: Tensor = s[leaf]
-        if tensor.is_param and leaf.id not in ledger.starving:
+        if tensor.is_param:
             ledger.starving[leaf.id] = replace(_break(cut), tensor=str(tensor.name))
 
 
@@ -197,10 +227,22 @@ def _base_name(op: str) -> str:
     return op.partition("Backward")[0].lower().rstrip("_")
 
 
-def note_sample(m: Machine, s: State, cut: Cut, missed: list[Ref]) -> None:
-    """Remember a sample that a root got while the distribution's parameters got no gradient."""
+def note_sample(m: Machine, s: State, cut: Cut, missed: list[Ref], is_latent: bool) -> None:
+    """Remember a sample that a root got while the distribution's parameters got no gradient through it."""
     event = NonReparametrised(site=cut.site, distribution=str(cut.tensor), call=str(cut.call))
     m.ledger.samples.setdefault(id(cut.site.node), (event, set()))[1].update(leaf.id for leaf in missed)
+    if is_latent and not missed:
+        m.suspicions.hold(("latent", id(cut.site.node)), event)
+
+
+def _is_latent(s: State, p: Pass, user: Node) -> bool:
+    """Does a layer go on from the sample, in a root that has a divergence and no likelihood of a sample?
+
+    Such a root is an evidence lower bound: it trains the distribution by the divergence alone. With a
+    likelihood it may be a score function estimate.
+    """
+    ops = {s[ref].op for ref in p.ran}
+    return user.op in LAYERS and "KLBackward0" in ops and "LogProbBackward0" not in ops
 
 
 def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:

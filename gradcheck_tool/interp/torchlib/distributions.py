@@ -1,18 +1,20 @@
-"""Distributions that can be reparametrised: `sample()` is a constant. Nothing else of them is modelled."""
+"""`torch.distributions`: what depends on the parameters of a distribution, and what is drawn from it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.engine import Effect
 from gradcheck_tool.autograd.heap import Instance, State, Tensor
-from gradcheck_tool.autograd.values import Ref, Tup
+from gradcheck_tool.autograd.values import NONE, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.interp.natives import Args, Result, function, method
+from gradcheck_tool.interp.torchlib.tensors import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
 
-NAMES = (
+REPARAMETRISED = (
     "Normal",
     "LogNormal",
     "Uniform",
@@ -30,30 +32,70 @@ NAMES = (
     "Weibull",
     "RelaxedBernoulli",
 )
+OTHERS = ("Categorical", "OneHotCategorical", "Bernoulli", "Binomial", "Poisson", "Geometric")
+# What is computed from the parameters of distributions. What the backward of these saves is not known.
+COMPUTED = Effect(node="DistributionBackward0", frees=None)
+LIKELIHOOD = Effect(node="LogProbBackward0", frees=None)
+DIVERGENCE = Effect(node="KLBackward0", frees=None)
 
 
-@function(*(f"torch.distributions.{name}" for name in NAMES))
+@function(*(f"torch.distributions.{name}" for name in (*REPARAMETRISED, *OTHERS)))
 def make(m: Machine, s: State, call: Args) -> Result:
-    """A distribution that keeps its parameters; anything but a sample of it is unknown."""
-    values = [*call.args, *call.kwargs.values()]
-    params = tuple(v for v in values if s.get(v, Tensor) is not None)
-    return s.new(Instance(call.func, {"#params": Tup(params)}, open=True))
+    """A distribution that keeps its parameters."""
+    values = [v for v in (*call.args, *call.kwargs.values()) if v != NONE]
+    params = [as_tensor(m, s, value, call.site) for value in values]
+    known = tuple(ref for ref in params if ref is not None)
+    return s.new(Instance(call.func, {"#params": Tup(known)}, open=True))
 
 
-def _register() -> None:
-    for name in NAMES:
-        method(f"torch.distributions.{name}", "sample")(sample)
+def _params(s: State, distribution: Value | None) -> list[Ref]:
+    """The tensors that a distribution was made of; none where it is not one of these."""
+    record = s.get(distribution, Instance)
+    held = record.attrs.get("#params") if record is not None else None
+    return [p for p in held.items if isinstance(p, Ref)] if isinstance(held, Tup) else []
 
 
 def sample(m: Machine, s: State, call: Args) -> Result:
     """Drawn under no_grad: a constant, cut off from the parameters."""
     ref = engine.new_tensor(s, call.site, name=call.text)
-    params = [p for p in s[call.self].attrs.get("#params", Tup(())).items if isinstance(p, Ref)]
+    params = _params(s, call.self)
     made: Tensor = s[ref]
     engine.cut_off(s, made, "sample", params, call.site, call.text)
     if engine.requires(s, params):
         made.lost = "no-grad"
     return ref
+
+
+def draw(m: Machine, s: State, call: Args) -> Result:
+    """A sample of a distribution that cannot be reparametrised: nobody expects a gradient of it."""
+    return engine.new_tensor(s, call.site, dtype=None, name=call.text)
+
+
+def compute(m: Machine, s: State, call: Args) -> Result:
+    """`log_prob`, `entropy`, `rsample`, ...: depends on the parameters and on what is given."""
+    given = [as_tensor(m, s, value, call.site) for value in call.args]
+    refs = [*_params(s, call.self), *(ref for ref in given if ref is not None)]
+    if not refs:
+        return unknown()
+    is_likelihood = isinstance(call.func, Method) and call.func.name == "log_prob"
+    effect = LIKELIHOOD if is_likelihood else COMPUTED
+    return engine.apply(s, effect, {"self": refs}, call.site, call.text)[0]
+
+
+@function("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
+def divergence(m: Machine, s: State, call: Args) -> Result:
+    """Depends on the parameters of both distributions."""
+    first, second = _params(s, call.get(0, "p")), _params(s, call.get(1, "q"))
+    if not first or not second:
+        return unknown()
+    return engine.apply(s, DIVERGENCE, {"self": [*first, *second]}, call.site, call.text)[0]
+
+
+def _register() -> None:
+    for name in (*REPARAMETRISED, *OTHERS):
+        kind = f"torch.distributions.{name}"
+        method(kind, "log_prob", "entropy", "cdf", "rsample")(compute)
+        method(kind, "sample")(sample if name in REPARAMETRISED else draw)
 
 
 _register()

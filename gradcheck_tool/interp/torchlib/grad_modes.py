@@ -68,6 +68,8 @@ def enter(m: Machine, s: State, call: Args) -> Result:
         return NONE
     record.attrs["#stack"] = Tup((*stack.items, Tup((Const(s.grad), Const(s.inference)))))
     on = record.attrs.get("#on", Const(True))
+    if s.grad is not False and record.site is not None:
+        s.off = (record.site, s.frames[-1])
     if name == "torch.no_grad":
         s.grad = False
     elif name == "torch.enable_grad":

@@ -414,6 +414,12 @@ def list_modules(m: Machine, s: State, call: Args) -> Result:
     return _once(s, [Tup((Const(n), r)) if name.startswith("named") else r for n, r in found], is_open)
 
 
+@method("torch.nn.Module", "._modules")
+def table_of_modules(m: Machine, s: State, call: Args) -> Result:
+    items: dict[Value, Value] = {Const(name): child for name, child in children(s, call.self)}
+    return s.new(Dict(items, s[call.self].open))
+
+
 @method("torch.nn.Module", "buffers", "named_buffers")
 def buffers(m: Machine, s: State, call: Args) -> Result:
     found: list[Value] = []

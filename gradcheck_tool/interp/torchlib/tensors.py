@@ -96,6 +96,8 @@ def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
     if value.kind == "data":
         tensor: Tensor = s[ref]
         tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, True
+        tensor.cuts = m.ledger.numbers.get(value, ())
+        tensor.shape = () if tensor.cuts and tensor.cuts[-1].kind == "item" else None
     s.known[Sym(("tensor", value))] = ref
     return ref
 
@@ -640,15 +642,13 @@ def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -
     """`float(t)`, `int(t)`, `bool(t)`: a Python number without history."""
     if name == "bool":
         return Sym(("truth", ref), "bool")
-    tensor: Tensor = s[ref]
-    if tensor.rg:
-        return Sym(("number", ref, fresh()), "data")
-    return Sym(("number", ref), "data")
+    key = ("number", ref, fresh()) if s[ref].rg else ("number", ref)
+    return breaks.make_number(m, s, ref, Sym(key, "data"), text, site)
 
 
 @method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
 def item(m: Machine, s: State, call: Args) -> Result:
-    return unknown("data")
+    return breaks.make_number(m, s, receiver(m, s, call), unknown("data"), call.text, call.site)
 
 
 @method("tensor", "numpy", "__array__")
