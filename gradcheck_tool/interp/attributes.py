@@ -23,7 +23,7 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp.names import canonical
+from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -167,7 +167,7 @@ def _get_module_variable(m: Machine, s: State, frame: Ref, record: Instance, nam
     variables: Frame = s[frame]
     value = variables.locals.get(name)
     if value is not None:
-        return value
+        return kept_promise(m, s, value)
     from gradcheck_tool.interp.entries import import_module
 
     dotted = variables.env.dotted

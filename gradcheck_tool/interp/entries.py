@@ -109,8 +109,7 @@ def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None
         while len(_EXECUTED) >= KEEP:
             del _EXECUTED[next(iter(_EXECUTED))]
         _EXECUTED[id(module)] = made
-    for number, record in made.heap.items():
-        s.heap.setdefault(number, record)
+    s.heap = {**made.heap, **s.heap}
     s.known[key] = made.value
     return made.value
 

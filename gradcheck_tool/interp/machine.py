@@ -102,6 +102,7 @@ class Machine:
         from gradcheck_tool.interp.torchlib.breaks import Ledger
         from gradcheck_tool.interp.torchlib.distributed import Watch
         from gradcheck_tool.interp.torchlib.kept import Keeper
+        from gradcheck_tool.interp.torchlib.modes import Modes
 
         self.places = Places()
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
@@ -115,6 +116,7 @@ class Machine:
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
+        self.modes = Modes()
         self.watch = Watch()
         self.limit = limit
         self.steps_left = limit
@@ -123,6 +125,7 @@ class Machine:
         self.raised: dict[int, Event] = {}
         self.exhausted = 0
         self.importing: set[int] = set()
+        self.promised: dict[Value, Value] = {}
         self.main: ir.ModuleIR | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
         self.calls = Calls(self)

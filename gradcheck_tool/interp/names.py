@@ -6,13 +6,16 @@ import builtins
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.heap import Instance, State
-from gradcheck_tool.autograd.values import Lib, Ref, Value
+from gradcheck_tool.autograd.values import Lib, Ref, Sym, Value
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
     from gradcheck_tool.ir import nodes as ir
 
 BUILTINS = frozenset(dir(builtins))
+
+# The kind of a symbol that stands for what an import binds, until that is first read.
+PROMISE = "import"
 
 # `from torch.nn import *` and friends bind these; what else they bind is never asked for.
 _STAR = {
@@ -52,26 +55,51 @@ _ALIASES = (
 )
 
 
-def import_value(m: Machine, s: State, i: ir.Import) -> Value:
-    """What an import binds: a module of the repository if there is one, else a library object."""
+def import_value(m: Machine, i: ir.Import) -> Value:
+    """What an import binds: a library object, or a promise where it may be of the repository.
+
+    A module's body runs in a state of its own, so that it may as well run when a name of it is first read.
+    """
+    if m.imports is None:
+        return _library_object(i.module, i.level, i.attribute, i.top)
+    return Sym(("import", i.module, i.level, i.attribute, i.top), PROMISE)
+
+
+def kept_promise(m: Machine, s: State, value: Value) -> Value:
+    """The value itself, or what was promised: an object of a module of the repository, or a library's."""
+    if type(value) is not Sym or value.kind != PROMISE:
+        return value
+    known = m.promised.get(value)
+    if known is None:
+        _, module, level, attribute, top = value.key  # type: ignore[misc]
+        library = m.promised[value] = _library_object(module, level, attribute, top)
+        known = _from_repository(m, s, module, level, attribute, top) or library
+        if isinstance(known, Ref):
+            del m.promised[value]  # every state has to get the records
+    return known
+
+
+def _from_repository(
+    m: Machine, s: State, module: str, level: int, attribute: str | None, top: bool
+) -> Value | None:
     from gradcheck_tool.interp.entries import import_module
 
-    module = import_module(m, s, i.module, i.level)
-    if module is not None:
-        if i.attribute is None:
-            return Lib(i.module.split(".")[0]) if i.top and "." in i.module else module
-        record = s.get(module, Instance)
-        if record is not None and isinstance(record.attrs.get("#frame"), Ref):
-            value: Value | None = s[record.attrs["#frame"]].locals.get(i.attribute)  # type: ignore[index]
-            if value is not None:
-                return value
-    if i.attribute is not None and module is None:
-        inner = import_module(m, s, f"{i.module}.{i.attribute}" if i.module else i.attribute, i.level)
-        if inner is not None:
-            return inner
-    if i.attribute is not None:
-        return Lib(canonical("." * i.level + (f"{i.module}.{i.attribute}" if i.module else i.attribute)))
-    return Lib(i.module.split(".")[0] if i.top else canonical(i.module))
+    found = import_module(m, s, module, level)
+    if attribute is None:
+        return Lib(module.split(".", maxsplit=1)[0]) if found is not None and top and "." in module else found
+    if found is None:
+        return import_module(m, s, f"{module}.{attribute}" if module else attribute, level)
+    record = s.get(found, Instance)
+    if record is None or not isinstance(record.attrs.get("#frame"), Ref):
+        return None
+    value: Value | None = s[record.attrs["#frame"]].locals.get(attribute)  # type: ignore[index]
+    return None if value is None else kept_promise(m, s, value)
+
+
+def _library_object(module: str, level: int, attribute: str | None, top: bool) -> Lib:
+    if attribute is not None:
+        return Lib(canonical("." * level + (f"{module}.{attribute}" if module else attribute)))
+    return Lib(module.split(".", maxsplit=1)[0] if top else canonical(module))
 
 
 def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.heap import Dict, Frame, Func, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, iterate, operators, subscripts, uses
-from gradcheck_tool.interp.names import BUILTINS, import_value, star_names
+from gradcheck_tool.interp.names import BUILTINS, import_value, kept_promise, star_names
 from gradcheck_tool.interp.torchlib import kept
 from gradcheck_tool.ir import nodes as ir
 
@@ -42,6 +42,10 @@ def load_name(m: Machine, s: State, i: ir.LoadName) -> States:
 
 def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
     """The value of a variable as the running function sees it; unknown where it is unbound."""
+    return kept_promise(m, s, _bound(s, name, scope))
+
+
+def _bound(s: State, name: str, scope: ir.Scope) -> Value:
     frame: Frame = s[s.frames[-1]]
     if scope in (ir.Scope.LOCAL, ir.Scope.CLASS):
         local = frame.locals.get(name)
@@ -287,7 +291,7 @@ def get_iter(m: Machine, s: State, i: ir.GetIter) -> States:
 
 
 def import_(m: Machine, s: State, i: ir.Import) -> States:
-    m.set(s, i.dst, import_value(m, s, i))
+    m.set(s, i.dst, import_value(m, i))
     return None
 
 

@@ -34,6 +34,7 @@ from gradcheck_tool.ir.nodes import (
 from gradcheck_tool.ir.scopes import ScopeTable, mangle
 
 if TYPE_CHECKING:
+    from gradcheck_tool.ir.deferred import Bodies
     from gradcheck_tool.ir.frames import Frame
 
 ExpressionLowering = Callable[["FunctionBuilder", Any], Reg]
@@ -72,11 +73,13 @@ class FunctionBuilder:
 
     `handler` is the block that exceptions go to
     from here, `frames` what has to be left on the way out, `caught` the exception being handled.
+    `bodies` are those that the parsed text leaves out (None where it is whole).
     """
 
     __slots__ = (
         "accesses",
         "block",
+        "bodies",
         "caught",
         "class_name",
         "frames",
@@ -101,6 +104,7 @@ class FunctionBuilder:
         self.class_name: str | None = parent.class_name if parent else None
         self.type_params: frozenset[str] = parent.type_params if parent else frozenset()
         self.lowered: dict[int, Function] = parent.lowered if parent else {}
+        self.bodies: Bodies | None = parent.bodies if parent else None
         self.next_reg = 0
         self.next_block = 0
         self.placed: list[Block] = []

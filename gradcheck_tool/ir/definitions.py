@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from gradcheck_tool.ir.builder import FunctionBuilder, executes, lowers
+from gradcheck_tool.ir.deferred import DeferredFunction
 from gradcheck_tool.ir.expressions import lower_arguments, lower_await, lower_condition
 from gradcheck_tool.ir.literals import docstring_value
+from gradcheck_tool.ir.liveness import mark_liveness
 from gradcheck_tool.ir.nodes import (
     Append,
     Argument,
@@ -30,10 +32,16 @@ from gradcheck_tool.ir.nodes import (
     Return,
     Yield,
 )
+from gradcheck_tool.ir.parsing import parse
+from gradcheck_tool.ir.recursion import with_deep_recursion
+from gradcheck_tool.ir.scopes import resolve_later
+from gradcheck_tool.ir.simplify import simplify
 from gradcheck_tool.ir.targets import assign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gradcheck_tool.ir.outline import Unit
 
 _ITERATOR = ".0"
 
@@ -47,13 +55,17 @@ def lower_inner(b: FunctionBuilder, function: Function, fill: Callable[[Function
         return known
     b.lowered[id(function.node)] = function
     b.function.inner.append(function)
+    _bind_parameters(b, function)
     inner = FunctionBuilder(function, b)
-    for parameter in function.params:
-        parameter.name = inner.mangled(parameter.name)
-        inner.scope.bound.add(parameter.name)
+    inner.scope.bound.update(parameter.name for parameter in function.params)
     fill(inner)
     inner.finish()
     return function
+
+
+def _bind_parameters(b: FunctionBuilder, function: Function) -> None:
+    for parameter in function.params:
+        parameter.name = b.mangled(parameter.name)
 
 
 def _new_function(
@@ -78,17 +90,65 @@ def _function_def(b: FunctionBuilder, node: cst.FunctionDef) -> None:
     defaults = _defaults(b, node.params)
     name = node.name.value
     function = _new_function(b, name, FunctionKind.FUNCTION, node, is_async=node.asynchronous is not None)
+    unit = b.bodies.unit(node) if b.bodies is not None else None
+    if unit is not None:
+        function = _deferred(b, function, unit)
     function.params = _parameters(node.params)
     function.decorators = len(decorators)
-
-    def fill(inner: FunctionBuilder) -> None:
-        inner.type_params |= _type_parameters(node.type_parameters)
-        lower_body(inner, node.body)
-
-    function = lower_inner(b, function, fill)
+    if unit is None:
+        function = lower_inner(b, function, lambda inner: _fill_function(inner, node))
+    else:
+        _bind_parameters(b, function)
     dst = b.reg()
     b.emit(MakeFunction(node, dst, function, defaults))
     b.store(node.name, name, _decorate(b, decorators, dst))
+
+
+def _fill_function(inner: FunctionBuilder, node: cst.FunctionDef) -> None:
+    inner.type_params |= _type_parameters(node.type_parameters)
+    lower_body(inner, node.body)
+
+
+def _deferred(b: FunctionBuilder, function: Function, unit: Unit) -> Function:
+    """The same function with a body that is parsed and lowered on demand."""
+    bodies = b.bodies
+    assert bodies is not None
+
+    def lower(deferred: DeferredFunction) -> None:
+        tree = parse(bodies.source(unit)).body[0]
+        node = tree.body.body[0] if isinstance(tree, cst.If) else tree
+        inner = FunctionBuilder(deferred, b)
+        inner.bodies = None
+        inner.scope.bound.update(parameter.name for parameter in deferred.params)
+        _fill_function(inner, cst.ensure_type(node, cst.FunctionDef))
+        inner.finish()
+        resolve_later(inner.scope, b.scope)
+        bodies.lowered += finished(deferred)
+
+    def lower_deeply(deferred: DeferredFunction) -> None:
+        with_deep_recursion(lambda: lower(deferred), deferred.qualname)
+
+    deferred = DeferredFunction(
+        function.name, function.qualname, function.node, lower_deeply, is_async=function.is_async
+    )
+    b.function.inner.append(deferred)
+    return deferred
+
+
+def finished(function: Function) -> list[Function]:
+    """The function and all inside it that are not deferred, simplified and with what is live."""
+    functions = [function, *_inside(function)]
+    for one in functions:
+        simplify(one)
+        mark_liveness(one)
+    return functions
+
+
+def _inside(function: Function) -> Iterator[Function]:
+    for inner in function.inner:
+        if not isinstance(inner, DeferredFunction):
+            yield inner
+            yield from _inside(inner)
 
 
 @lowers(cst.Lambda)

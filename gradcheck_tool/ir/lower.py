@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from gradcheck_tool.ir import definitions, exits, patterns, statements
 from gradcheck_tool.ir.builder import FunctionBuilder
-from gradcheck_tool.ir.liveness import mark_liveness
+from gradcheck_tool.ir.deferred import Bodies, skeleton
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
+from gradcheck_tool.ir.parsing import parse
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve
-from gradcheck_tool.ir.simplify import simplify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import libcst as cst
+
+    from gradcheck_tool.ir.outline import Outline
 
 # These register how to lower what they are named after.
 _PARTS = (definitions, exits, patterns, statements)
@@ -28,18 +28,25 @@ def lower_module(source: str, filename: str) -> ModuleIR:
         libcst.ParserSyntaxError: `source` is not valid Python, or newer than the parser knows.
         LoweringError: it is nested too deeply.
     """
-    return lower_tree(_parse(source), source, filename)
+    return lower_tree(parse(source), source, filename)
 
 
-def _parse(source: str) -> cst.Module:
-    try:
-        return cst.parse_module(source)
-    except (cst.CSTLogicError, cst.CSTValidationError) as error:
-        # The parser accepts some new syntax (concatenated template strings) that its nodes refuse.
-        lines = source.splitlines(keepends=True)
-        raise cst.ParserSyntaxError(
-            f"the parser does not support this file: {error}", lines=lines, raw_line=1, raw_column=0
-        ) from error
+def lower_outline(outline: Outline, filename: str) -> ModuleIR:
+    """Parse and lower what a file does when it is imported; the bodies of its functions on demand.
+
+    `functions` lists those that are lowered so far. The nodes of bodies are not in the module's tree.
+
+    Raises:
+        libcst.ParserSyntaxError: the parser does not know the syntax. A body may raise it later.
+        LoweringError: the file is nested too deeply. A body may raise it later.
+    """
+    text, units = skeleton(outline)
+    tree = parse(text)
+    bodies = Bodies(outline, units, [])
+    body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
+    bodies.lowered += functions
+    body.captured = body.local_names  # bodies that are not known yet may read any of them
+    return ModuleIR(filename, tree, body, bodies.lowered, outline.source)
 
 
 def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:
@@ -48,24 +55,15 @@ def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:
     Raises:
         LoweringError: it is nested too deeply.
     """
-    body, functions = with_deep_recursion(lambda: _lower(tree), filename)
+    body, functions = with_deep_recursion(lambda: _lower(tree, None), filename)
     return ModuleIR(filename, tree, body, functions, source)
 
 
-def _lower(tree: cst.Module) -> tuple[Function, list[Function]]:
+def _lower(tree: cst.Module, bodies: Bodies | None) -> tuple[Function, list[Function]]:
     body = Function("<module>", "<module>", FunctionKind.MODULE, tree)
     b = FunctionBuilder(body, None)
+    b.bodies = bodies
     definitions.lower_body(b, tree)
     b.finish()
     resolve(b.scope)
-    functions = list(_inner(body))
-    for function in (body, *functions):
-        simplify(function)
-        mark_liveness(function)
-    return body, functions
-
-
-def _inner(function: Function) -> Iterator[Function]:
-    for inner in function.inner:
-        yield inner
-        yield from _inner(inner)
+    return body, definitions.finished(body)[1:]

@@ -43,6 +43,12 @@ def resolve(module: ScopeTable) -> None:
     module.function.captured = frozenset(module.captured & module.bound)
 
 
+def resolve_later(table: ScopeTable, around: ScopeTable) -> None:
+    """Resolve a function of a module or class body that is lowered after them."""
+    enclosing = _seen_from_inside(around, set(), {}) if around.children else {}
+    _resolve(table, enclosing, set())
+
+
 def _resolve(table: ScopeTable, enclosing: dict[str, ScopeTable], global_reads: set[str]) -> None:
     """Resolve `table` where `enclosing` maps each name of the functions around it to its owner."""
     function = table.function
