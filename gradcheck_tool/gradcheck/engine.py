@@ -190,8 +190,19 @@ def _widest(native: Problem) -> Problem:
     graph = quiet(lambda: wide.graph(wide.values)[1])
     if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
         return native
-    cotangents = [torch.ones_like(y) for y in graph]
-    return native if isinstance(quiet(lambda: wide.vjp(wide.values, cotangents)), Exception) else wide
+    cotangents = Draws(0).cotangent([y.detach() for y in graph])
+    gradients = quiet(lambda: wide.vjp(wide.values, cotangents))
+    if isinstance(gradients, Exception) or _is_rounded(gradients, coarsest(native.values)):
+        return native
+    return wide
+
+
+def _is_rounded(gradients: Sequence[Tensor | None], dtype: torch.dtype) -> bool:
+    """Whether double-precision gradients have no more digits than `dtype`, float16 or bfloat16."""
+    if dtype is torch.float32:
+        return False
+    real = [g for g in gradients if g is not None and not g.is_complex() and bool((g != 0).any())]
+    return any(torch.equal(g, g.to(dtype).to(g.dtype)) for g in real)
 
 
 def _oracle(session: Session) -> Problem | None:

@@ -64,10 +64,11 @@ def body_of(target: Target, problem: Problem) -> Problem | None:
 
 
 def same_values(problem: Problem, other: Problem) -> bool:
-    """Whether `other` computes the outputs of `problem` and every one of them has a graph."""
+    """Whether `other` computes the outputs of `problem` and every one of them can be differentiated."""
     try:
         expected = problem.forward(problem.values)
         _, outputs = other.graph(other.values)
+        other.vjp(other.values, expected)
     except Exception:  # noqa: BLE001  (user code may raise anything)
         return False
     if not all(isinstance(y, Tensor) and y.requires_grad for y in outputs):

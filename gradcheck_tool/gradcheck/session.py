@@ -89,6 +89,8 @@ class Session:
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     manifolds: dict[int, Projection] = field(default_factory=dict)
+    iterative: bool = False
+    """Whether forward was seen to iterate until a tolerance."""
     usual: float = 0.0
     """The largest directional derivative measured at the given inputs."""
     tried: int = 0

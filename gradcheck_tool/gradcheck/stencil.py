@@ -137,7 +137,8 @@ def scales(values: Values) -> list[Tensor]:
             and bool(((value > 0).all() | (value < 0).all()).item())
             and value.numel() > 1
         ):
-            out.append((size / 2).clamp(min=rms * 1e-3))
+            # A badly scaled tensor keeps to its domain; elsewhere tiny entries move far enough to be seen.
+            out.append(size / 2 if float(size.min()) < 1e-5 * rms else (size / 2).clamp(min=rms * 1e-3))
         else:
             out.append(torch.full_like(size, rms))
     return out

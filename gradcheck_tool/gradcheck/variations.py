@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.manifolds import recognised
 from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
@@ -76,11 +77,13 @@ def _replaced(problem: Problem, changes: dict[int, Any]) -> Problem:
 
 
 def _free(session: Session, problem: Problem) -> list[tuple[int, int, Tensor]]:
-    """(input number, position, value) of real inputs that are not bound to a manifold."""
+    """(input number, position, value) of real inputs that do not lie on a manifold: a Function for symmetric
+    matrices may be right for those only.
+    """
     return [
         (i, position, value)
         for i, (position, value) in enumerate(zip(problem.wrt, problem.values, strict=True))
-        if i not in session.manifolds and value.numel()
+        if i not in session.manifolds and value.numel() and recognised(value) is None
     ]
 
 
@@ -136,7 +139,7 @@ def _zeros(session: Session, problem: Problem, i: int, position: int, value: Ten
 def _indices(session: Session, problem: Problem) -> Iterator[Variation]:
     """Repeated indices (a permutation stays one) and other masks."""
     for position, leaf in enumerate(problem.leaves):
-        if not isinstance(leaf, Tensor) or is_real_number(leaf) or leaf.numel() < 2:
+        if not _is_strided(leaf) or is_real_number(leaf) or leaf.numel() < 2:
             continue
         if leaf.dtype == torch.bool:
             mask = (session.draws.uniform(leaf) > 0.4).reshape(leaf.shape)
@@ -198,14 +201,12 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
 
 def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     """One sample and several samples along the first axis: of the first input, then of all that share it."""
-    leading = next((i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor) and x.dim() >= 2), None)
+    leading = next((i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 2), None)
     if leading is None:
         return
     size = problem.leaves[leading].shape[0]
     sharing = [
-        i
-        for i, x in enumerate(problem.leaves)
-        if isinstance(x, Tensor) and x.dim() >= 1 and x.shape[0] == size
+        i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 1 and x.shape[0] == size
     ]
     groups = [[leading]] if len(sharing) == 1 else [[leading], sharing]
     for group in groups:
@@ -213,6 +214,10 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
             yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
         more = {i: _kept(_enlarged(session, problem.leaves[i])) for i in group}
         yield "batch of several", _replaced(problem, more)
+
+
+def _is_strided(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def _kept(value: Tensor) -> Tensor:

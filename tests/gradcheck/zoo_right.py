@@ -562,3 +562,93 @@ right(
     lambda ctx, g: (g * 1, torch.ones(1, dtype=D)),
     SURROGATES,
 )
+
+
+# solvers, padding, rounding to a lower precision, arguments on a manifold
+def _fixed_point(ctx, a):
+    x = torch.zeros_like(a)
+    for _ in range(200):
+        nearer = 0.5 * torch.cos(x) + 0.3 * a
+        done = (nearer - x).abs().max() < 1e-7
+        x = nearer
+        if done:
+            break
+    ctx.save_for_backward(x)
+    return x
+
+
+def _b(ctx, g):
+    return g * 0.3 / (1 + 0.5 * ctx.saved_tensors[0].sin())
+
+
+def _hidden(ctx, a):
+    with torch.no_grad():
+        return _fixed_point(ctx, a)
+
+
+right("FixedPoint", lambda: (r(6),), _fixed_point, _b)
+right("FixedPointHidden", lambda: (r(6),), _hidden, _b)
+
+
+def _f(ctx, index, weight, padding):
+    ctx.save_for_backward(index)
+    ctx.size, ctx.padding = weight.shape, padding
+    return weight[index]
+
+
+def _b(ctx, g):
+    (index,) = ctx.saved_tensors
+    weight = g.new_zeros(ctx.size).index_add(0, index, g)
+    weight[ctx.padding] = 0
+    return None, weight, None
+
+
+right("PaddingRow", lambda: (torch.tensor([1, 2, 2, 4]), r(5, 3), 0), _f, _b)
+
+
+def _f(ctx, x):
+    y = torch.softmax(x.float(), -1).to(x.dtype)
+    ctx.save_for_backward(y)
+    return y
+
+
+def _b(ctx, g):
+    y, g = ctx.saved_tensors[0].float(), g.float()
+    return (y * (g - (g * y).sum(-1, keepdim=True))).to(torch.bfloat16)
+
+
+right("SoftmaxRoundsToBfloat16", lambda: (r(8, 64, dtype=torch.bfloat16),), _f, _b)
+
+
+def _f(ctx, x):
+    ctx.x = x.detach().numpy().copy()
+    return x**2
+
+
+right("NumpyOnCtx", lambda: (r(4, 3),), _f, lambda ctx, g: 2 * g * torch.from_numpy(ctx.x))
+right(
+    "LogDeterminantOfSymmetric",
+    lambda: ((r(5, 5, grad=False) @ r(5, 5, grad=False).T + 5 * torch.eye(5, dtype=D)).requires_grad_(),),
+    saving(torch.logdet),
+    once_differentiable(
+        lambda ctx, g: g * torch.cholesky_inverse(torch.linalg.cholesky(ctx.saved_tensors[0]))
+    ),
+)
+right(
+    "SparseMatrix",
+    lambda: (torch.eye(4, dtype=D).to_sparse(), r(4, 2)),
+    saving(torch.matmul),
+    lambda ctx, g: (None, ctx.saved_tensors[0].t() @ g),
+)
+right(
+    "NumpyLogBadlyScaled",
+    lambda: (torch.tensor([1e-6, 1.0, 1e6], dtype=D, requires_grad=True),),
+    lambda ctx, x: (ctx.save_for_backward(x), torch.from_numpy(np.log(x.detach().numpy())))[1],
+    lambda ctx, g: g / ctx.saved_tensors[0],
+)
+right(
+    "AbsOtherSubgradientFloat32",
+    lambda: (torch.tensor([0.0, 2.0, -3.0], requires_grad=True),),
+    saving(torch.abs),
+    lambda ctx, g: g * torch.where(ctx.saved_tensors[0] >= 0, 1.0, -1.0),
+)

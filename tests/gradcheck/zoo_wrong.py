@@ -674,3 +674,18 @@ plant(
     _f,
     _b,
 )
+
+
+def _f(ctx, p, t):
+    d = p - t
+    ctx.save_for_backward(d)
+    return torch.where(d.abs() <= 1, d * d / 2, d.abs() - 0.5).sum()
+
+
+def _b(ctx, g):
+    (d,) = ctx.saved_tensors
+    slope = torch.where(d.abs() <= 1, d, torch.ones_like(d))
+    return g * slope, -g * slope
+
+
+plant("HuberNoSign", "region", lambda: (r(4, 5, scale=2), r(4, 5, seed=1)), _f, _b)
