@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
     from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
     from gradcheck_tool.autograd.events import EngineError as EngineError
+    from gradcheck_tool.autograd.events import EvalModeTraining as EvalModeTraining
     from gradcheck_tool.autograd.events import Event as Event
     from gradcheck_tool.autograd.events import ExhaustedParameters as ExhaustedParameters
     from gradcheck_tool.autograd.events import FlagWrite as FlagWrite
@@ -123,6 +124,7 @@ _PUBLIC = {
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (
+        "EvalModeTraining",
         "UntrainedModule",
         "Accumulation",
         "BackwardCall",

@@ -590,6 +590,19 @@ class UntrainedModule(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvalModeTraining(Event):
+    """A module is trained in evaluation mode, by a place that has trained it in training mode before.
+
+    The site is the call of `eval()`, after which a forward without gradients evaluated the module and
+    nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
+    """
+
+    module: str
+    call: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DistributedMisuse(Event):
     """A protocol of torch.distributed or DistributedDataParallel is broken.
 

@@ -91,12 +91,13 @@ Pairs = list[tuple[State, Value]]
 
 
 class Machine:
-    """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point.
+    """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
 
-    `entered` collects the functions whose code was executed, `noted` what has been said already.
+    `entered` collects the functions whose code was executed, `noted` what has been said already,
+    `exhausted` the names of the entry points that reached the limit.
     """
 
-    def __init__(self, emit: Callable[[Event], None], limit: int = 200_000) -> None:
+    def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
         from gradcheck_tool.interp.torchlib.breaks import Ledger
@@ -120,10 +121,11 @@ class Machine:
         self.watch = Watch()
         self.limit = limit
         self.steps_left = limit
+        self.total_left = total
         self.entered: set[int] = set()
         self.handlers: dict[int, dict[int, int]] = {}
         self.raised: dict[int, Event] = {}
-        self.exhausted = 0
+        self.exhausted: list[str] = []
         self.importing: set[int] = set()
         self.promised: dict[Value, Value] = {}
         self.main: ir.ModuleIR | None = None

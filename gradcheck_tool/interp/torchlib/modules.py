@@ -25,7 +25,7 @@ from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import distributed, layers
+from gradcheck_tool.interp.torchlib import distributed, layers, modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -284,6 +284,7 @@ def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
 def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     """`module(...)`: pre-hooks, forward, hooks."""
     uses.note_forward(m, s, ref)
+    modes.ran(m, s, ref, call.site)
     out: Pairs = []
     pairs = [(s, list(call.args))]
     for hook in _hooks(s, ref, "#pre_hooks"):
@@ -440,8 +441,10 @@ def train_mode(m: Machine, s: State, call: Args) -> Result:
     mode: Value = FALSE
     if isinstance(call.func, Method) and call.func.name == "train":
         mode = call.get(0, "mode") or TRUE
-    for _, at in modules(s, call.self):
+    reached = [at for _, at in modules(s, call.self)]
+    for at in reached:
         s.edit(at).attrs["training"] = mode
+    modes.switched(m, s, reached, mode, call.site)
     return call.receiver
 
 

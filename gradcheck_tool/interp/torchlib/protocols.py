@@ -10,7 +10,7 @@ from gradcheck_tool.autograd.values import NONE, TRUE, Const, Lib, Ref, Tup, Val
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.places import path_to, receiver_text
 from gradcheck_tool.interp.suspicions import branches
-from gradcheck_tool.interp.torchlib import registration
+from gradcheck_tool.interp.torchlib import modes, registration
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -79,6 +79,7 @@ def note_step(m: Machine, s: State, ref: Ref, site: Site, text: str) -> None:
         record.attrs["#steps"] = Const(more if loop is m.places.loop_of(record.site) else "many")
     registration.check_replaced(m, s, ref, text)
     registration.note_untrained(m, s, ref, site, text)
+    modes.stepped(m, s, record.attrs.get("#params", Tup(())).items, text)
     params = [
         p
         for p in record.attrs.get("#params", Tup(())).items
