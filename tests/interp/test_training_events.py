@@ -7,9 +7,11 @@ import pytest
 from gradcheck_tool.autograd.events import (
     Event,
     ExhaustedParameters,
+    FreedGraph,
     ModuleAttribute,
     NameUse,
     OptimizerStep,
+    ParameterOfResult,
     SchedulerStep,
     WindowDiscarded,
 )
@@ -103,3 +105,17 @@ for i, x in enumerate(unknown()):
 def test_an_iterator_of_parameters_is_used_up_by_an_optimizer(iterator: str, used_up: bool) -> None:
     source = HEAD + f"it = {iterator}\ntorch.optim.SGD(it, lr=0.1)\nnn.utils.clip_grad_norm_(it, 1.0)\n"
     assert [e.iterator for e in events(source, ExhaustedParameters)] == ["it"] * used_up  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"), [("w * 2", True), ("0.1 * torch.ones(2, requires_grad=True)", False)]
+)
+def test_only_a_leaf_that_somebody_holds_misses_its_gradient(data: str, told: bool) -> None:
+    source = HEAD + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n"
+    assert bool(events(source, ParameterOfResult)) is told
+
+
+def test_the_first_name_of_retain_graph_keeps_the_graph() -> None:
+    """What runs there today is told of by its own rule; the second backward adds nothing."""
+    source = HEAD + "loss = net(torch.ones(2)).sum()\nloss.backward(retain_variables=True)\nloss.backward()\n"
+    assert not events(source, FreedGraph)

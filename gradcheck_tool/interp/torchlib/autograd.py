@@ -84,7 +84,8 @@ def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
 
 def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
     create = call.flag(offset + 1, "create_graph", False)
-    retain = call.flag(offset, "retain_graph", create)
+    old = call.flag(-1, "retain_variables", create)  # its name before PyTorch 0.3
+    retain = call.flag(offset, "retain_graph", old)
     if call.get(offset, "retain_graph") == NONE:
         retain = create
     inputs = call.get(offset + 2, "inputs")

@@ -139,10 +139,11 @@ def _break(cut: Cut) -> GraphBreak:
 
 def _missed(s: State, cut: Cut, reached: set[int]) -> list[Ref]:
     """The leaves behind a cut that the backward did not reach."""
-    return [leaf for leaf in _leaves(s, cut.sources) if leaf.id not in reached]
+    return [leaf for leaf in leaves(s, cut.sources) if leaf.id not in reached]
 
 
-def _leaves(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
+def leaves(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
+    """The leaves that what was computed from the sources would have sent gradients to."""
     seen: set[int] = set()
     todo = list(sources)
     while todo:
