@@ -150,7 +150,8 @@ class InvalidTensorUse(EngineError):
     `integer-grad`, `non-leaf-optimizer`, `non-leaf-deepcopy`, `resize-grad`, `inference-save`,
     `inference-write`, `retain-grad-constant`, `out-with-grad`,
     `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
-    `detach-view`, `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
+    `detach-view`, `grad-count` (of gradient arguments), `hook-result`,
+    `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint), `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
 
     kind: str
@@ -182,6 +183,7 @@ class BackwardCall(Event):
     to a loss has no effect on any gradient. `made_leaf` is the text of the call that turned the
     computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
     `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
+    `unreached` is a call in code that ran which would clear what is accumulated, but is never come to.
     """
 
     root: str
@@ -191,6 +193,7 @@ class BackwardCall(Event):
     breaks: tuple[GraphBreak, ...] = ()
     constant_terms: tuple[GraphBreak, ...] = ()
     made_leaf: str = ""
+    unreached: Site | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,10 +563,15 @@ class CheckpointUse(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnguardedNone(Event):
-    """A gradient that `autograd.grad(..., allow_unused=True)` certainly returns as None is used."""
+    """A gradient that is certainly None is used, and Python raises.
+
+    `because` is `unused` (`autograd.grad(..., allow_unused=True)` returns it) or `no-backward` (no backward
+    has filled `.grad` yet).
+    """
 
     input: str
     call: str
+    because: str = "unused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,8 @@ from gradcheck_tool.autograd.heap import (
 )
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
 from gradcheck_tool.interp.places import Places
-from gradcheck_tool.interp.suspicions import Suspicions, Windows
+from gradcheck_tool.interp.suspicions import Suspicions
+from gradcheck_tool.interp.windows import Windows
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ class Machine:
                     exits.append(Exit(state, "yield", value, block.id, at + 1))
                     alive = False
                     break
+                after: list[State] | None
                 if isinstance(instr, ir.YieldFrom):
                     after = self._delegate(state, instr, block.id, at, exits)
                 else:

@@ -9,7 +9,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.operands import reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.autograd.events import Event, Site
 
@@ -105,3 +105,19 @@ def path_to(root: Any, node: Any) -> list[Any] | None:
         if below is not None:
             return [root, *below]
     return None
+
+
+def branches(way: Sequence[Any]) -> list[Any]:
+    """The conditions and handlers on a way down a tree: what is below them does not run every time."""
+    return [
+        node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
+    ]
+
+
+def precedes(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Of two ways down the same tree, does the first lead to the earlier place?"""
+    for here, one, other in zip(first, first[1:], second[1:], strict=False):
+        if one is not other:
+            children = [id(child) for child in here.children]
+            return children.index(id(one)) < children.index(id(other))
+    return False

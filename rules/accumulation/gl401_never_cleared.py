@@ -104,7 +104,13 @@ class NeverCleared(Rule):
             owner = applied[0].owner
             clear = Replacement(event.site, f"{owner}.zero_grad()", insert=True) if owner else None
             fix = self.unsafe_fix("Clear the gradients before backward", clear)
-            yield self.finding(event, _message(event, applied), _advice(applied[0]), fix=fix)
+            if event.unreached is not None:
+                message, advice = _message(event, applied), "correct the condition that it depends on"
+                yield self.finding(
+                    event, f"this is never come to, so {message}", advice, site=event.unreached
+                )
+            else:
+                yield self.finding(event, _message(event, applied), _advice(applied[0]), fix=fix)
 
 
 def _message(event: BackwardCall, applied: list[Accumulation]) -> str:

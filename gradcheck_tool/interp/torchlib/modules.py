@@ -467,8 +467,8 @@ def clear(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any,
         tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"
     if is_open or any(s[p].group for p in params):
         _clear_unknown(s, params)
-    if fresh and m.places.loop_of(site) is not None:
-        m.windows.cleared(params, site, target)
+    if m.places.loop_of(site) is not None:
+        m.windows.cleared(params, site, target, fresh)
     m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 

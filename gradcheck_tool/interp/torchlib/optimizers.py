@@ -148,7 +148,7 @@ def step_parameters(
             story(where, "this backward adds to them, because nothing has cleared them"),
             story(site, f"`{text}` applies the old gradients again together with the new"),
         )
-        m.emit(
+        m.windows.added(
             BackwardCall(
                 site=where,
                 story=steps,
@@ -156,7 +156,8 @@ def step_parameters(
                 retain_graph=False,
                 create_graph=False,
                 accumulated=tuple(twice),
-            )
+            ),
+            params[0],
         )
 
 

@@ -8,8 +8,7 @@ from gradcheck_tool.autograd.events import OptimizerRemade, SchedulerStep, Site
 from gradcheck_tool.autograd.heap import Instance, State
 from gradcheck_tool.autograd.values import NONE, TRUE, Const, Lib, Ref, Tup, Value
 from gradcheck_tool.interp import natives
-from gradcheck_tool.interp.places import path_to, receiver_text
-from gradcheck_tool.interp.suspicions import branches
+from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text
 from gradcheck_tool.interp.torchlib import modes, registration
 
 if TYPE_CHECKING:
@@ -129,18 +128,9 @@ def _follow(m: Machine, s: State, early: Value, site: Site) -> None:
     if loop is None:
         return
     before, after = path_to(loop.node, event.site.node), path_to(loop.node, site.node)
-    if before is None or branches(before) or (after is not None and not _precedes(before, after)):
+    if before is None or branches(before) or (after is not None and not precedes(before, after)):
         return
     m.suspicions.hold(("scheduler", id(event.site.node)), event)
-
-
-def _precedes(first: list[object], second: list[object]) -> bool:
-    """Of two ways down the same tree, does the first lead to the earlier place?"""
-    for here, one, other in zip(first, first[1:], second[1:], strict=False):
-        if one is not other:
-            children = [id(child) for child in here.children]  # type: ignore[attr-defined]
-            return children.index(id(one)) < children.index(id(other))
-    return False
 
 
 def forget(s: State, ref: Ref) -> None:
