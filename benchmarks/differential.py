@@ -45,6 +45,8 @@ def _show(verdict: Verdict, shown: dict[str, int], limit: int) -> None:
         for number, line in enumerate(small.source.splitlines(), 1):
             print(f"{number:3} {line}")
         print("PyTorch:", [(r.line, r.event, r.message[:150]) for r in small.raises])
+        print("PyTorch, silently wrong:", sorted(small.silent), "missed:", sorted(small.silent_misses))
+        print("Machine, silently wrong without cause:", sorted(small.silent_alarms))
         print("Machine:", [(p.line, p.event, p.text[:80]) for p in small.predicted], flush=True)
 
 
@@ -59,6 +61,8 @@ def report(summary: Summary) -> None:
     print(f"raises predicted   {100 * summary.recall:.2f}%")
     unknown = 100 * summary.unseen / max(valid, 1)
     print(f"unknown            {unknown:.2f}% of programs have a backward without a verdict")
+    print(f"silently wrong     {summary.silent}, of them {summary.silent_misses} missed")
+    print(f"called wrong       {summary.silent_alarms} that are right")
     for title, counts in (("missed", summary.misses), ("discarded", summary.invalid)):
         for cause, count in counts.most_common(12):
             print(f"{title:10} {count:5}  {cause}")

@@ -710,7 +710,8 @@ def same_state(
 def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] | None) -> bool:
     """Does a record that both states have differ in them, and can that still matter?
 
-    Frames that have returned and iterators that no variable holds do not matter. Asking that of every
+    Frames that have returned and iterators that no variable holds do not matter; the frame of a generator
+    that is held does. Asking that of every
     record would mean walking the whole heap; taking the rest to matter keeps states apart that could
     be one, which costs time and nothing else.
     """
@@ -722,9 +723,8 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
         if other is None or other is record or number == a.frames[-1].id:
             continue
         kind = type(record)
-        if kind is Frame and number not in stack and record.function.kind.value != "module":  # type: ignore[attr-defined]
-            continue
-        if kind is Iter or kind is Generator:
+        returned = kind is Frame and number not in stack and record.function.kind.value != "module"  # type: ignore[attr-defined]
+        if returned or kind is Iter or kind is Generator:
             held = _held(a, live) if held is None else held
             if number not in held:
                 continue
@@ -734,7 +734,7 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
 
 
 def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
-    """Iterators that live variables of the stack's frames hold, also inside other iterators."""
+    """Iterators that live variables of the stack's frames hold, and frames of generators among them."""
     top: Frame = s[s.frames[-1]]
     todo: list[Any] = [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
     for ref in s.frames[:-1]:
@@ -746,9 +746,12 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
             todo += value.items
         elif isinstance(value, Ref) and value.id not in seen:
             record = s.heap[value.id]
-            if isinstance(record, (Iter, Generator)):
+            if isinstance(record, Iter):
                 seen.add(value.id)
-                todo += record.parts if isinstance(record, Iter) else ()
+                todo += record.parts
+            elif isinstance(record, Generator):
+                seen |= {value.id, record.frame.id}
+                todo += s[record.frame].locals.values()
     return seen
 
 

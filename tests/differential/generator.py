@@ -17,10 +17,14 @@ from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    Simple = tuple[Callable[[], None], float]
+    Nested = tuple[Callable[[int], None], float]
+
 HEADER = """import os
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 """
 FLAG = 'flag = os.environ.get("FLAG") == "1"'
 MAX_DEPTH = 2
@@ -45,11 +49,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class Helper:
-    """A function of the program: what it takes and gives, and how it is called."""
+    """A function of the program: how it is called, what it takes and gives, and further arguments."""
 
     call: str
     takes: tuple[Shape, ...]
     gives: Shape
+    more: str = ""
 
 
 class Generator:
@@ -138,7 +143,7 @@ class Generator:
         if not fitting:
             return None
         helper = self.random.choice(fitting)
-        return f"{helper.call}({', '.join(self.expression(s, 0) for s in helper.takes)})"
+        return f"{helper.call}({', '.join(self.expression(s, 0) for s in helper.takes)}{helper.more})"
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -368,16 +373,23 @@ class Generator:
             )
             self.emit(form.format(a=self.random.choice(names)))
 
-    def body(self, depth: int, count: int) -> None:
-        """Some statements."""
-        simple: tuple[tuple[Callable[[], None], float], ...] = (
+    def simple(self) -> tuple[Simple, ...]:
+        """Statements of one line or so, with how often each is written."""
+        return (
             (self.assign, 8), (self.view, 2), (self.parts, 0.6), (self.write, 4), (self.backward, 2.5), (self.grad, 1),
             (self.touch_gradient, 0.6), (self.flag_tensor, 0.8), (self.optimizer, 0.3), (self.use_optimizer, 0.8),
             (self.use_module, 0.3), (self.rows, 0.3),
         )  # fmt: skip
-        nested: tuple[tuple[Callable[[int], None], float], ...] = (
+
+    def nested(self) -> tuple[Nested, ...]:
+        """Statements with a body, with how often each is written."""
+        return (
             (self.grad_mode, 1), (self.branch, 0.8), (self.loop, 0.8), (self.carried, 0.8), (self.accumulate, 0.4),
         )  # fmt: skip
+
+    def body(self, depth: int, count: int) -> None:
+        """Some statements."""
+        simple, nested = self.simple(), self.nested()
         for _ in range(count):
             compound = depth < MAX_DEPTH and self.chance(0.16)
             if compound:
@@ -526,8 +538,3 @@ class Generator:
         if self.flagged:
             self.lines.insert(len(HEADER.splitlines()), FLAG)
         return "\n".join(self.lines) + "\n"
-
-
-def generate(seed: int) -> str:
-    """The program of a seed; the same text on every machine."""
-    return Generator(seed).program()

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gradcheck_tool.autograd.events import BackwardCall, EngineError
+from gradcheck_tool.autograd.events import BackwardCall, EngineError, UnversionedWrite
 from gradcheck_tool.interp import analyze
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import Positions
 from tests.differential.generator import FLAG
 from tests.differential.mend import program
-from tests.differential.oracle import FILENAME, Raise, run
+from tests.differential.oracle import FILENAME, Raise, changed_unseen, run
 
 # A write that a view forbids is told as a use of it where a method refuses before it writes.
 SAME_ERROR = {("ViewWrite", "InvalidTensorUse")}
+# What a program that changes values unseen by autograd has in its text.
+UNSEEN = (".data", ".numpy()", "vector_to_parameters", "assign=True")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A raise that the machine predicts."""
+    """A raise that the machine predicts, and the lines of what leads to it."""
 
     line: int
     event: str
     text: str
+    story: tuple[int, ...] = ()
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Verdict:
     `invalid` tells of a raise that is not autograd's: the program says nothing about the machine.
     `crashed` is the exception that ended the analysis, which nothing in a program may do.
     `seen` tells whether the machine had a verdict on every backward that was executed.
+    `silent` are the lines where backward used values that were changed unseen, as PyTorch shows; of these
+    the machine says nothing of `silent_misses`, and it names `silent_alarms` where nothing was changed.
     """
 
     seed: int
@@ -44,6 +49,9 @@ class Verdict:
     invalid: str = ""
     crashed: str = ""
     seen: bool = True
+    silent: set[int] = field(default_factory=set)
+    silent_misses: set[int] = field(default_factory=set)
+    silent_alarms: set[int] = field(default_factory=set)
 
     def cause(self, miss: Raise) -> str:
         """Why a raise counts as missed."""
@@ -52,19 +60,31 @@ class Verdict:
         return f"{miss.event}: {'another line' if self.predicted else 'silent'}"
 
 
-def predict(source: str) -> tuple[list[Prediction], set[int]]:
-    """The raises that the machine predicts, and the lines of the backward calls that it followed."""
+@dataclass
+class Analysis:
+    """What the machine says of a program: raises, backward calls it followed, and those with unseen changes."""
+
+    predicted: dict[Prediction, None] = field(default_factory=dict)
+    followed: set[int] = field(default_factory=set)
+    silent: set[int] = field(default_factory=set)
+
+
+def predict(source: str) -> Analysis:
+    """Analyse a program."""
     module = lower_module(source, FILENAME)
     positions = Positions(module)
-    predicted: dict[Prediction, None] = {}
-    followed: set[int] = set()
+    found = Analysis()
     for event in analyze(module):
-        if isinstance(event, (EngineError, BackwardCall)):
+        if isinstance(event, UnversionedWrite):
+            found.silent.add(positions.locate(event.story[-1].site.node).start.row)
+        elif isinstance(event, (EngineError, BackwardCall)):
             line = positions.locate(event.site.node).start.row
-            followed.add(line)
+            found.followed.add(line)
             if isinstance(event, EngineError):
-                predicted[Prediction(line, type(event).__name__, event.text)] = None
-    return list(predicted), followed
+                sites = [step.site for step in event.story if step.site is not None]
+                steps = tuple(positions.locate(site.node).start.row for site in sites)
+                found.predicted[Prediction(line, type(event).__name__, event.text, steps)] = None
+    return found
 
 
 def judge(seed: int) -> Verdict:
@@ -82,21 +102,39 @@ def judge_source(source: str, seed: int = -1) -> Verdict:
     if verdict.invalid:
         return verdict
     try:
-        verdict.predicted, followed = predict(source)
+        analysis = predict(source)
     except Exception as error:  # noqa: BLE001
         verdict.crashed = repr(error)
         return verdict
+    verdict.predicted = list(analysis.predicted)
     verdict.misses = [r for r in verdict.raises if not any(_agree(p, r) for p in verdict.predicted)]
-    # Only what was executed can be wrong: PyTorch never came to the code after its raise.
-    places = {r.line for r in verdict.raises}
+    # Only what was executed can be wrong: PyTorch never came to the code after its raise, nor to a handler of
+    # what was not raised.
+    # What PyTorch raised and the program caught is no false alarm either.
+    places = {r.line for r in verdict.raises}.union(*(r.caught for r in runs))
     verdict.false_alarms = [
         p
         for p in verdict.predicted
-        if p.line in executed and p.line not in places and not any(_agree(p, r) for r in verdict.raises)
+        if executed.issuperset((p.line, *p.story))
+        and p.line not in places
+        and not any(_agree(p, r) for r in verdict.raises)
     ]
     backwards = {n for n, text in enumerate(source.splitlines(), 1) if ".backward(" in text and n in executed}
-    verdict.seen = backwards <= followed | places
+    verdict.seen = backwards <= analysis.followed | places
+    if any(word in source for word in UNSEEN):
+        _judge_unseen(verdict, analysis)
     return verdict
+
+
+def _judge_unseen(verdict: Verdict, analysis: Analysis) -> None:
+    """Compare where values changed unseen; what comes after the first such place is not compared."""
+    flags = (False, True) if FLAG in verdict.source else (False,)
+    found = [changed_unseen(verdict.source, flag=flag) for flag in flags]
+    verdict.silent = {line for line, _ in found if line is not None}
+    verdict.silent_misses = verdict.silent - analysis.silent
+    if not verdict.silent:
+        fine = frozenset().union(*(before for _, before in found))
+        verdict.silent_alarms = analysis.silent & fine
 
 
 def _told_elsewhere(prediction: Prediction) -> bool:
@@ -125,6 +163,9 @@ class Summary:
     misses: Counter[str] = field(default_factory=Counter)
     false_alarms: int = 0
     unseen: int = 0
+    silent: int = 0
+    silent_misses: int = 0
+    silent_alarms: int = 0
     crashes: list[int] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
@@ -139,6 +180,9 @@ class Summary:
         self.misses.update(verdict.cause(miss) for miss in verdict.misses)
         self.false_alarms += bool(verdict.false_alarms)
         self.unseen += not verdict.seen
+        self.silent += bool(verdict.silent)
+        self.silent_misses += bool(verdict.silent_misses)
+        self.silent_alarms += bool(verdict.silent_alarms)
 
     @property
     def recall(self) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.differential.generator import FLAG, generate
+from tests.differential.constructs import generate
+from tests.differential.generator import FLAG
 from tests.differential.oracle import Raise, run
 
 # How many raising lines a program loses; what is left may run, or raise deeper inside.
@@ -35,10 +36,14 @@ def mend(source: str, number: int) -> str | None:
     lines = source.splitlines()
     line = lines[number - 1]
     text = line.lstrip()
-    if text.startswith(("return", "def ", "class ", "for ", "if ", "with ", "@")):
+    if text.startswith(
+        ("return", "def ", "class ", "for ", "if ", "while ", "try:", "except ", "finally:", "with ", "@")
+    ):
         return None
     indent = line[: len(line) - len(text)]
     name, bound, value = text.partition(" = ")
+    if bound and "," in name:
+        return None
     if bound and name.isidentifier():
         if value.startswith("torch.optim"):
             return None

@@ -6,12 +6,14 @@ import os
 import sys
 import traceback
 import warnings
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 FILENAME = "program.py"
@@ -45,6 +47,9 @@ MESSAGES = (
     ("support the deepcopy protocol", "InvalidTensorUse"),
     ("cannot register a hook on a tensor", "InvalidTensorUse"),
     ("is not implemented", "InvalidTensorUse"),
+    ("has been detached in-place", "InvalidTensorUse"),
+    ("Trying to backward outside of the 'allow_mutation_on_saved_tensors'", "InvalidTensorUse"),
+    ("is incompatible with .grad() or passing an `inputs` parameter", "InvalidTensorUse"),
 )
 
 
@@ -57,46 +62,128 @@ class Raise:
     message: str
 
 
+Gradients = dict[str, torch.Tensor]
+
+
 @dataclass(frozen=True)
 class Run:
-    """One run: its raise, if any, and the lines that were executed."""
+    """One run: its raise, if any, the lines that were executed, and those whose raise the program caught.
+
+    `gradients` has for each backward that ended its line, and the `.grad` of the program's leaves then.
+    """
 
     raised: Raise | None
     lines: frozenset[int]
+    caught: frozenset[int]
+    gradients: tuple[tuple[int, Gradients], ...]
 
 
-def run(source: str, *, flag: bool = False) -> Run:
+class _Watch:
+    """Follows a run line by line."""
+
+    def __init__(self) -> None:
+        self.lines: set[int] = set()
+        self.caught: set[int] = set()
+        self.gradients: list[tuple[int, Gradients]] = []
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != FILENAME:
+            return None
+        if event == "line":
+            self.lines.add(frame.f_lineno)
+        elif event == "exception":
+            self.caught.add(frame.f_lineno)
+        return self
+
+    def note(self) -> None:
+        """Keep the gradients that there are after a backward."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and (
+            frame.f_code.co_filename != FILENAME or frame.f_code.co_name == "backward"
+        ):
+            frame = frame.f_back
+        if frame is not None:
+            self.gradients.append((frame.f_lineno, self._leaves()))
+
+    def _leaves(self) -> Gradients:
+        found: Gradients = {}
+        for name, value in self.names.items():
+            if isinstance(value, torch.Tensor) and not value._is_view() and value.is_leaf:
+                found |= {name: value.grad.detach().clone()} if value.grad is not None else {}
+            elif isinstance(value, torch.nn.Module):
+                found |= {
+                    f"{name}.{key}": p.grad.detach().clone()
+                    for key, p in value.named_parameters()
+                    if p.grad is not None
+                }
+        return found
+
+
+@contextmanager
+def _noting(watch: _Watch) -> Iterator[None]:
+    """Let `backward` tell what it has left behind."""
+    plain = torch.autograd.backward
+
+    def backward(*args: Any, **kwargs: Any) -> None:
+        plain(*args, **kwargs)
+        watch.note()
+
+    torch.autograd.backward = backward  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.autograd.backward = plain
+
+
+def run(source: str, *, flag: bool = False, copies: bool = False) -> Run:
     """Execute a program in PyTorch, from the same state each time.
 
     Args:
         source: the program.
         flag: the value of the environment's FLAG that the program may ask for.
+        copies: save copies for backward, so that gradients are what the values of the forward pass give.
     """
-    lines: set[int] = set()
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code.co_filename != FILENAME:
-            return None
-        if event == "line":
-            lines.add(frame.f_lineno)
-        return trace
-
+    watch = _Watch()
     os.environ["FLAG"] = "1" if flag else "0"
     torch.manual_seed(0)
     raised = None
     code = compile(source, FILENAME, "exec")
-    with warnings.catch_warnings():
+    keep = torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda t: t) if copies else nullcontext()
+    with warnings.catch_warnings(), _noting(watch), keep:
         warnings.simplefilter("ignore")
-        sys.settrace(trace)
+        sys.settrace(watch)
         try:
-            exec(code, {"__name__": "__main__"})
+            exec(code, watch.names)
         except Exception as error:  # noqa: BLE001
             raised = _raise_of(error)
         finally:
             sys.settrace(None)
             torch.set_grad_enabled(True)
             os.environ.pop("FLAG", None)
-    return Run(raised, frozenset(lines))
+    return Run(raised, frozenset(watch.lines), frozenset(watch.caught), tuple(watch.gradients))
+
+
+def changed_unseen(source: str, *, flag: bool) -> tuple[int | None, frozenset[int]]:
+    """The line of the first backward that used values changed since the forward pass, without raising.
+
+    Also the lines of the backward calls that came before it, or of all if there is none.
+    """
+    usual, wanted = run(source, flag=flag).gradients, run(source, flag=flag, copies=True).gradients
+    before: set[int] = set()
+    for (line, got), (other, right) in zip(usual, wanted, strict=False):
+        if line != other:
+            break
+        if not _same(got, right):
+            return line, frozenset(before)
+        before.add(line)
+    return None, frozenset(before)
+
+
+def _same(some: Gradients, others: Gradients) -> bool:
+    return some.keys() == others.keys() and all(
+        torch.equal(torch.nan_to_num(grad), torch.nan_to_num(others[name])) for name, grad in some.items()
+    )
 
 
 def _raise_of(error: Exception) -> Raise:

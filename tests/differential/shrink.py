@@ -8,6 +8,8 @@ from tests.differential.judge import Verdict, judge_source
 def kinds(verdict: Verdict) -> list[str]:
     """What a verdict shows to be wrong, in words that shrinking keeps."""
     found = [f"false alarm: {p.event}" for p in verdict.false_alarms]
+    found += ["silent miss"] if verdict.silent_misses else []
+    found += ["silent alarm"] if verdict.silent_alarms else []
     found += [f"crash: {verdict.crashed}"] if verdict.crashed else []
     return found + [f"miss: {verdict.cause(miss)}" for miss in verdict.misses]
 

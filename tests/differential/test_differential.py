@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.differential.generator import generate
+from tests.differential.constructs import generate
 from tests.differential.judge import Summary, judge, judge_source
 
 COUNT = 300

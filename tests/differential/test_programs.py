@@ -75,6 +75,19 @@ loss = (w * d).sum()
 d.add_(1.0)
 loss.backward()
 """,
+    "code after a loop over a generator runs": """
+def doubled():
+    for a in [w, m]:
+        yield a * 2.0
+for e in doubled():
+    pass
+torch.ones(3).sum().backward()
+""",
+    "code after a loop over a generator expression runs": """
+for e in (a * 2.0 for a in [w, w]):
+    pass
+torch.ones(3).sum().backward()
+""",
     "what only one branch writes is still known after it": """
 loss = F.mse_loss(m[:1], torch.ones(1, 3))
 if flag:
@@ -96,6 +109,13 @@ with torch.inference_mode():
     s.backward()
 s.backward(create_graph=True)
 s.backward()
+""",
+    "set_grad_enabled as a decorator leaves the mode of the program": """
+@torch.set_grad_enabled(False)
+def helper(a):
+    return a * 2.0
+helper(w)
+w.exp().sum().backward()
 """,
     "copying a tensor onto itself asks nothing of its memory": """
 v = w.expand(2, 3)

@@ -384,6 +384,52 @@ FUNCTIONS = (
     def backward(ctx, g):
         return g, g
 """,
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x, output)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return 2 * x * g + 0.0 * y
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.x * g
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        if not ctx.needs_input_grad[0]:
+            return None
+        return g * ctx.saved_tensors[0].cos()
+""",
+    """class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.neg()
+""",
 )
 
 ROOT_ARGUMENTS = (
@@ -404,4 +450,36 @@ OPTIMIZERS = (
     "Adam({p})",
     "AdamW({p}, lr=0.01)",
     "RMSprop({p})",
+)
+
+# Managers of torch.autograd.graph that keep what the graph saves in another way.
+HOOKS = (
+    "saved_tensors_hooks(lambda t: t, lambda t: t)",
+    "saved_tensors_hooks(lambda t: t.clone(), lambda t: t)",
+    "saved_tensors_hooks(lambda t: t.detach(), lambda t: t * 1.0)",
+    "save_on_cpu()",
+    "allow_mutation_on_saved_tensors()",
+)
+
+# Changes of a leaf `{a}` that no version counter sees; `{c}` is a constant of its shape.
+SILENT_WRITES = (
+    "{a}.data.add_(1.0)",
+    "{a}.data += 0.5",
+    "{a}.data = {a}.data * 0.5 + 1.0",
+    "{a}.data = {c} + 1.0",
+    "{a}.data[...] = {c} + 0.7",
+    "{a}.detach().numpy()[...] += 1.0",
+    "nn.utils.vector_to_parameters(torch.rand({a}.numel()) + 1.0, [{a}])",
+)
+SILENT_MODULE_WRITES = (
+    "{net}.load_state_dict({{k: v * 0.5 for k, v in {net}.state_dict().items()}}, assign=True)",
+    "nn.utils.vector_to_parameters(torch.rand(sum(p.numel() for p in {net}.parameters())), {net}.parameters())",
+    "for p in {net}.parameters(): p.data.mul_(0.9)",
+)
+
+CONTAINERS = (
+    "nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])",
+    "nn.ModuleList([nn.Linear(3, 3), nn.ReLU(inplace=True), nn.Linear(3, 3)])",
+    "nn.ModuleList([nn.Tanh(), nn.Linear(3, 3), nn.LayerNorm(3)])",
+    "nn.ModuleList(nn.Linear(3, 3) for _ in range(3))",
 )

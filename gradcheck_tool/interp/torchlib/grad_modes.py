@@ -102,6 +102,9 @@ def leave(m: Machine, s: State, call: Args) -> Result:
 def decorate(m: Machine, s: State, call: Args) -> Result:
     if not call.args:
         return unknown()
+    # `set_grad_enabled(...)` has taken effect when it was made; as a decorator it takes that back.
+    if s.edit(call.self).attrs.pop("#entered", None) is not None:
+        s.grad = s[call.self].attrs["#before"].value
     return _decorated(s, call.self, call.args[0]) or call.args[0]
 
 
