@@ -55,7 +55,8 @@ def unused_suppressions(
             code for code in comment.codes or () if code not in used and _judged(code, comment, ruleset)
         ]
         if unused or (comment.codes is None and comment.own and not covered):
-            reported.append(_finding(source.filename, lines[comment.row - 1], comment, unused))
+            edit = _removal(source, lines, comment, unused)
+            reported.append(_finding(source.filename, comment, unused, edit))
     return reported
 
 
@@ -67,29 +68,34 @@ def _judged(code: str, comment: Suppression, ruleset: RuleSet) -> bool:
     return comment.own and not known
 
 
-def _finding(filename: str, line: str, comment: Suppression, unused: Sequence[str]) -> Finding:
+def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal: Edit) -> Finding:
     start = Position(comment.row, comment.start + 1)
     end = Position(comment.row, comment.end + 1)
-    what = ", ".join(unused) if unused else "this comment"
+    what = f" for {', '.join(unused)}" if unused else ""
     return Finding(
         code=CODE,
         name=NAME,
         severity=Severity.INFO,
-        message=f"nothing to suppress here for {what}; remove it" if unused else "nothing to suppress here",
+        message=f"nothing to suppress here{what}; remove it",
         location=Location(filename, start, end),
-        fix=Fix(Applicability.SAFE, "remove the suppression", (_removal(line, comment, unused),)),
+        fix=Fix(Applicability.SAFE, "remove the suppression", (removal,)),
     )
 
 
-def _removal(line: str, comment: Suppression, unused: Sequence[str]) -> Edit:
-    kept = [code for code in comment.codes or () if code not in unused]
+def _removal(source: Source, lines: Sequence[str], comment: Suppression, unused: Sequence[str]) -> Edit:
+    """What leaves the rest of the comment a comment, and no blank line where there was nothing else."""
+    line = lines[comment.row - 1]
     start, end = comment.start, comment.end
+    rest = line[end:].lstrip()
+    kept = [code for code in comment.codes or () if code not in unused]
     if kept:
         listed = ", ".join(kept)
         content = f"# gradlint: ignore[{listed}]" if comment.own else f"# noqa: {listed}"
-    elif line[end:].strip():
-        content = "# "
-        end += len(line[end:]) - len(line[end:].lstrip())
-    else:
+    elif rest:
+        content, end = "" if rest.startswith("#") else "# ", len(line) - len(rest)
+    elif line[:start].strip() or source.notebook is not None or comment.row == len(lines):
+        # A notebook's last line end may belong to the next cell.
         content, start, end = "", len(line[:start].rstrip()), len(line)
+    else:
+        return Edit("", Position(comment.row, 1), Position(comment.row + 1, 1))
     return Edit(content, Position(comment.row, start + 1), Position(comment.row, end + 1))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+# Some editors begin a file with a byte order mark.
+_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 Span = tuple[int, int]
 
@@ -90,7 +92,7 @@ class Notebook:
             if sources.get(cell.number, cell.source) == cell.source:
                 continue
             start, end = (place + shift for place in cell.span)
-            value = _in_style(sources[cell.number], text[start:end], self.raw.isascii())
+            value = _in_style(sources[cell.number], text[start:end], self.raw.removeprefix(_MARK).isascii())
             text = text[:start] + value + text[end:]
             shift += len(value) - (end - start)
         return text
@@ -104,9 +106,11 @@ def parse_notebook(data: bytes) -> Notebook:
     """
     try:
         raw = data.decode("utf-8")
-        document = json.loads(raw)
+        document = json.loads(raw.removeprefix(_MARK))
     except ValueError as error:
         raise SourceError(f"is no notebook: {error}") from error
+    if isinstance(document, dict) and "worksheets" in document:
+        raise SourceError("is a notebook of an old format; `jupyter nbconvert --to notebook` renews it")
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise SourceError("is no notebook: it has no list of cells")
     if not _is_python_notebook(document.get("metadata")):
@@ -161,7 +165,7 @@ def _is_python_cell(cell: Any) -> bool:
 
 def _source_spans(raw: str) -> Iterator[tuple[int, Span]]:
     """The number of each cell that has a source, and where the value of its source stands."""
-    for key, (start, _) in _members(raw, _skip(raw, 0)):
+    for key, (start, _) in _members(raw, _skip(raw, raw.startswith(_MARK))):
         if key != "cells":
             continue
         for number, cell in enumerate(_elements(raw, start), start=1):

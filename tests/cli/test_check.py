@@ -310,6 +310,22 @@ class TestSuppression:
             "v = 1  # because",
         ]
 
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("# gradlint: ignore[GL201]\nx = 1\n", "x = 1\n"),
+            ("if x:\n    # noqa: GL201\n    y = 1\n", "if x:\n    y = 1\n"),
+            ("x = 1  # gradlint: ignore[GL201]  # noqa: GL201\n", "x = 1\n"),
+            ("x = 1  # noqa: GL201  # why\n", "x = 1  # why\n"),
+            ("x = 1  # why  # noqa: GL201\n", "x = 1  # why\n"),
+            ("x = 1\n# gradlint: ignore", "x = 1\n"),
+        ],
+    )
+    def test_nothing_is_left_of_unused_ones(self, gradlint, write, before, after):
+        path = write("a.py", before)
+        gradlint("check", "--report-unused-suppressions", "--fix")
+        assert path.read_text() == f"import torch.autograd\n{after}"
+
     def test_rules_that_are_off_are_not_called_unused(self, gradlint, write):
         write("a.py", "x = 1  # noqa: GL201\n")
         assert gradlint("check", "--report-unused-suppressions", "--ignore", "GL201").exit_code == 0

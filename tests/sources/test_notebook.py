@@ -101,6 +101,11 @@ def test_what_is_no_notebook_is_an_error(data):
         parse_notebook(data)
 
 
+def test_a_notebook_of_an_old_format_is_told_how_to_be_renewed():
+    with pytest.raises(SourceError, match="nbconvert"):
+        parse_notebook(b'{"nbformat": 3, "worksheets": [{"cells": []}]}')
+
+
 STYLES = [{"indent": 1}, {"indent": 4}, {"indent": None}, {"ensure_ascii": True}, {"separators": (",", ":")}]
 
 
@@ -134,3 +139,10 @@ def test_two_cells_of_different_styles_are_edited_at_once():
 def test_windows_line_ends_and_a_missing_last_one_stay():
     data = notebook(code("a = 1")).replace(b"\n", b"\r\n").rstrip()
     assert parse_notebook(data).with_sources({}).encode() == data
+
+
+def test_a_byte_order_mark_stays():
+    data = b"\xef\xbb\xbf" + notebook(code("a = 1"), ensure_ascii=True)
+    parsed = parse_notebook(data)
+    assert parsed.program == "a = 1\n"
+    assert parsed.with_sources({1: "a = 'ö'"}).encode() == data.replace(b"a = 1", b"a = '\\u00f6'")
