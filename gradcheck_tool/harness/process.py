@@ -115,6 +115,8 @@ class Worker:
         self._send(unit)
         self._follow(answer, started + self._settings.timeout)
         answer.seconds = time.monotonic() - started
+        if answer.done and answer.done.get("end"):
+            answer.death, answer.how = "crash", answer.done["end"]
         if answer.death is not None:
             self.close()
             answer.stack = _stack(self._printed())

@@ -6,8 +6,8 @@ A worker is told units (`{"unit": ..., "settings": ...}`) and answers with event
 - `stage`: what it does next (`import`, `inputs`, `case`), in case it does not survive that;
 - `beat`: a call of the Function has returned, once a second at most;
 - `case`: the result of one case, with its findings;
-- `done`: the unit is finished; `cause` where it could not be checked, `end` where the worker has to be
-  replaced.
+- `done`: the unit is finished; `cause` says why it could not be checked, `end` why nothing can be checked
+  any more in this process.
 """
 
 from __future__ import annotations

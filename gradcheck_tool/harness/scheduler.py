@@ -242,8 +242,6 @@ def outcome_of(unit: Unit, answer: Answer) -> Outcome:
     findings = [unpack_finding(data) for event in answer.cases for data in event["findings"]]
     notes = [*done.get("notes", ())]
     cause = done.get("cause")
-    if done.get("end"):
-        answer = replace(answer, death="crash", how=f"leaves the device unusable: {done['end']}")
     if answer.death is not None:
         found, cause = _judge_death(unit, answer)
         findings += found

@@ -53,8 +53,7 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
         facts = {"cause": f"{type(error).__name__}: {error}"}
     faulthandler.cancel_dump_traceback_later()
     gc.collect()
-    broken = _broken_device(unit.device)
-    channel.tell("done", **facts, end=broken)
+    channel.tell("done", **facts)
 
 
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
@@ -94,8 +93,11 @@ def _check_cases(
             notes.append(f"{number} of {len(found.cases)} inputs were checked in the time there is")
             break
         channel.tell("stage", stage="case", source=case.source, note=case.note, number=number)
-        with _beating(function, channel):
-            report = _report(function, case, settings)
+        try:
+            with _beating(function, channel):
+                report = _report(function, case, settings)
+        except SystemExit as error:
+            return {"end": f"calls sys.exit({error})"}
         broken = _broken_device(unit.device)
         if broken:
             return {"end": broken}
@@ -198,7 +200,7 @@ def _broken_device(device: str) -> str | None:
         torch.empty(1, device=device).item()
         torch.cuda.empty_cache()
     except Exception as error:  # noqa: BLE001 - any error here is sticky
-        return " ".join(str(error).split())[:300]
+        return f"leaves the device unusable: {' '.join(str(error).split())[:300]}"
     return None
 
 

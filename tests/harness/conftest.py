@@ -1,0 +1,79 @@
+import textwrap
+
+import pytest
+from typer.testing import CliRunner
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project to run in; `project(name, text)` writes a file of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "sample"\n')
+
+    def write(name, text=""):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    write.folder = tmp_path
+    return write
+
+
+@pytest.fixture
+def gradcheck():
+    """Run `gradlint gradcheck` in this process; its workers are processes of their own."""
+    from gradcheck_tool.cli.app import app
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["gradcheck", *map(str, arguments)])
+
+    return run
+
+
+OPS = """\
+import torch
+from torch.autograd import Function
+
+import gradcheck_tool
+
+
+class Sine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos()
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x**2
+
+
+def square(device, dtype):
+    yield gradcheck_tool.Sample(torch.linspace(0.5, 2, 6, device=device, dtype=dtype).requires_grad_())
+
+
+for function in (Sine, Cube):
+    gradcheck_tool.samples(function)(square)
+"""
+"""A right Function and a wrong one (a factor of 2/3, in row 26), with samples."""
+
+
+@pytest.fixture
+def ops(project):
+    """A project with the module `ops` of that text."""
+    return project("ops.py", OPS)

@@ -1,0 +1,269 @@
+"""Functions that kill, hang or fill their process leave the run complete and correct."""
+
+import json
+
+import pytest
+
+DEADLY = """\
+import ctypes
+import os
+import sys
+
+import torch
+from torch.autograd import Function
+
+import gradcheck_tool
+
+
+class Right(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos()
+
+
+class Segfault(Right):
+    @staticmethod
+    def backward(ctx, g):
+        ctypes.string_at(0)
+
+
+class Abort(Right):
+    @staticmethod
+    def backward(ctx, g):
+        os.abort()
+
+
+class Leaves(Right):
+    @staticmethod
+    def backward(ctx, g):
+        os._exit(3)
+
+
+class Exits(Right):
+    @staticmethod
+    def backward(ctx, g):
+        sys.exit(5)
+
+
+class Hungry(Right):
+    @staticmethod
+    def backward(ctx, g):
+        kept = []
+        while True:
+            kept.append(torch.ones(10_000_000))
+
+
+class Wrong(Right):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * 2
+
+
+def points(device, dtype):
+    yield gradcheck_tool.Sample(torch.linspace(0.5, 2, 6, device=device, dtype=dtype).requires_grad_())
+
+
+for function in (Right, Segfault, Abort, Leaves, Exits, Hungry, Wrong):
+    gradcheck_tool.samples(function)(points)
+"""
+
+
+def row(text, name):
+    """The row of `backward` in a class of the program."""
+    lines = text.splitlines()
+    start = lines.index(next(line for line in lines if line.startswith(f"class {name}(")))
+    return next(number for number, line in enumerate(lines[start:], start + 1) if "def backward" in line)
+
+
+@pytest.fixture(scope="module")
+def deadly(tmp_path_factory):
+    """A run over Functions that do not survive, with two workers: its findings and its whole output."""
+    from typer.testing import CliRunner
+
+    from gradcheck_tool.cli.app import app
+
+    folder = tmp_path_factory.mktemp("deadly")
+    (folder / "pyproject.toml").write_text('[project]\nname = "deadly"\n')
+    (folder / "ops.py").write_text(DEADLY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        options = ["--jobs", "2", "--memory", "1500M", "--output-format", "json", "-v"]
+        result = CliRunner().invoke(app, ["gradcheck", *options])
+    return json.loads(result.stdout), result
+
+
+class TestDeaths:
+    def finding(self, deadly, name):
+        (found,) = [finding for finding in deadly[0] if finding["function"] == f"ops.{name}"]
+        return found
+
+    @pytest.mark.parametrize(
+        ("name", "code", "message"),
+        [
+            ("Segfault", "GC304", "Segfault killed the process: SIGSEGV in backward"),
+            ("Abort", "GC304", "Abort killed the process: SIGABRT in backward"),
+            ("Leaves", "GC304", "Leaves ended the process with status 3"),
+            ("Exits", "GC304", "Exits calls sys.exit(5)"),
+        ],
+    )
+    def test_a_death_is_a_finding_at_backward(self, deadly, name, code, message):
+        found = self.finding(deadly, name)
+        assert (found["code"], found["message"]) == (code, message)
+        assert found["evidence"]["diagnosis"] == "crash"
+        assert found["evidence"]["case"].startswith("declared input")
+        assert found["location"]["row"] == row(DEADLY, name)
+
+    def test_the_place_of_the_crash_is_told(self, deadly):
+        stack = self.finding(deadly, "Segfault")["evidence"]["stack"]
+        assert any(f"ops.py:{row(DEADLY, 'Segfault') + 1} in backward" in frame for frame in stack)
+
+    def test_too_much_memory_is_a_finding(self, deadly):
+        found = self.finding(deadly, "Hungry")
+        assert found["code"] == "GC306"
+        assert "the limit is 1500 MiB" in found["message"]
+
+    def test_the_others_are_judged_as_if_nothing_had_happened(self, deadly):
+        assert self.finding(deadly, "Wrong")["code"] == "GC101"
+        assert not [finding for finding in deadly[0] if finding["function"] == "ops.Right"]
+        assert "ops.Right[cpu]: ok" in deadly[1].stderr
+
+    def test_findings_and_summary_are_complete(self, deadly):
+        assert deadly[1].exit_code == 1
+        told = [line.split(":")[0] for line in deadly[1].stderr.splitlines() if line.startswith("ops.")]
+        names = ("Right", "Segfault", "Abort", "Leaves", "Exits", "Hungry", "Wrong")
+        assert told == [f"ops.{name}[cpu]" for name in names]
+        rows = [finding["location"]["row"] for finding in deadly[0]]
+        assert rows == sorted(rows)
+
+
+def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
+    project(
+        "ops.py",
+        DEADLY.replace("os.abort()", "while True: pass"),
+    )
+    result = gradcheck("-k", "Abort or Right", "--timeout", "8", "--output-format", "concise", "-v", "-j", 1)
+    assert "GC305 a call of Abort did not end within 8 s; it was in backward" in result.stdout
+    assert "ops.Right[cpu]: ok" in result.stderr
+
+
+def test_endless_imports_and_inputs_are_causes_and_no_findings(project, gradcheck):
+    project(
+        "slow.py",
+        "import torch\nclass Mine(torch.autograd.Function): forward = backward = None\nwhile True: pass",
+    )
+    project(
+        "inputs.py",
+        """
+        import os, torch, gradcheck_tool
+        class Other(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x
+            @staticmethod
+            def backward(ctx, g): return g
+        @gradcheck_tool.samples(Other)
+        def _(device, dtype): os._exit(4)
+        """,
+    )
+    result = gradcheck("--timeout", "4", "-j", 2)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "slow.Mine[cpu]: importing its module did not end within 4 s" in result.stderr
+    assert "inputs.Other[cpu]: looking for inputs ended the process with status 4" in result.stderr
+
+
+DELAYED = """
+import ctypes
+import torch
+from torch.autograd import Function
+import gradcheck_tool
+
+armed = False
+
+class A(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+class Corrupts(A):
+    @staticmethod
+    def backward(ctx, g):
+        global armed
+        armed = True
+        return g * 2
+
+class Victim(A):
+    @staticmethod
+    def backward(ctx, g):
+        if armed:
+            ctypes.string_at(0)
+        return g * 2
+
+for function in (A, Corrupts, Victim):
+    @gradcheck_tool.samples(function)
+    def _(device, dtype):
+        yield gradcheck_tool.Sample(torch.ones(3, device=device, dtype=dtype, requires_grad=True))
+"""
+
+
+def test_the_one_that_corrupts_the_process_is_the_culprit(project, gradcheck):
+    project("ops.py", DELAYED)
+    result = gradcheck("-j", 1, "--output-format", "json", "-v")
+    found = {finding["function"]: finding for finding in json.loads(result.stdout)}
+    assert list(found) == ["ops.Corrupts"]
+    assert found["ops.Corrupts"]["message"].startswith(
+        "Corrupts corrupts the process: after it, checking Victim"
+    )
+    assert "ops.Victim[cpu]: ok" in result.stderr
+
+
+def test_what_checked_code_prints_reads_and_sets_stays_in_its_process(project, gradcheck):
+    project(
+        "ops.py",
+        """
+        import os, sys, torch
+        from torch.autograd import Function
+        import gradcheck_tool
+        print("printed by the module")
+
+        class Noisy(Function):
+            @staticmethod
+            def forward(ctx, x):
+                print("printed", flush=True)
+                os.write(1, b"written")
+                assert sys.stdin.read() == ""
+                torch.set_default_dtype(torch.float64)
+                torch.set_grad_enabled(False)
+                os.chdir("/")
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        class After(Noisy):
+            @staticmethod
+            def forward(ctx, x):
+                assert os.getcwd() != "/"
+                return x * 2
+
+        for function in (Noisy, After):
+            @gradcheck_tool.samples(function)
+            def _(device, dtype):
+                assert dtype is torch.float32
+                yield gradcheck_tool.Sample(torch.ones(3, device=device, dtype=dtype, requires_grad=True))
+        """,
+    )
+    result = gradcheck("-j", 1, "-v")
+    assert "printed" not in result.stdout
+    assert "ops.After[cpu]: ok" in result.stderr
+    assert "not checked" not in result.stderr
