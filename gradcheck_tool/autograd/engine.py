@@ -19,7 +19,7 @@ from gradcheck_tool.autograd.events import (
     StoryStep,
     ViewWrite,
 )
-from gradcheck_tool.autograd.heap import Cut, Loose, Node, Slot, State, Storage, Tensor
+from gradcheck_tool.autograd.heap import Cut, Loose, Node, SavingHooks, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value, fresh, unknown
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Effect:
     must require grad. `frees_if` as in the tables; `second` may be None where it is not known.
     `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
     derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same` or `maybe`.
-    `overlap_allowed`: writes to a tensor whose elements share memory are not refused.
+    `apart` are the slots that hold a view of the argument. `overlap_allowed`: writes to a tensor whose elements share memory are not refused.
     """
 
     node: str = "Backward0"
@@ -102,6 +102,7 @@ class Effect:
     view: str | None = None
     tracked: tuple[str, ...] | None = None
     unimplemented: tuple[str, ...] = ()
+    apart: frozenset[str] = frozenset()
     overlap_allowed: bool = False
 
 
@@ -110,7 +111,9 @@ def story(site: Any, message: str) -> StoryStep:
     return StoryStep(site, message)
 
 
-def refused(site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str) -> Raised:
+def refused(
+    site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str, error: str = "RuntimeError"
+) -> Raised:
     """The error of a call that the engine refuses for this tensor; `why` is told at the tensor's place."""
     return Raised(
         InvalidTensorUse(
@@ -120,7 +123,8 @@ def refused(site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str
             kind=kind,
             tensor=str(tensor.name),
             call=call,
-        )
+        ),
+        error,
     )
 
 
@@ -161,6 +165,15 @@ def numel_is_one(shape: tuple[int | None, ...] | None) -> bool | None:
     if any(size is not None and size != 1 for size in shape):
         return False
     return None if None in shape else True
+
+
+def sizes_differ(a: tuple[int | None, ...] | None, b: tuple[int | None, ...] | None) -> bool:
+    """Are two shapes certainly not the same?"""
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(
+        x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None
+    )
 
 
 def edge(s: State, ref: Ref) -> Value:
@@ -357,6 +370,12 @@ def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool 
     storage.writer = writer
 
 
+def swap_memory(s: State, ref: Ref, site: Any, how: Text) -> None:
+    """Give a tensor other memory, as `.data = ...` does: what holds the tensor itself finds other values."""
+    tensor = s.edit(ref)
+    tensor.memory, tensor.swapped = Sym(fresh()), (site, how)
+
+
 def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
     """Give a tensor that was written in place its new history; through a view, its base too."""
     tensor = s.edit(ref)
@@ -389,12 +408,27 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
     tensor.base_version = s[tensor.storage].version
 
 
-def saved(s: State, ref: Ref, history: Value, role: str, site: Any) -> Slot:
-    """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to."""
+def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> Slot:
+    """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to.
+
+    `itself`: the node holds this very tensor, not a view or a copy of its metadata.
+    """
     tensor: Tensor = s[ref]
     storage: Storage = s[tensor.storage]
     version = storage.version_of(tensor.counter)
-    return Slot(tensor.storage, tensor.counter, version, storage.data, history, role, tensor.name, site)
+    holder = ref if itself else None
+    return Slot(
+        tensor.storage,
+        tensor.counter,
+        version,
+        storage.data,
+        history,
+        role,
+        tensor.name,
+        site,
+        holder,
+        tensor.memory,
+    )
 
 
 class OpCall:
@@ -446,8 +480,10 @@ class OpCall:
             for ref in refs
             if s[ref].cuts and s[ref].rg is False
         )
-        node.frees = effect.frees if s.saving else None
-        if s.saving and effect.frees is not False and effect.frees_if is not None:
+        if s.saving_hooks != NONE and self._saves():
+            self._hand_over(node)
+        node.frees = effect.frees
+        if effect.frees is not False and effect.frees_if is not None:
             node.frees = self.any_requires(effect.frees_if)
         node.needs = self._needs()
         if effect.unimplemented and self.any_requires(effect.unimplemented):
@@ -456,13 +492,38 @@ class OpCall:
 
     def _input_slots(self) -> list[Slot]:
         slots = []
-        for role, condition in self.effect.saves.items() if self.s.saving else ():
-            if role not in self.by_param:
-                continue
-            if condition is not None and self.any_requires(condition) is not True:
+        for role, condition in self.effect.saves.items() if self.s.saving_hooks == NONE else ():
+            if role not in self.by_param or not self.holds(condition):
                 continue
             slots += [self.slot(role, ref) for ref in self.by_param[role]]
         return slots
+
+    def holds(self, condition: tuple[str, ...] | None) -> bool:
+        """Is something certainly saved under this condition?"""
+        return condition is None or self.any_requires(condition) is True
+
+    def _saves(self) -> bool:
+        """Does this call certainly save a tensor?"""
+        return any(
+            (role in self.by_param or role.startswith("out")) and self.holds(condition)
+            for role, condition in self.effect.saves.items()
+        )
+
+    def _hand_over(self, node: Node) -> None:
+        """Let the hooks of the program keep what this node saves."""
+        node.saving_hooks = self.s.saving_hooks
+        hooks = self.s.get(node.saving_hooks, SavingHooks)
+        if hooks is not None and hooks.on_save:
+            raise Raised(
+                InvalidTensorUse(
+                    site=self.site,
+                    story=(story(hooks.site, "the hooks that refuse it are given here"),),
+                    text=hooks.on_save,
+                    kind="pack-hook",
+                    tensor=str(self.text),
+                    call=str(self.text),
+                )
+            )
 
     def slot(self, role: str, ref: Ref, own: Value | None = None) -> Slot:
         """Save a tensor now; `own` is the edge where it is an output of this call."""
@@ -480,7 +541,8 @@ class OpCall:
                 )
             )
         history = own if own is not None else edge(s, ref)
-        return saved(s, ref, history, role, self.site)
+        itself = own is None and role not in self.effect.apart
+        return saved(s, ref, history, role, self.site, itself=itself)
 
     def _needs(self) -> tuple[tuple[str, ...], ...] | None:
         effect = self.effect
@@ -607,9 +669,8 @@ def apply(
         node = s.edit(node_ref)
         for index, ref in enumerate(outputs):
             role = "out" if index == 0 else f"out{index}"
-            if role in effect.saves and s.saving and s[ref].rg is not False:
-                condition = effect.saves[role]
-                if condition is None or call.any_requires(condition) is True:
+            if role in effect.saves and s.saving_hooks == NONE and s[ref].rg is not False:
+                if call.holds(effect.saves[role]):
                     node.slots = (*node.slots, call.slot(role, ref, node_ref))
     grads = tuple(dict.fromkeys(leaf for ref in call.refs for leaf in s[ref].grads_of))
     if grads:
@@ -642,7 +703,7 @@ def apply_inplace(
     node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None
     bump(s, target, site, text, writer)
     rebase(s, target, node_ref, rg)
-    if node_ref is not None and s.saving and "out" in effect.saves:
+    if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
         node = s.edit(node_ref)
         node.slots = (*node.slots, call.slot("out", target, node_ref))
     return target

@@ -151,7 +151,9 @@ class InvalidTensorUse(EngineError):
     `inference-write`, `retain-grad-constant`, `out-with-grad`,
     `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
     `detach-view`, `grad-count` (of gradient arguments), `hook-result`,
-    `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint), `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
+    `hook-on-result` (a post-accumulate hook), `pack-hook` and `unpack-hook` (of saved tensors),
+    `reentrant-inputs` (a reentrant checkpoint), `scalar-index` (indexing a 0-dim tensor, as in
+    `loss.data[0]`).
     """
 
     kind: str

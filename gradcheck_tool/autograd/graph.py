@@ -19,6 +19,7 @@ from gradcheck_tool.autograd.engine import (
     new_tensor,
     numel_is_one,
     refused,
+    sizes_differ,
     story,
 )
 from gradcheck_tool.autograd.events import (
@@ -32,7 +33,7 @@ from gradcheck_tool.autograd.events import (
     UnusedInput,
     UnversionedWrite,
 )
-from gradcheck_tool.autograd.heap import Node, Slot, State, Storage, Tensor
+from gradcheck_tool.autograd.heap import Node, SavingHooks, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ NON_SCALAR = "grad can be implicitly created only for scalar outputs"
 # The state of a `.grad` after one more backward has added to it.
 ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph"
+REENTRANT = (
+    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+    "parameter to .backward()."
+)
 NOT_REQUIRED = "One of the differentiated Tensors does not require grad"
 
 
@@ -112,8 +117,10 @@ def _check_roots(s: State, p: Pass) -> None:
         Raised: for the first that does not have what it needs.
     """
     histories = [edge(s, root) for root in p.roots]
-    for root, given in zip(p.roots, p.given, strict=True):
+    for index, (root, given) in enumerate(zip(p.roots, p.given, strict=True)):
         tensor: Tensor = s[root]
+        if given and index < len(p.cotangents):
+            _check_cotangent(s, p, index, tensor)
         if not given and tensor.rg and numel_is_one(tensor.shape) is False:
             raise Raised(
                 NonScalarRoot(
@@ -137,6 +144,27 @@ def _check_roots(s: State, p: Pass) -> None:
                     call=str(p.call),
                 )
             )
+
+
+def _check_cotangent(s: State, p: Pass, index: int, root: Tensor) -> None:
+    """A gradient argument has exactly the shape of what is differentiated.
+
+    Raises:
+        Raised: where it has certainly another.
+    """
+    given = s.get(p.cotangents[index], Tensor)
+    if given is None or not sizes_differ(given.shape, root.shape):
+        return
+    raise Raised(
+        InvalidTensorUse(
+            site=p.site,
+            story=(*_made(root), *_made(given)),
+            text=f"Mismatch in shape: grad_output[{index}] has a shape of",
+            kind="grad-size",
+            tensor=str(root.name),
+            call=str(p.text),
+        )
+    )
 
 
 def _made(tensor: Tensor) -> tuple[StoryStep, ...]:
@@ -197,15 +225,23 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         raise Raised(_freed(s, p, node))
     if node.broken:
         raise Raised(_broken(p, node))
+    if node.reentrant and p.inputs is not None:
+        raise Raised(_refused(p, node.site, "this checkpoint is reentrant", REENTRANT, "reentrant-inputs"))
+    hooks = s.get(node.saving_hooks, SavingHooks)
+    if hooks is not None and hooks.on_read:
+        raise Raised(_refused(p, hooks.site, "its hooks keep what is saved", hooks.on_read, "unpack-hook"))
     for slot in node.slots:
         storage: Storage = s[slot.storage]
         if storage.unsure:
             continue
         if storage.version_of(slot.counter) != slot.version:
             raise Raised(_modified(s, p, node, slot, storage))
+        holder: Tensor | None = s[slot.holder] if slot.holder is not None else None
         if storage.data != slot.data:
-            p.silent.append(_unversioned(p, node, slot, storage))
-    if p.create is not False:
+            p.silent.append(_unversioned(p, node, slot, storage.site, storage.how))
+        elif holder is not None and holder.memory != slot.memory:
+            p.silent.append(_unversioned(p, node, slot, *holder.swapped))
+    if p.create is not False and not node.reentrant:
         _double(s, p, ref, node)
 
 
@@ -218,6 +254,13 @@ def _broken(p: Pass, node: Node) -> InvalidTensorUse:
         kind="not-implemented",
         tensor=str(node.text),
         call=str(p.text),
+    )
+
+
+def _refused(p: Pass, site: Any, why: str, text: str, kind: str) -> InvalidTensorUse:
+    """The error of a pass that what was recorded elsewhere (`site`) does not allow."""
+    return InvalidTensorUse(
+        site=p.site, story=(story(site, why),), text=text, kind=kind, tensor="", call=str(p.text)
     )
 
 
@@ -280,15 +323,13 @@ def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> Sa
     )
 
 
-def _unversioned(p: Pass, node: Node, slot: Slot, storage: Storage) -> UnversionedWrite:
+def _unversioned(p: Pass, node: Node, slot: Slot, site: Any, how: Text) -> UnversionedWrite:
     steps = (
         story(slot.site, f"`{node.text}` saves `{slot.text}` here"),
-        story(storage.site, f"`{storage.how}` changes it here, unseen by autograd"),
+        story(site, f"`{how}` changes it here, unseen by autograd"),
         story(p.site, f"`{p.text}` uses the changed value here"),
     )
-    return UnversionedWrite(
-        site=storage.site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(storage.how)
-    )
+    return UnversionedWrite(site=site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(how))
 
 
 def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:

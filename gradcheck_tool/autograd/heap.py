@@ -168,6 +168,8 @@ class Tensor(Record):
     memory (`expand`).
     `grads_of` are the leaves whose `.grad` it was computed from. `cuts` are what it was computed from that
     lost its history, `made_leaf` what told a computed constant to require grad.
+    `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that; `swapped`
+    tells where and how.
     """
 
     __slots__ = (
@@ -190,6 +192,7 @@ class Tensor(Record):
         "lost",
         "lost_story",
         "made_leaf",
+        "memory",
         "name",
         "node",
         "overlaps",
@@ -199,6 +202,7 @@ class Tensor(Record):
         "site",
         "step_site",
         "storage",
+        "swapped",
         "unsure_graph",
         "view",
     )
@@ -225,9 +229,10 @@ class Tensor(Record):
         "dense",
         "borrows",
         "counter",
+        "memory",
         "overlaps",
     )
-    STORY = ("name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
+    STORY = ("swapped", "name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
 
     def __init__(self, storage: Ref) -> None:
         self.cuts: tuple[Cut, ...] = ()
@@ -239,6 +244,8 @@ class Tensor(Record):
         self.unsure_graph = False
         self.borrows = False
         self.counter: Value = NONE
+        self.memory: Value = NONE
+        self.swapped: Any = None
         self.overlaps = False
         self.dense: bool | None = None
         self.dtype: str | None = None
@@ -265,10 +272,11 @@ class Tensor(Record):
 class Slot:
     """One tensor that a graph node saved: its storage, what counts its writes, and the version it had then.
 
-    `edge` is where the tensor's own history goes on, for gradients of gradients.
+    `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor itself
+    where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what it had.
     """
 
-    __slots__ = ("counter", "data", "edge", "role", "site", "storage", "text", "version")
+    __slots__ = ("counter", "data", "edge", "holder", "memory", "role", "site", "storage", "text", "version")
 
     def __init__(
         self,
@@ -280,7 +288,11 @@ class Slot:
         role: str,
         text: Text,
         site: Any,
+        holder: Ref | None = None,
+        memory: Value = NONE,
     ) -> None:
+        self.holder = holder
+        self.memory = memory
         self.storage = storage
         self.counter = counter
         self.version = version
@@ -299,7 +311,9 @@ class Node(Record):
     once its saved values are freed (None: unknown); `freed` whether they are, `unsure_freed` whether
     something unknown may have freed them. `needs` lists for each input the roles of the slots that its
     gradient reads; None where that is unknown. `function` is the custom autograd.Function it applies,
-    `broken` what its backward raises whatever happens (a derivative that does not exist).
+    `broken` what its backward raises whatever happens (a derivative that does not exist). `saving_hooks` is
+    the `SavingHooks` that has what it saved. `reentrant`: its gradients are computed by a pass of their
+    own, inside the backward of a reentrant checkpoint.
     """
 
     __slots__ = (
@@ -313,13 +327,26 @@ class Node(Record):
         "loose",
         "needs",
         "op",
+        "reentrant",
         "rounds",
+        "saving_hooks",
         "site",
         "slots",
         "text",
         "unsure_freed",
     )
-    STATE = ("inputs", "slots", "frees", "freed", "unsure_freed", "needs", "function", "broken")
+    STATE = (
+        "inputs",
+        "slots",
+        "frees",
+        "freed",
+        "unsure_freed",
+        "needs",
+        "function",
+        "broken",
+        "saving_hooks",
+        "reentrant",
+    )
     STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text", "loose")
 
     def __init__(self, op: str, text: Text, site: Any) -> None:
@@ -337,6 +364,8 @@ class Node(Record):
         self.needs: tuple[tuple[str, ...], ...] | None = ()
         self.function: Value = NONE
         self.broken = ""
+        self.saving_hooks: Value = NONE
+        self.reentrant = False
         self.rounds: Any = None
 
 
@@ -452,6 +481,22 @@ class Generator(Record):
         self.grad: tuple[bool | None, bool] | None = None
 
 
+class SavingHooks(Record):
+    """Hooks of the program that keep what graph nodes save (`torch.autograd.graph.saved_tensors_hooks`).
+
+    `on_save` is what PyTorch raises when something is saved, `on_read` when a backward asks for it; both
+    empty where it raises nothing. `site` is where the hooks come from.
+    """
+
+    __slots__ = ("on_read", "on_save", "site")
+    STATE = ("on_save", "on_read")
+
+    def __init__(self, site: Any) -> None:
+        self.on_save = ""
+        self.on_read = ""
+        self.site = site
+
+
 R = TypeVar("R", bound=Record)
 
 
@@ -459,18 +504,30 @@ class State:
     """One way the program may have come here: heap, call stack, grad mode, known conditions.
 
     `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
-    inference mode. `saving` is false while hooks of the program keep what graph nodes save. `off` tells
-    where gradients were switched off, and the frame that did it; only messages use it.
+    inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep
+    it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
+    use it.
     """
 
-    __slots__ = ("exc", "facts", "frames", "grad", "heap", "inference", "known", "off", "owner", "saving")
+    __slots__ = (
+        "exc",
+        "facts",
+        "frames",
+        "grad",
+        "heap",
+        "inference",
+        "known",
+        "off",
+        "owner",
+        "saving_hooks",
+    )
 
     def __init__(self) -> None:
         self.heap: dict[int, Record] = {}
         self.frames: list[Ref] = []
         self.grad: bool | None = True
         self.inference = False
-        self.saving = True
+        self.saving_hooks: Value = NONE
         self.off: tuple[Any, Ref] | None = None
         self.facts: dict[Value, bool] = {}
         self.known: dict[Value, Value] = {}
@@ -484,7 +541,7 @@ class State:
         new.frames = self.frames.copy()
         new.grad = self.grad
         new.inference = self.inference
-        new.saving = self.saving
+        new.saving_hooks = self.saving_hooks
         new.off = self.off
         new.facts = self.facts.copy()
         new.known = self.known.copy()
@@ -607,6 +664,7 @@ class _Renaming:
                 and self.same(a.counter, b.counter)
                 and self.same(a.version, b.version)
                 and self.same(a.data, b.data)
+                and self.same(a.memory, b.memory)
                 and self.same(a.edge, b.edge)
             )
         if kind in _COMPOUND:
@@ -680,7 +738,7 @@ def same_state(
     if (
         a.grad is not b.grad
         or a.inference is not b.inference
-        or a.saving is not b.saving
+        or (a.saving_hooks == NONE) is not (b.saving_hooks == NONE)
         or len(a.frames) != len(b.frames)
     ):
         return False

@@ -56,9 +56,13 @@ class Const:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoGradient(Const):
-    """The None of `autograd.grad(..., allow_unused=True)`, with the text of the input it stands for."""
+    """The None that stands for a gradient, with the text of the tensor it would be of.
+
+    `because` is `unused` (of `autograd.grad(..., allow_unused=True)`) or `no-backward` (of `.grad`).
+    """
 
     input: str = ""
+    because: str = "unused"
 
 
 class Sym:

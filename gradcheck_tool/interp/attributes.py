@@ -98,13 +98,17 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
             return [(s, obj.receiver)]
         return get(m, s, obj.func, name, site)
     if isinstance(obj, NoGradient):
-        m.raise_in(
-            s, "AttributeError", UnguardedNone(site=site, input=obj.input, call=str(m.label(s, site.node)))
-        )
+        raise_none(m, s, "AttributeError", obj, site)
         return [(s, NONE)]
     if isinstance(obj, Partial):
         return [(s, {"func": obj.func, "args": Tup(obj.args)}.get(name, unknown()))]
     return [(s, Method(obj, name))]
+
+
+def raise_none(m: Machine, s: State, kind: str, value: NoGradient, site: Any) -> None:
+    """A gradient that is None is used as if it were a tensor."""
+    call = str(m.label(s, site.node))
+    m.raise_in(s, kind, UnguardedNone(site=site, input=value.input, call=call, because=value.because))
 
 
 def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:

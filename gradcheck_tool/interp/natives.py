@@ -105,6 +105,7 @@ def load() -> None:
         modules,
         optimizers,
         parameters,
+        saved_hooks,
         tensors,
         transforms,
     )

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    NoGradient,
+    Ref,
+    Sym,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.interp import attributes, conditions, iterate
 from gradcheck_tool.interp.torchlib import breaks
 
@@ -49,6 +61,10 @@ def is_tensor(s: State, value: Value) -> bool:
 
 def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
     """`left op right`."""
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, NoGradient) and (is_tensor(s, other) or isinstance(other, Const)):
+            attributes.raise_none(m, s, "TypeError", value, site)
+            return [(s, NONE)]
     if is_tensor(s, left) or is_tensor(s, right):
         from gradcheck_tool.interp.torchlib.functions import call_operator
 

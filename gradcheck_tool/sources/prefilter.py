@@ -15,7 +15,7 @@ _IMPORTS = re.compile(rb"(?:import|from)\s+(?:" + b"|".join(_FRAMEWORKS) + rb")\
 _HAZARD = re.compile(
     rb"backward|autograd|grad|\bnn\b|Variable|volatile|Function|Parameter|\.data\b|\.step\(|numpy\(|deepcopy"
     rb"|[a-z0-9]_\(|\]\s*=[^=]|[\w\])]\s*(?:[-+*/@%&|^]|//|\*\*|<<|>>)=|inplace|detach"
-    rb"|retain_graph|checkpoint|training_step|\bhook|\breinforce\b|autocast|GradScaler"
+    rb"|retain_graph|checkpoint|training_step|hook|\breinforce\b|autocast|GradScaler"
 )
 
 

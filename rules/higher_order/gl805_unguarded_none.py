@@ -50,6 +50,8 @@ class UnusedGradientUsed(Rule):
     predicts = "'NoneType' object has no attribute"
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
+        if event.because != "unused":
+            return
         yield self.finding(
             event,
             f"`{event.call}` uses the gradient with respect to `{event.input}`, which is None: the "

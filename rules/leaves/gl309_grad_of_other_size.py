@@ -1,4 +1,4 @@
-"""GL309: a gradient of another size is assigned or passed."""
+"""GL309: a gradient that does not fit is assigned or passed."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,12 @@ class GradOfOtherSize(Rule):
 
     ## What it detects
 
-    An assignment to `.grad` of a tensor whose shape is known to differ.
+    An assignment to `.grad`, or a gradient argument of `backward` or `autograd.grad`, whose shape is known to
+    differ from the tensor's; a number assigned to `.grad`; fewer gradient arguments than outputs.
 
     ## Why it is wrong
 
-    A gradient has exactly the shape of its tensor. PyTorch raises.
+    A gradient is a tensor of exactly the shape of its tensor, and is not broadcast. PyTorch raises.
 
     ## Example
 
@@ -23,6 +24,13 @@ class GradOfOtherSize(Rule):
 
     weight = torch.randn(3, requires_grad=True)
     weight.grad = torch.zeros(4)  # <- GL309
+    ```
+
+    ```python
+    import torch
+
+    rows = torch.randn(3, requires_grad=True) * 2
+    rows.backward(torch.tensor(1.0))  # <- GL309
     ```
 
     ## Use instead
@@ -34,6 +42,13 @@ class GradOfOtherSize(Rule):
     weight.grad = torch.zeros_like(weight)
     ```
 
+    ```python
+    import torch
+
+    rows = torch.randn(3, requires_grad=True) * 2
+    rows.backward(torch.ones_like(rows))
+    ```
+
     ## References
 
     - [`torch.Tensor.grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.grad.html)
@@ -42,9 +57,18 @@ class GradOfOtherSize(Rule):
     code = "GL309"
     name = "grad-of-other-size"
     severity = Severity.ERROR
-    predicts = "attempting to assign a gradient of size"
+    predicts = (
+        "attempting to assign a gradient of size | assigned grad expected to be a Tensor or None | "
+        "Mismatch in shape | gradients"
+    )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "grad-count":
+            yield self.finding(
+                event,
+                f"`{event.call}` gets fewer gradients than it has outputs",
+                "pass one for each output, None for those that are scalars",
+            )
         if event.kind == "grad-size":
             yield self.finding(
                 event,

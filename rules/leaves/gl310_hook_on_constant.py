@@ -11,7 +11,8 @@ class HookOnConstant(Rule):
     ## What it detects
 
     `register_hook` or `retain_grad` on a tensor that does not require a gradient: an input, the result
-    of a computation under `no_grad`, a detached tensor.
+    of a computation under `no_grad`, a detached tensor. `register_post_accumulate_grad_hook` on a result:
+    only leaves accumulate gradients.
 
     ## Why it is wrong
 
@@ -59,7 +60,9 @@ class HookOnConstant(Rule):
     name = "hook-on-constant"
     severity = Severity.ERROR
     predicts = (
-        "can't retain_grad on Tensor | cannot register a hook on a tensor that doesn't require gradient"
+        "can't retain_grad on Tensor | cannot register a hook on a tensor that doesn't require gradient | "
+        "post accumulate grad hooks cannot be registered on non-leaf tensors | "
+        "Expected gradient function to be set"
     )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
@@ -68,4 +71,10 @@ class HookOnConstant(Rule):
                 event,
                 f"`{event.call}` needs a gradient to arrive at `{event.tensor}`, which does not require one",
                 "make it require a gradient before the forward pass, or do not detach it",
+            )
+        elif event.kind == "hook-on-result":
+            yield self.finding(
+                event,
+                f"`{event.call}` is for leaves, which accumulate gradients, and `{event.tensor}` is a result",
+                "use `register_hook`, which gets the gradient of a result",
             )

@@ -62,6 +62,7 @@ def backward_function(m: Machine, s: State, call: Args) -> Result:
         return _opaque_backward(s, call.site)
     gradients = call.get(1, "grad_tensors")
     given = _cotangents(s, gradients, len(roots))
+    _check_count(s, roots, gradients, call)
     return _backward(m, s, roots, given, call, offset=2)
 
 
@@ -80,6 +81,27 @@ def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
         return [value] * count
     items, is_open = elements(s, value)
     return [items[i] if i < len(items) else (unknown() if is_open else NONE) for i in range(count)]
+
+
+def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: Args) -> None:
+    """There is a gradient (or None) for each of the differentiated tensors.
+
+    Raises:
+        Raised: where there are certainly fewer.
+    """
+    if gradients is None or gradients == NONE:
+        return
+    items, is_open = elements(s, gradients) if s.get(gradients, Tensor) is None else ([gradients], False)
+    if len(items) < len(roots) and not is_open:
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site,
+                text=f"got {len(roots)} tensors and {len(items)} gradients",
+                kind="grad-count",
+                tensor=str(s[roots[0]].name),
+                call=str(call.text),
+            )
+        )
 
 
 def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
@@ -223,21 +245,32 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                                 call=str(storage.how),
                             )
                         )
-                    if st.exc is None and post and s.get(answer, Tensor) is not None:
-                        m.raise_in(
-                            st,
-                            "RuntimeError",
-                            InvalidTensorUse(
-                                site=p.site,
-                                text="Tensor post accumulate grad hooks should return None.",
-                                kind="hook-return",
-                                tensor=str(tensor.name),
-                                call=str(p.text),
-                            ),
-                        )
+                    if st.exc is None:
+                        _check_answer(m, st, p, tensor, answer, post)
                     after.append(st)
             states = after[:4]
     return states
+
+
+def _check_answer(m: Machine, s: State, p: graph.Pass, tensor: Tensor, answer: Value, post: bool) -> None:
+    """What a hook may return: nothing, or (not after accumulation) a gradient of the same size."""
+    given = s.get(answer, Tensor)
+    kind, text, error = "hook-return", "Tensor post accumulate grad hooks should return None.", "RuntimeError"
+    if not post:
+        kind = "hook-result"
+        text = "has changed the size of value"
+        if isinstance(answer, (Const, Tup)) and answer != NONE:
+            error, name = "TypeError", type(getattr(answer, "value", ())).__name__
+            text = f"expected Variable, but hook returned '{name}'"
+        elif given is None or not engine.sizes_differ(given.shape, tensor.shape):
+            return
+    elif given is None:
+        return
+    m.raise_in(
+        s,
+        error,
+        InvalidTensorUse(site=p.site, text=text, kind=kind, tensor=str(tensor.name), call=str(p.text)),
+    )
 
 
 def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
@@ -256,7 +289,7 @@ def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
 def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
     """The gradient that a hook gets. Where it comes from a plain `sum` alone, its elements share memory."""
     at = engine.edge(s, ref)
-    grad = engine.new_tensor(s, p.site, name="grad")
+    grad = engine.new_tensor(s, p.site, shape=s[ref].shape, name="grad")
     users = [s[r] for r in p.ran if at in s[r].inputs]
     s[grad].overlaps = len(users) == 1 and users[0].op in ("SumBackward0", "sum")
     return grad
@@ -281,6 +314,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     if call.get(3, "retain_graph") == NONE:
         retain = create
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
+    _check_count(s, roots, call.get(2, "grad_outputs"), call)
     p = graph.Pass(
         roots,
         [g != NONE for g in given],
@@ -290,10 +324,10 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         call.text,
         call="grad",
         inputs=inputs,
-        cotangents=given,
+        cotangents=given if call.flag(6, "is_grads_batched", False) is False else (),
     )
     run_pass(m, s, p)
-    zeros = call.flag(6, "materialize_grads", False)
+    zeros = call.flag(7, "materialize_grads", False)
     allow = call.flag(5, "allow_unused", zeros)
     results: list[Value] = []
     for ref in inputs:
@@ -486,7 +520,7 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
     saved = s[ctx].attrs.get("#saved", Tup(()))
     reads = _reads_saved(s, cls)
     slots = [
-        engine.saved(s, value, engine.edge(s, value), "self", call.site)
+        engine.saved(s, value, engine.edge(s, value), "self", call.site, itself=True)
         for value in saved.items
         if isinstance(value, Ref) and s.get(value, Tensor) is not None and reads
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.events import ScalerError
 from gradcheck_tool.autograd.heap import Instance, State
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Sym, Value, fresh, unknown
+from gradcheck_tool.autograd.values import NONE, TRUE, Const, Lib, Sym, Value, fresh, unknown
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.torchlib.optimizers import apply_step, params_of
@@ -139,6 +139,7 @@ def scaler_other(m: Machine, s: State, call: Args) -> Result:
     "torch.backends.cudnn.flags",
     "torch.nn.attention.sdpa_kernel",
     "torch.cuda.stream",
+    "torch.autograd.graph.disable_saved_tensors_hooks",
 )
 def plain_manager(m: Machine, s: State, call: Args) -> Result:
     """Managers that do not change what autograd records."""
@@ -148,26 +149,3 @@ def plain_manager(m: Machine, s: State, call: Args) -> Result:
 @method("#plain-manager", "__call__")
 def decorate(m: Machine, s: State, call: Args) -> Result:
     return call.args[0] if call.args else unknown()
-
-
-@function(
-    "torch.autograd.graph.saved_tensors_hooks",
-    "torch.autograd.graph.save_on_cpu",
-    "torch.autograd.graph.allow_mutation_on_saved_tensors",
-    "torch.autograd.graph.disable_saved_tensors_hooks",
-)
-def saved_hooks(m: Machine, s: State, call: Args) -> Result:
-    """What is saved inside is kept by the hooks: nothing is known about its version."""
-    return s.new(Instance(Lib("#saved-tensor-hooks")))
-
-
-@method("#saved-tensor-hooks", "__enter__")
-def enter_hooks(m: Machine, s: State, call: Args) -> Result:
-    s.saving = False
-    return NONE
-
-
-@method("#saved-tensor-hooks", "__exit__")
-def leave_hooks(m: Machine, s: State, call: Args) -> Result:
-    s.saving = True
-    return FALSE

@@ -22,6 +22,7 @@ from gradcheck_tool.autograd.values import (
     Const,
     Lib,
     Method,
+    NoGradient,
     Ref,
     Slice,
     Sym,
@@ -58,6 +59,7 @@ INTEGER_GRAD = "only Tensors of floating point dtype can require gradients"
 INTEGER_GRAD_FLAG = "only Tensors of floating point and complex dtype can require gradients"
 RETAIN_CONSTANT = "can't retain_grad on Tensor that has requires_grad=False"
 HOOK_CONSTANT = "cannot register a hook on a tensor that doesn't require gradient"
+ACCUMULATE_NON_LEAF = "post accumulate grad hooks cannot be registered on non-leaf tensors"
 DETACH_VIEW = "Can't detach views in-place. Use detach() instead."
 DTYPES = {
     "float": (
@@ -97,7 +99,6 @@ def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
         tensor: Tensor = s[ref]
         tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, True
         tensor.cuts = m.ledger.numbers.get(value, ())
-        tensor.shape = () if tensor.cuts and tensor.cuts[-1].kind == "item" else None
     s.known[Sym(("tensor", value))] = ref
     return ref
 
@@ -166,7 +167,15 @@ def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
                 none_because="non-leaf",
             )
         )
+    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.rg and tensor.leaf:
+        if _made_in_run(m, s, ref):
+            return NoGradient(None, str(tensor.name), "no-backward")
     return tensor.grad
+
+
+def _made_in_run(m: Machine, s: State, ref: Ref) -> bool:
+    """Is all that has happened to the tensor known? A function run on its own may be called after others."""
+    return m.keeper.main or len(s.frames) < 2 or ref.id > s.frames[1].id
 
 
 def _requires_grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
@@ -291,7 +300,7 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
     if isinstance(value, Ref) and value == tensor.grad:
         return
     given = s.get(value, Tensor)
-    if given is not None and _sizes_differ(given.shape, tensor.shape):
+    if given is not None and engine.sizes_differ(given.shape, tensor.shape):
         raise Raised(
             InvalidTensorUse(
                 site=site,
@@ -302,16 +311,13 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
                 call="grad = ...",
             )
         )
+    if isinstance(value, Const):
+        kind = type(value.value).__name__
+        text = f"assigned grad expected to be a Tensor or None but got grad of type {kind}"
+        made = f"`{tensor.name}` is made here"
+        raise engine.refused(site, tensor, made, text, "grad-size", "grad = ...", "TypeError")
     tensor.grad = value
     tensor.grad_state = "assigned"
-
-
-def _sizes_differ(a: tuple[int | None, ...] | None, b: tuple[int | None, ...] | None) -> bool:
-    if a is None or b is None:
-        return False
-    return len(a) != len(b) or any(
-        x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None
-    )
 
 
 def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
@@ -332,7 +338,7 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
     if source is not None and source.storage == tensor.storage:
         note_manual_step(m, s, ref, source, site)
         return
-    engine.bump(s, ref, site, f"{tensor.name}.data = ...", "inplace", versioned=False)
+    engine.swap_memory(s, ref, site, f"{tensor.name}.data = ...")
     if source is not None:
         note_manual_step(m, s, ref, source, site)
         if source.dtype is not None:
@@ -648,7 +654,10 @@ def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -
 
 @method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
 def item(m: Machine, s: State, call: Args) -> Result:
-    return breaks.make_number(m, s, receiver(m, s, call), unknown("data"), call.text, call.site)
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "item"
+    kind = "float" if name == "item" and s[ref].dtype == "float" else "data"
+    return breaks.make_number(m, s, ref, unknown(kind), call.text, call.site)
 
 
 @method("tensor", "numpy", "__array__")
@@ -761,6 +770,15 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
             "register_hook()",
         )
     kind = call.func.name if isinstance(call.func, Method) else "register_hook"
+    if tensor.leaf is False and tensor.rg and kind != "register_hook":
+        raise engine.refused(
+            call.site,
+            tensor,
+            f"`{tensor.name}` is computed here, so it is no leaf",
+            ACCUMULATE_NON_LEAF,
+            "hook-on-result",
+            f"{kind}()",
+        )
     if call.args:
         tensor.hooks = (*tensor.hooks, Tup((Const(kind), call.args[0])))
         if kind == "register_hook":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Raised, story
 from gradcheck_tool.autograd.events import CheckpointUse, InvalidTensorUse
-from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Storage, Tensor
-from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Tup, Value, unknown
+from gradcheck_tool.autograd.heap import Dict, Instance, List, Node, State, Storage, Tensor
+from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.torchlib.modules import modules, named_parameters
@@ -140,8 +140,11 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     cut = reentrant is True and needed is False
     if cut:
         s.grad = False
+    start = fresh()
     for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
+        if reentrant is True:
+            _mark_reentrant(state, start)
         if cut and state.exc is None:
             for item in value.items if isinstance(value, Tup) else (value,):
                 if state.get(item, Tensor) is not None:
@@ -152,6 +155,13 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
                     )
         out.append((state, value))
     return out
+
+
+def _mark_reentrant(s: State, start: int) -> None:
+    """The nodes made since are differentiated by a pass of their own, which backward starts."""
+    for ref, _ in list(s.records(Node)):
+        if ref.id > start:
+            s.edit(ref).reentrant = True
 
 
 @function("torch.utils.checkpoint.checkpoint_sequential")

@@ -1,0 +1,58 @@
+"""GL321: `.grad` is used before a backward has filled it."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, Rule, Severity, UnguardedNone
+
+
+class GradBeforeBackward(Rule):
+    """The `.grad` of a leaf is used while it is still None.
+
+    ## What it detects
+
+    An attribute, a method or an operator on `.grad` of a leaf which no backward has reached yet, without a
+    test for None.
+
+    ## Why it is wrong
+
+    `.grad` is None until the first backward. Python raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    for _ in range(2):
+        weight.grad.zero_()  # <- GL321
+        (weight**2).sum().backward()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    for _ in range(2):
+        weight.grad = None
+        (weight**2).sum().backward()
+    ```
+
+    ## References
+
+    - [`torch.Tensor.grad`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.grad.html)
+    """
+
+    code = "GL321"
+    name = "grad-before-backward"
+    severity = Severity.ERROR
+    predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
+
+    def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
+        if event.because == "no-backward":
+            yield self.finding(
+                event,
+                f"`{event.call}` uses the gradient of `{event.input}`, which no backward has filled yet",
+                "test for None, or use it after the backward",
+            )
