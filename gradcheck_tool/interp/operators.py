@@ -102,7 +102,22 @@ def _symbolic(op: str, left: Value, right: Value) -> Value:
     kind = "data" if "data" in kinds else next(iter(kinds)) if len(kinds) == 1 else None
     if None in kinds and "data" in kinds:
         kind = None
-    return Sym(("op", op, left, right), kind)
+    return _counted(op, left, right) or Sym(("op", op, left, right), kind)
+
+
+def _counted(op: str, left: Value, right: Value) -> Sym | None:
+    """`(n + 1) + 1` as `n + 2`: a counter of a loop stays an expression that can be compared."""
+    key = left.key if isinstance(left, Sym) else None
+    if (
+        op != "+"
+        or not isinstance(right, Const)
+        or type(right.value) is not int
+        or not isinstance(key, tuple)
+    ):
+        return None
+    if key[:2] != ("op", "+") or not isinstance(key[3], Const) or type(key[3].value) is not int:
+        return None
+    return Sym(("op", "+", key[2], Const(key[3].value + right.value)), left.kind)  # type: ignore[union-attr]
 
 
 def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
@@ -134,6 +149,10 @@ def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
         from gradcheck_tool.interp.torchlib.functions import call_inplace_operator
 
         return m.calls.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
+    if isinstance(left, Sym):
+        from gradcheck_tool.interp.torchlib.tensors import write_array
+
+        write_array(s, left, site, text)
     if op == "+" and s.get(left, List) is not None:
         items, is_open = iterate.elements(s, right)
         mine = s.edit(left)  # type: ignore[arg-type]

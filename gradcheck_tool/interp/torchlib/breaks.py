@@ -107,6 +107,15 @@ def make_number(m: Machine, s: State, ref: Ref, number: Sym, call: Any, site: An
     return number
 
 
+def note_numbers(m: Machine, s: State, result: Value, operands: Iterable[Value]) -> None:
+    """An operation on tensors has numbers among its operands: its node keeps what was cut off from those."""
+    tensor = s.get(result, Tensor)
+    cuts = [m.ledger.numbers[v] for v in operands if isinstance(v, Sym) and v in m.ledger.numbers]
+    if tensor is not None and tensor.node is not None and cuts:
+        node = s.edit(tensor.node)
+        node.loose = (*node.loose, *(Loose("", (), each, tensor.storage) for each in cuts))
+
+
 def leave_autograd(m: Machine, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
     """An array has been made of a constant: what was cut off from the tensor goes along with it."""
     if tensor.cuts and tensor.rg is False:

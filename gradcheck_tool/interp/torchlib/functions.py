@@ -22,6 +22,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp.iterate import elements
+from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_zeroed
 
@@ -86,7 +87,9 @@ def find_native(name: str) -> Native | None:
 
 def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
     """`left op right` with at least one tensor."""
-    return call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
+    result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
+    breaks.note_numbers(m, s, result, (left, right))
+    return result
 
 
 def call_inplace_operator(
@@ -95,6 +98,7 @@ def call_inplace_operator(
     """`left op= right` on a tensor. Matrix product has no in-place form."""
     name = f"operator.{op}=" if op != "@" else f"operator.{op}"
     result = call_named(m, s, name, [left, right], {}, site, text)
+    breaks.note_numbers(m, s, result, (right,))
     source = s.get(right, Tensor)
     if source is not None and isinstance(left, Ref):
         from gradcheck_tool.interp.torchlib.tensors import note_manual_step
@@ -255,6 +259,7 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
         view=views.get(first.view or "") if first is not None else None,
         tracked=profile.tracked,
         unimplemented=profile.unimplemented,
+        apart=profile.apart,
     )
 
 

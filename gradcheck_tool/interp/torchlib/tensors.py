@@ -340,6 +340,7 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
         return
     engine.swap_memory(s, ref, site, f"{tensor.name}.data = ...")
     if source is not None:
+        s.edit(ref).inference = source.inference
         note_manual_step(m, s, ref, source, site)
         if source.dtype is not None:
             tensor = s.edit(ref)
@@ -671,7 +672,17 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
         )
     array = unknown("data")
     breaks.leave_autograd(m, tensor, array, call.text, call.site)
+    # `.cpu()` is a copy wherever the tensor is on another device, which is not known.
+    if ".cpu()" not in str(call.text):
+        s.known[Sym(("array", array))] = ref
     return array
+
+
+def write_array(s: State, array: Sym, site: Any, how: Any) -> None:
+    """A write to an array: if that is a tensor's memory (`numpy()`), to the tensor too, unseen by autograd."""
+    ref = s.known.get(Sym(("array", array)))
+    if isinstance(ref, Ref):
+        engine.bump(s, ref, site, how, "inplace", versioned=False)
 
 
 @method("tensor", "detach")
