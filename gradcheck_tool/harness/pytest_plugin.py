@@ -79,10 +79,11 @@ def pytest_collection_modifyitems(
     checks = _Checks(config, config.getoption("gradlint_target") or ["."])
     config.add_cleanup(checks.close)
     for filename, units in groupby(checks.plan.units, key=lambda unit: unit.ref.filename):
-        parent = _File.from_parent(session, path=Path(filename))
-        items += [
-            _Item.from_parent(parent, name=_item_name(unit), unit=unit, checks=checks) for unit in units
-        ]
+        file = _File.from_parent(session, path=Path(filename), units=list(units), checks=checks)
+        # By way of the hooks, so that the terminal counts the items.
+        report = session.ihook.pytest_make_collect_report(collector=file)
+        session.ihook.pytest_collectreport(report=report)
+        items += report.result
 
 
 def _item_name(unit: Unit) -> str:
@@ -137,11 +138,17 @@ class _Checks:
 
 
 class _File(pytest.File):
-    """The file of a Function, as the parent of its items."""
+    """A file with Functions."""
+
+    def __init__(self, *, units: list[Unit], checks: _Checks, **options: Any) -> None:
+        super().__init__(**options)
+        self._units = units
+        self._checks = checks
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Nothing: the items are made once the session has collected."""
-        return iter(())
+        """An item for each Function, device and dtype."""
+        for unit in self._units:
+            yield _Item.from_parent(self, name=_item_name(unit), unit=unit, checks=self._checks)
 
 
 class _Item(pytest.Item):

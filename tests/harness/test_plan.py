@@ -102,7 +102,7 @@ class TestUnits:
 
     @pytest.mark.parametrize("expression", ["a b", "f(x)", "", "1 + 1"])
     def test_expressions_without_a_meaning(self, expression):
-        with pytest.raises(ValueError, match="expression|meaning"):
+        with pytest.raises(ValueError, match=r"expression|meaning"):
             matching(make_units(refs("A"), Settings()), expression)
 
 

@@ -1,0 +1,145 @@
+"""Modules are imported as their project imports them, and the cause is told where they cannot be."""
+
+import sys
+
+import pytest
+
+from gradcheck_tool.harness.discovery import Discovery
+from gradcheck_tool.harness.loading import LoadError, load_function
+
+FUNCTION = """
+from torch.autograd import Function
+
+
+class Mine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+"""
+
+
+@pytest.fixture(autouse=True)
+def restored(project, monkeypatch):
+    """What loading adds of the project to the interpreter goes with the test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(project.folder)):
+            del sys.modules[name]
+
+
+def load(path, name="Mine"):
+    refs = {ref.qualname: ref for ref in Discovery().functions([path])}
+    return load_function(refs[name])
+
+
+def cause(path, name="Mine"):
+    with pytest.raises(LoadError) as error:
+        load(path, name)
+    return str(error.value)
+
+
+class TestImports:
+    @pytest.mark.parametrize(
+        ("name", "module"),
+        [
+            ("alone.py", "alone"),
+            ("with-dashes.py", "with-dashes"),
+            ("2d/ops.py", "ops"),
+            ("src/layout_pkg/ops.py", "layout_pkg.ops"),
+            ("namespace/part/ops.py", "ops"),
+        ],
+    )
+    def test_files_wherever_they_are(self, project, name, module):
+        project("src/layout_pkg/__init__.py")
+        assert load(project(name, FUNCTION)).__module__ == module
+
+    def test_relative_imports_siblings_and_the_packages_of_src(self, project):
+        project("src/neighbour/__init__.py", "value = 1")
+        project("lib/__init__.py", "from .deep import value")
+        project("lib/deep.py", "value = 2")
+        project("tools/beside.py", "value = 3")
+        project("loose/part.py", "value = 4")
+        inner = project("lib/ops.py", f"from . import deep\nfrom neighbour import value\n{FUNCTION}")
+        script = project("tools/script.py", f"import beside\nfrom lib import value\n{FUNCTION}")
+        loose = project("loose/ops.py", f"from .part import value\n{FUNCTION}")
+        assert [load(path).__module__ for path in (inner, script, loose)] == [
+            "lib.ops",
+            "script",
+            "loose.ops",
+        ]
+
+    def test_a_file_that_a_module_of_the_same_name_hides(self, project):
+        assert load(project("tools/json.py", FUNCTION)).__qualname__ == "Mine"
+
+    def test_nested_classes(self, project):
+        path = project(
+            "ops.py",
+            f"import torch\nclass Outer:\n    class Inner(torch.autograd.Function): pass\n{FUNCTION}",
+        )
+        assert load(path, "Outer.Inner").__qualname__ == "Outer.Inner"
+
+    def test_a_name_that_is_bound_to_apply_afterwards(self, project):
+        assert load(project("ops.py", f"{FUNCTION}\nMine = Mine.apply\n")).__qualname__ == "Mine"
+
+
+class TestCauses:
+    def test_a_missing_dependency(self, project):
+        path = project("ops.py", f"import absent_package.ops\n{FUNCTION}")
+        assert cause(path) == "needs a module that is missing: absent_package"
+
+    def test_a_missing_extension(self, project):
+        project("pkg/__init__.py")
+        path = project("pkg/ops.py", f"from pkg import _C\nimport pkg._kernels\n{FUNCTION}")
+        assert "_C" in cause(path)
+        path.write_text(f"import pkg._kernels\n{FUNCTION}")
+        assert cause(path) == "needs an extension module that is missing: pkg._kernels"
+
+    def test_a_device(self, project):
+        path = project("ops.py", f"raise RuntimeError('No CUDA GPUs are available')\n{FUNCTION}")
+        assert cause(path) == "needs CUDA: RuntimeError: No CUDA GPUs are available"
+
+    def test_whatever_is_raised_with_its_place(self, project):
+        path = project("ops.py", f"\nraise ValueError('not\\ntoday')\n{FUNCTION}")
+        assert cause(path) == "importing it raises ValueError: not today (ops.py:2)"
+
+    def test_the_end_of_the_process(self, project):
+        assert (
+            cause(project("ops.py", f"raise SystemExit(1)\n{FUNCTION}"))
+            == "ends the process when it is imported"
+        )
+
+    def test_a_library_that_cannot_be_loaded(self, project):
+        path = project("ops.py", f"import ctypes\nctypes.CDLL('libabsent.so')\n{FUNCTION}")
+        assert cause(path).startswith("needs a library that cannot be loaded: libabsent.so")
+
+    def test_a_class_inside_a_function(self, project):
+        path = project("ops.py", "import torch\ndef make():\n    class Mine(torch.autograd.Function): pass\n")
+        assert (
+            cause(path, "make.<locals>.Mine")
+            == "defined inside the function 'make': it exists only while that runs"
+        )
+
+    def test_a_class_under_a_condition_that_does_not_hold(self, project):
+        path = project("ops.py", "import torch\nif False:\n    class Mine(torch.autograd.Function): pass\n")
+        assert cause(path) == "ops defines no 'Mine' here: a condition leaves it out"
+
+    def test_a_name_that_is_something_else_afterwards(self, project):
+        assert cause(project("ops.py", f"{FUNCTION}\nMine = 3\n")) == "Mine is no class once ops is imported"
+
+
+def test_base_classes_and_missing_parts_are_told_by_the_run(project, gradcheck):
+    project(
+        "ops.py",
+        """
+        from torch.autograd import Function
+        class Base(Function):
+            helper = "forward"
+        class Half(Base):
+            @staticmethod
+            def forward(ctx, x): return x
+        """,
+    )
+    lines = gradcheck("-j", 1).stderr.splitlines()
+    assert "  ops.Base[cpu]: defines no forward: a base class of others" in lines
+    assert "  ops.Half[cpu]: defines no backward: a base class of others, or not differentiable" in lines
