@@ -70,6 +70,8 @@ def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, 
 
         return m.calls.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
     if isinstance(left, Const) and isinstance(right, Const):
+        if NONE in (left, right):
+            m.raise_in(s, "TypeError")
         return [(s, _fold(_BINARY[op][0], left.value, right.value))]
     _, name, reverse = _BINARY[op]
     for receiver, other, method in ((left, right, name), (right, left, reverse)):
