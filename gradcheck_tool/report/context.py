@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gradcheck_tool.rule import Rule
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
@@ -37,8 +36,20 @@ class ReportContext:
         return relative_name(filename, self.folder)
 
     def uri(self, filename: str) -> str:
-        """The name of a file with forward slashes, as interchange formats want it."""
-        return self.relative(filename).replace(os.sep, "/")
+        """The name of a file with forward slashes, as seen from the root of what CI has checked out.
+
+        Who reads an interchange format looks for the file there, wherever in it the command ran.
+        """
+        return relative_name(filename, checkout(self.folder)).replace(os.sep, "/")
+
+
+def checkout(folder: Path) -> Path:
+    """The root of GitHub's or GitLab's checkout if the folder is in it, else the folder."""
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        root = os.environ.get(variable)
+        if root and folder.is_relative_to(root):
+            return Path(root)
+    return folder
 
 
 def relative_name(filename: str, folder: Path) -> str:

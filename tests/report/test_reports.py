@@ -240,3 +240,17 @@ def test_github_command_keeps_its_shape_whatever_the_text():
 
 def test_names_outside_the_folder_stay_absolute():
     assert render("concise", [finding("/else/a.py")], CONTEXT).startswith("/else/a.py:3:1: ")
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+def test_ci_finds_files_from_the_root_of_its_checkout_wherever_the_command_runs(monkeypatch, variable):
+    monkeypatch.setenv(variable, "/repo")
+    context = ReportContext(REPO / "pkg", lines)
+    found = [finding("/repo/pkg/a.py")]
+    assert ",file=pkg/a.py," in render("github", found, context)
+    assert json.loads(render("gitlab", found, context))[0]["location"]["path"] == "pkg/a.py"
+    place = json.loads(render("sarif", found, context))["runs"][0]["results"][0]["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "pkg/a.py"
+    assert render("concise", found, context).startswith("a.py:3:1: ")
+    monkeypatch.setenv(variable, "/elsewhere")
+    assert ",file=a.py," in render("github", found, context)
