@@ -129,16 +129,10 @@ def get_item(m: Machine, s: State, i: ir.GetItem) -> States:
 
 
 def set_item(m: Machine, s: State, i: ir.SetItem) -> States:
-    return subscripts.put(
-        m,
-        s,
-        m.get(s, i.obj),
-        m.get(s, i.index),
-        m.get(s, i.src),
-        m.site(s, i.node),
-        m.label(s, i.node),
-        i.augmented,
-    )
+    obj, index, value, site = m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node)
+    if s.get(value, Tensor) is not None:
+        kept.note_item(m, s, site, obj, index, value)
+    return subscripts.put(m, s, obj, index, value, site, m.label(s, i.node), i.augmented)
 
 
 def del_item(m: Machine, s: State, i: ir.DelItem) -> States:

@@ -71,6 +71,9 @@ def _bounds(index: Slice) -> slice | None:
 def _mapping(m: Machine, s: State, obj: Value, record: Dict, index: Value, site: Any) -> Pairs:
     if index in record.items:
         return [(s, record.items[index])]
+    if len(record.items) == 1 and not record.open and isinstance(next(iter(record.items)), Sym):
+        # Its key is not known, but it is the only one: this is it, or the subscript raises.
+        return [(s, next(iter(record.items.values())))]
     if record.default != NONE and isinstance(obj, Ref):
         out: Pairs = []
         for state, value in m.calls.call(s, record.default, [], {}, site):
@@ -134,6 +137,9 @@ def put(
         note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
         set_container_item(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(obj, Sym):
+        from gradcheck_tool.interp.torchlib.tensors import write_array
+
+        write_array(s, obj, site, text)
         s.known[Sym(("item", obj, index))] = value
     return [s]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import GraphKept
-from gradcheck_tool.autograd.heap import Class, Frame, Instance, List, Node, State, Tensor
-from gradcheck_tool.autograd.values import Lib, Ref, Value, fresh
+from gradcheck_tool.autograd.heap import Class, Dict, Frame, Instance, List, Node, State, Tensor
+from gradcheck_tool.autograd.values import Lib, Ref, Tup, Value, fresh
 from gradcheck_tool.interp.havoc import reachable
 
 if TYPE_CHECKING:
@@ -69,39 +69,49 @@ def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value,
 
 def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value: Value) -> None:
     """A result is stored in an attribute: was it computed from what the same code stored there before?"""
-    owner, tensor = s.get(obj, Instance), s.get(value, Tensor)
-    if owner is None or tensor is None or tensor.node is None or not tensor.rg or not m.keeper.main:
+    owner = s.get(obj, Instance)
+    if owner is not None:
+        _note_stored(m, s, site, owner.attrs.get(name), value, f"{owner.name or 'self'}.{name}")
+
+
+def note_item(m: Machine, s: State, site: Any, obj: Value, index: Value, value: Value) -> None:
+    """A result is stored in a dictionary: was it computed from what the same code stored there before?"""
+    table = s.get(obj, Dict)
+    target = getattr(site.node, "targets", None)
+    if table is not None and target:
+        _note_stored(m, s, site, table.items.get(index), value, _text(site, target[0].target))
+
+
+def _note_stored(m: Machine, s: State, site: Any, old: Value | None, value: Value, container: str) -> None:
+    tensor, before = s.get(value, Tensor), s.get(old, Tensor)
+    if tensor is None or tensor.node is None or not tensor.rg or not m.keeper.main:
         return
     new: Node = s[tensor.node]
-    before = s.get(owner.attrs.get(name), Tensor)
-    old = s.get(before.node, Node) if before is not None else None
     key = id(new.site.node)
     m.keeper.owner.setdefault(tensor.node.id, (key, fresh()))
-    if key in m.keeper.events:
+    earlier = s.get(before.node, Node) if before is not None else None
+    if key in m.keeper.events or earlier is None or before is None:
         return
-    if (
-        old is not None
-        and before is not None
-        and old.site.node is new.site.node
-        and before.node in new.inputs
-    ):
-        event = GraphKept(
-            site=site, container=f"{owner.name or 'self'}.{name}", value=str(new.text), kind="attribute"
-        )
+    if earlier.site.node is new.site.node and _is_made_of(s, new, before.node):
+        event = GraphKept(site=site, container=container, value=str(new.text), kind="attribute")
         m.keeper.events[key] = event
         m.keeper.stored.add(key)
 
 
+def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> bool:
+    """Is a node an input of another one, or of an input of it (`0.9 * old + 0.1 * new`)?"""
+    if wanted in node.inputs:
+        return True
+    inner = [s.get(at, Node) for at in node.inputs] if depth else []
+    return any(_is_made_of(s, at, wanted, depth - 1) for at in inner if at is not None)
+
+
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
-    """A result has been appended to a list: is it not the first one of this place?"""
-    tensor = s.get(value, Tensor)
-    if (
-        tensor is None
-        or tensor.node is None
-        or not tensor.rg
-        or numel_is_one(tensor.shape) is not True
-        or _in_module(s)
-    ):
+    """Something has been appended to a list: does it hold a result, and is it not the first one here?"""
+    items = value.items if isinstance(value, Tup) else (value,)
+    tensors = [s.get(item, Tensor) for item in items]
+    tensor = next((tensor for tensor in tensors if _is_kept(m, tensor)), None)
+    if tensor is None or tensor.node is None or _in_module(s):
         return
     func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
     if getattr(func, "value", None) is None or len(args) != 1 or s.get(container, List) is None:
@@ -112,6 +122,14 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
     name, text = _text(site, getattr(func, "value", None)), _text(site, args[0].value)
     if first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
+
+
+def _is_kept(m: Machine, tensor: Tensor | None) -> bool:
+    """Is it a single number with a history? One of unknown size counts once something has been trained."""
+    if tensor is None or tensor.node is None or not tensor.rg:
+        return False
+    is_number = numel_is_one(tensor.shape)
+    return is_number is True or (is_number is None and m.keeper.passes > 0)
 
 
 def _in_module(s: State) -> bool:
