@@ -15,6 +15,25 @@ ROOT = Path(__file__).parent.parent
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 
 LEAF_WRITE = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nw += 1\n"
+OLD_NAME = """\
+import torch
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_variables
+        return grad * y
+
+
+Exp.apply(torch.ones(2, requires_grad=True)).sum().backward()
+"""
 RIGHT = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nprint((w * 2).sum())\n"
 
 
@@ -42,22 +61,14 @@ def command(tmp_path):
 
 
 @pytest.fixture
-def repository(tmp_path, command):
-    """A git repository that uses the hooks, and a way to commit to it."""
+def using(tmp_path, command):
+    """Make a git repository that uses some of the hooks, and return a way to commit to it."""
     folder = tmp_path / "repo"
-    folder.mkdir()
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    run(*git, "init", "-q", cwd=folder)
-    # The hooks as they are published, on the checkout's code instead of an installed copy.
-    hooks = [{**hook, "language": "system"} for hook in HOOKS if hook["id"] == "gradlint"]
-    config = {"repos": [{"repo": "local", "hooks": hooks}]}
-    (folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
     environment = {
         "PATH": f"{command}{os.pathsep}{os.environ['PATH']}",
         "PRE_COMMIT_HOME": str(tmp_path / "home"),
     }
-    installed = run(sys.executable, "-m", "pre_commit", "install", cwd=folder, **environment)
-    assert installed.returncode == 0, installed.stdout + installed.stderr
 
     def commit(**files):
         for name, text in files.items():
@@ -65,7 +76,24 @@ def repository(tmp_path, command):
         run(*git, "add", "-A", cwd=folder)
         return run(*git, "commit", "-q", "-m", "change", cwd=folder, **environment)
 
-    return commit
+    def make(*names):
+        folder.mkdir()
+        run(*git, "init", "-q", cwd=folder)
+        # The hooks as they are published, on the checkout's code instead of an installed copy.
+        hooks = [{**hook, "language": "system"} for hook in HOOKS if hook["id"] in names]
+        config = {"repos": [{"repo": "local", "hooks": hooks}]}
+        (folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+        installed = run(sys.executable, "-m", "pre_commit", "install", cwd=folder, **environment)
+        assert installed.returncode == 0, installed.stdout + installed.stderr
+        return commit
+
+    return make
+
+
+@pytest.fixture
+def repository(using):
+    """A way to commit to a repository that uses the hook that reports."""
+    return using("gradlint")
 
 
 def test_commit_with_a_mistake_is_refused(repository):
@@ -73,6 +101,23 @@ def test_commit_with_a_mistake_is_refused(repository):
     assert result.returncode != 0
     assert "train.py:4:1" in result.stdout + result.stderr
     assert "GL301" in result.stdout + result.stderr
+
+
+def test_fixing_hook_mends_what_it_can_and_refuses_until_that_is_added(using, tmp_path):
+    commit = using("gradlint-fix")
+    result = commit(**{"ops.py": OLD_NAME, "unchanged.py": RIGHT})
+    assert result.returncode != 0
+    assert "files were modified by this hook" in result.stdout + result.stderr
+    assert (tmp_path / "repo" / "ops.py").read_text() == OLD_NAME.replace("saved_variables", "saved_tensors")
+    assert commit().returncode == 0
+
+
+def test_fixing_hook_refuses_what_it_cannot_mend(using, tmp_path):
+    commit = using("gradlint-fix")
+    result = commit(**{"train.py": LEAF_WRITE})
+    assert result.returncode != 0
+    assert "GL301" in result.stdout + result.stderr
+    assert (tmp_path / "repo" / "train.py").read_text() == LEAF_WRITE
 
 
 def test_right_program_and_files_without_torch_pass(repository):
