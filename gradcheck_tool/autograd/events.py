@@ -167,8 +167,9 @@ class FunctionError(EngineError):
 
     `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
     `missing-backward`, `cleared-saved` (saved tensors read twice with clear_saved_tensors_on_access),
-    `list-output`. The site is in the class where the fault is there: the returned value of backward
-    or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
+    `list-output`, `gradient-misfit` (a gradient that cannot be its input's), `backward-arguments` (backward
+    cannot take a gradient for each output). The site is in the class where the fault is there: the returned
+    value of backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
     """
 
     kind: str

@@ -94,12 +94,14 @@ def load() -> None:
     """Import every module that registers natives."""
     from gradcheck_tool.interp import pylib  # noqa: F401  (registers)
     from gradcheck_tool.interp.torchlib import (  # noqa: F401  (register)
+        arrays,
         autograd,
         data,
         distributed,
         distributions,
         factories,
         frameworks,
+        functional,
         functions,
         grad_modes,
         modules,

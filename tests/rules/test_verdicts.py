@@ -229,6 +229,8 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL705", contract("instance-call")),
     ("GL706", contract("missing-backward")),
     ("GL707", contract("list-output")),
+    ("GL727", contract("gradient-misfit")),
+    ("GL728", contract("backward-arguments")),
     ("GL708", defect("input-on-ctx")),
     ("GL709", defect("output-on-ctx")),
     ("GL710", defect("missing-return")),

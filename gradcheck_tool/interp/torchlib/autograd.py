@@ -15,7 +15,7 @@ from gradcheck_tool.autograd.events import (
     HookMisuse,
     InvalidTensorUse,
 )
-from gradcheck_tool.autograd.heap import Class, Func, Instance, List, Node, Slot, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Func, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -36,6 +36,7 @@ from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, kept
 from gradcheck_tool.interp.torchlib.causes import cause_of
+from gradcheck_tool.interp.torchlib.function_results import Applied, check, takes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
 
@@ -375,7 +376,12 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     ctx = s.new(
         Instance(
             Lib("#ctx"),
-            {"needs_input_grad": Tup(tuple(_needs(s, a) for a in args)), "#class": cls},
+            {
+                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args)),
+                "#class": cls,
+                "#inputs": Tup(tuple(args), open=call.unsure),
+                "#outputs": Tup((), open=True),
+            },
             open=True,
         )
     )
@@ -488,7 +494,7 @@ def _wrap(
         for out in outputs
     ]
     if node is not None:
-        s.edit(ctx).attrs["#outputs"] = Tup(tuple(outputs))
+        s.edit(ctx).attrs["#outputs"] = Tup(tuple(outputs), open=isinstance(result, Tup) and result.open)
         _save_outputs(s, record, node, outputs, wrapped, call)
         s.edit(ctx).attrs["#node"] = node
     return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
@@ -588,7 +594,7 @@ def _save_outputs(
     mine = s.edit(node)
     storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
     mine.slots = tuple(
-        Slot(x.storage, x.counter, x.version, x.data, node, "out", x.text, x.site)
+        dataclasses.replace(x, edge=node, role="out", holder=None)
         if x.storage in storages and x.edge == NONE
         else x
         for x in mine.slots
@@ -671,19 +677,40 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
         _missing_backward(m, s, ref, cls, p)
         return [s]
     _intermediates(m, s, ctx, cls, p)
+    applied = Applied(_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"])
+    outputs = _known_outputs(s, ctx)
+    if outputs is not None and not takes(m, s, applied, len(outputs)):
+        return [s]
     before, s.grad = s.grad, p.create is True
-    count = max(1, len(func.function.params) - 1)
-    names = [param.name for param in func.function.params[1:]] or ["grad_output"]
-    cotangents: list[Value] = [engine.new_tensor(s, p.site, name=name) for name in names[:count]]
+    cotangents = _gradients(s, p, func, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].version for c in cotangents} if _is_shared(s, p, ref) else {}  # type: ignore[index]
     for state, value in m.calls.call(s, func_value, [ctx, *cotangents], {}, p.site):
         state.grad = before
         _written_cotangents(m, state, cls, versions)  # type: ignore[arg-type]
         if state.exc is None:
-            _check_gradients(m, state, ref, ctx, cls, value, p)
+            check(m, state, applied, value)
         out.append(state)
     return out
+
+
+def _known_outputs(s: State, ctx: Ref) -> list[Tensor] | None:
+    """What forward returned, where all of that is known to be tensors."""
+    outputs: Tup = s[ctx].attrs["#outputs"]
+    found = [s.get(output, Tensor) for output in outputs.items]
+    known = [tensor for tensor in found if tensor is not None]
+    return None if outputs.open or len(known) < len(found) else known
+
+
+def _gradients(s: State, p: graph.Pass, func: Func, outputs: list[Tensor] | None) -> list[Value]:
+    """The gradients that `backward` gets, one for each output."""
+    names = [param.name for param in func.function.params[1:]] or ["grad_output"]
+    if outputs is None:
+        return [engine.new_tensor(s, p.site, name=name) for name in names]
+    return [
+        engine.new_tensor(s, p.site, shape=like.shape, name=names[min(index, len(names) - 1)])
+        for index, like in enumerate(outputs)
+    ]
 
 
 def _written_cotangents(m: Machine, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
@@ -740,48 +767,6 @@ def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) ->
                     site=where, function=_name(s, cls), kind="intermediate-kept", detail=str(tensor.name)
                 )
             )
-
-
-def _check_gradients(
-    m: Machine, s: State, ref: Ref, ctx: Ref, cls: Value, value: Value, p: graph.Pass
-) -> None:
-    """As many gradients as inputs (further Nones are allowed), and no list."""
-    needs = s[ctx].attrs["needs_input_grad"]
-    if not isinstance(needs, Tup) or (isinstance(value, Tup) and value.open):
-        return
-    expected = len(needs.items)
-    name = _name(s, cls)
-    func = s[_function_of(s, attributes.in_class(s, cls, "backward") or NONE)]  # type: ignore[index]
-    raised = story(p.site, "PyTorch raises when this backward runs it")
-    made = (story(s[ref].site, f"`{name}` is applied to {expected} inputs here"),)
-    got = list(value.items) if isinstance(value, Tup) else [value]
-    if s.get(value, Tensor) is None and isinstance(value, Ref):
-        if s.get(value, List) is not None:
-            where = contracts.return_of(func, kind=ir.BuildList) or p.site
-            event = FunctionError(
-                site=where,
-                story=(*made, raised),
-                text="expected Tensor or tuple of Tensors (got list)",
-                kind="not-a-tuple",
-                function=name,
-            )
-            m.raise_in(s, "TypeError", event)
-        return
-    surplus = [v for v in got[expected:] if v != NONE]
-    if len(got) < expected or surplus:
-        if not isinstance(value, (Tup, Ref, Const)):
-            return
-        text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
-        where = contracts.return_of(func, len(got)) or p.site
-        event = FunctionError(
-            site=where,
-            story=(*made, raised),
-            text=f"function {name}Backward {text}",
-            kind="gradient-count",
-            function=name,
-            detail=text,
-        )
-        m.raise_in(s, "RuntimeError", event)
 
 
 @method("torch.autograd.Function", "__call__")

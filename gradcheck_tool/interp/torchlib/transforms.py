@@ -222,28 +222,3 @@ def functional_call(m: Machine, s: State, call: Args) -> Result:
             state.edit(at).attrs[leaf] = old
         out.append((state, value))
     return out
-
-
-_TRANSFORMS = [
-    "torch.func.grad",
-    "torch.func.vmap",
-    "torch.vmap",
-    "torch.func.jacrev",
-    "torch.func.jacfwd",
-    "torch.func.vjp",
-    "torch.func.jvp",
-    "torch.func.hessian",
-    "torch.func.grad_and_value",
-    "torch.autograd.functional.jacobian",
-    "torch.autograd.functional.hessian",
-    "torch.autograd.functional.vjp",
-    "torch.autograd.functional.jvp",
-    "torch.autograd.functional.hvp",
-    "torch.autograd.functional.vhp",
-]
-
-
-@function(*_TRANSFORMS)
-def transform(m: Machine, s: State, call: Args) -> Result:
-    """Functional transforms have gradients of their own; what they return is not followed."""
-    return unknown()

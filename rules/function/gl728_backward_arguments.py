@@ -1,0 +1,81 @@
+"""GL728: `backward` does not take a gradient for each output."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
+
+
+class BackwardArguments(Rule):
+    """The backward of an autograd.Function takes another number of gradients than forward has outputs.
+
+    ## What it detects
+
+    A `backward` whose parameters after `ctx` are fewer or more than the tensors that `forward` returned,
+    where a program back-propagates through it.
+
+    ## Why it is wrong
+
+    The engine passes one gradient for each output, also for those that nothing used. Python raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+
+    class SinCos(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin(), x.cos()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x.cos()  # <- GL728
+
+
+    sine, cosine = SinCos.apply(torch.ones(2, requires_grad=True))
+    sine.sum().backward()  # <- raises
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+
+    class SinCos(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin(), x.cos()
+
+        @staticmethod
+        def backward(ctx, grad_sine, grad_cosine):
+            (x,) = ctx.saved_tensors
+            return grad_sine * x.cos() - grad_cosine * x.sin()
+
+
+    sine, cosine = SinCos.apply(torch.ones(2, requires_grad=True))
+    sine.sum().backward()
+    ```
+
+    ## References
+
+    - [`torch.autograd.Function`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function)
+    - [Extending PyTorch](https://docs.pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "GL728"
+    name = "backward-arguments"
+    severity = Severity.ERROR
+    predicts = "positional arguments but | required positional argument"
+
+    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+        if event.kind == "backward-arguments":
+            yield self.finding(
+                event,
+                f"the engine cannot call `{event.function}.backward`: {event.detail}",
+                "take one gradient for each output of forward",
+            )
