@@ -6,15 +6,18 @@ import importlib
 import importlib.util
 import sys
 import traceback
+import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.harness.roots import import_folders
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from gradcheck_tool.harness.functions import FunctionRef
+
+
+# Marks an empty package; its value is why the real one cannot be imported.
+_WITHOUT = "__gradlint_without__"
 
 
 class LoadError(Exception):
@@ -44,7 +47,7 @@ def load_function(ref: FunctionRef) -> type:
     return found
 
 
-def import_module_of(ref: FunctionRef) -> ModuleType:
+def import_module_of(ref: FunctionRef) -> types.ModuleType:
     """Import the file of a Function by its dotted name, or as a file where it has none.
 
     Raises:
@@ -56,17 +59,59 @@ def import_module_of(ref: FunctionRef) -> ModuleType:
             sys.path.insert(0, str(folder))
     try:
         if all(part.isidentifier() for part in ref.module.split(".")):
-            module = importlib.import_module(ref.module)
+            module = _import_dotted(ref)
             if _is_file(module, path):
                 return module
         return import_file(path, ref.module)
-    except LoadError:
-        raise
     except BaseException as error:
         raise LoadError(cause_of(error, path)) from error
 
 
-def import_file(path: Path, name: str) -> ModuleType:
+def _import_dotted(ref: FunctionRef) -> types.ModuleType:
+    """Import by name; where a package above does not run, without what that package itself defines."""
+    try:
+        return importlib.import_module(ref.module)
+    except BaseException as error:
+        if _went_through(error, ref.filename) or "." not in ref.module:
+            raise
+        bare = _import_parents(ref)
+        try:
+            return importlib.import_module(ref.module)
+        except BaseException:  # noqa: BLE001 - whatever it is, the first error is the cause
+            for name in bare:
+                del sys.modules[name]
+            raise error from None
+
+
+def _import_parents(ref: FunctionRef) -> list[str]:
+    """Import the packages above a module; an empty one takes the place of each that cannot be."""
+    names, bare = ref.module.split(".")[:-1], []
+    for count in range(1, len(names) + 1):
+        name = ".".join(names[:count])
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: BLE001 - a package raises what it likes
+            folder = Path(ref.root, *names[:count])
+            empty = types.ModuleType(name)
+            empty.__path__ = [str(folder)]
+            setattr(empty, _WITHOUT, cause_of(error, folder / "__init__.py"))
+            sys.modules[name] = empty
+            bare.append(name)
+    return bare
+
+
+def missing_packages(ref: FunctionRef) -> list[str]:
+    """A remark for each package above an imported module that an empty one takes the place of."""
+    names = ref.module.split(".")[:-1]
+    packages = [".".join(names[:count]) for count in range(1, len(names) + 1)]
+    return [
+        f"{name}/__init__.py was left out: it {why}"
+        for name in packages
+        if (why := getattr(sys.modules.get(name), _WITHOUT, None)) is not None
+    ]
+
+
+def import_file(path: Path, name: str) -> types.ModuleType:
     """Run a file as a module of this name, or of a like one where another file has taken it.
 
     Raises:
@@ -91,7 +136,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     return module
 
 
-def _is_file(module: ModuleType, path: Path) -> bool:
+def _is_file(module: types.ModuleType, path: Path) -> bool:
     """Whether a module came from this file; a package of the same name may hide it."""
     origin = getattr(module, "__file__", None)
     return origin is not None and Path(origin).resolve() == path.resolve()
@@ -109,7 +154,17 @@ def cause_of(error: BaseException, path: Path) -> str:
         return f"needs a library that cannot be loaded: {text}"
     if isinstance(error, SystemExit):
         return "ends the process when it is imported"
-    return f"importing it raises {type(error).__name__}: {text}{_place(error, path)}"
+    return f"importing it raises {described(error, path)}"
+
+
+def _went_through(error: BaseException, filename: str) -> bool:
+    """Whether the error was raised while this file ran."""
+    return any(frame.filename == filename for frame in traceback.extract_tb(error.__traceback__))
+
+
+def described(error: BaseException, path: Path) -> str:
+    """What was raised, and where, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{_place(error, path)}"
 
 
 def _place(error: BaseException, path: Path) -> str:

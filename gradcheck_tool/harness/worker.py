@@ -50,7 +50,9 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
         with _defaults():
             facts = _check(channel, unit, settings)
     except BaseException as error:  # noqa: BLE001 - checked code may raise anything, SystemExit too
-        facts = {"cause": f"{type(error).__name__}: {error}"}
+        from gradcheck_tool.harness.loading import described
+
+        facts = {"cause": f"checking it raises {described(error, Path(unit.ref.filename))}"}
     faulthandler.cancel_dump_traceback_later()
     gc.collect()
     channel.tell("done", **facts)
@@ -58,7 +60,7 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
 
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
     """Check one unit; the facts for its `done` event."""
-    from gradcheck_tool.harness.loading import LoadError, load_function
+    from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages
 
     channel.tell("stage", stage="import")
     absent = _absent_device(unit.device)
@@ -68,6 +70,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         function = load_function(unit.ref)
     except LoadError as error:
         return {"cause": str(error)}
+    notes = missing_packages(unit.ref)
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}
@@ -75,12 +78,14 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     found = _inputs(function, unit, settings)
     if not found.cases:
         return {
+            "notes": notes,
             "cause": "no inputs: none declared, recorded or found by trying",
             "tried": found.tried,
             "stub": found.stub,
             "lasting": True,
         }
-    return _check_cases(channel, function, unit, found, settings)
+    facts = _check_cases(channel, function, unit, found, settings)
+    return {**facts, "notes": [*notes, *facts.get("notes", ())]}
 
 
 def _check_cases(

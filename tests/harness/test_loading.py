@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from gradcheck_tool.harness.discovery import Discovery
-from gradcheck_tool.harness.loading import LoadError, load_function
+from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages
 
 FUNCTION = """
 from torch.autograd import Function
@@ -24,7 +24,8 @@ def restored(project, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield
     for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(project.folder)):
+        places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
+        if any(str(place).startswith(str(project.folder)) for place in places):
             del sys.modules[name]
 
 
@@ -71,6 +72,20 @@ class TestImports:
 
     def test_a_file_that_a_module_of_the_same_name_hides(self, project):
         assert load(project("tools/json.py", FUNCTION)).__qualname__ == "Mine"
+
+    def test_a_package_that_cannot_be_imported_does_not_stop_its_modules(self, project):
+        project("pkg/__init__.py", "import absent_package")
+        project("pkg/helper.py", "value = 1")
+        project("pkg/sub/__init__.py", "from ..helper import value")
+        ref = Discovery().functions([project("pkg/sub/ops.py", f"from . import value\n{FUNCTION}")])[0]
+        assert load_function(ref).__module__ == "pkg.sub.ops"
+        why = "needs a module that is missing: absent_package"
+        assert missing_packages(ref) == [f"pkg/__init__.py was left out: it {why}"]
+
+    def test_a_module_that_needs_what_its_package_defines_is_not_imported_without(self, project):
+        project("pkg/__init__.py", "import absent_package\nvalue = 1")
+        path = project("pkg/ops.py", f"from pkg import value\n{FUNCTION}")
+        assert cause(path) == "needs a module that is missing: absent_package"
 
     def test_nested_classes(self, project):
         path = project(
