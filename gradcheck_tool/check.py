@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.findings import Location, Position
 from gradcheck_tool.sources.modules import find_module
 from gradcheck_tool.sources.source import SourceError, read_source
 
@@ -13,8 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gradcheck_tool.autograd.events import Event, Site
-    from gradcheck_tool.findings import Finding, Location
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.interp.suspects import Suspects
     from gradcheck_tool.ir.nodes import ModuleIR
+    from gradcheck_tool.ir.outline import Outline
     from gradcheck_tool.ir.positions import Positions
     from gradcheck_tool.ruleset import RuleSet
 
@@ -23,21 +27,73 @@ Imports = Callable[[str, int], "ModuleIR | None"]
 Analyze = Callable[["ModuleIR", "Imports | None"], "Sequence[Event]"]
 
 
+@dataclass(frozen=True)
+class Look:
+    """What a file's text tells before it is lowered.
+
+    Both parts are None where Python's parser refuses the file, and where every function is to be suspect.
+    """
+
+    outline: Outline | None
+    suspects: Suspects | None
+
+    @classmethod
+    def at(cls, source: str, *, thorough: bool = False) -> Look:
+        """Look at a program."""
+        from gradcheck_tool.interp.suspects import suspects
+        from gradcheck_tool.ir.outline import outline
+
+        found = None if thorough else outline(source)
+        return cls(found, None if found is None else suspects(found))
+
+    @property
+    def is_clear(self) -> bool:
+        """Can the file hold no finding?"""
+        return self.suspects is not None and not self.suspects
+
+    @property
+    def sketch(self) -> Outline | None:
+        """The outline, where lowering a part of the file saves work."""
+        if self.outline is None or self.suspects is None or self.suspects.body:
+            return None
+        return self.outline if 2 * self.suspects.rows < len(self.outline.lines) else None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a program is checked with.
+
+    Attributes:
+        imports: finds other files of the repository; without it, every import is unknown.
+        sketches: the same, where the modules may be partial.
+        unfinished: gets the names of the functions that reached the work limit.
+    """
+
+    imports: Imports | None = None
+    sketches: Imports | None = None
+    unfinished: list[str] = field(default_factory=list)
+
+
 def check_source(
     source: str,
     filename: str,
     ruleset: RuleSet,
-    imports: Imports | None = None,
+    surroundings: Surroundings | None = None,
     *,
+    thorough: bool = False,
     analyze: Analyze | None = None,
 ) -> list[Finding]:
     """Check one program, whatever its suppression comments say.
+
+    A program of which only a part is suspect is executed twice at most: first with nothing lowered
+    but what the suspects reach, and only where that gives a finding as a whole.
 
     Args:
         source: Python code.
         filename: the name that findings carry.
         ruleset: the rules to judge by.
-        imports: finds other files of the repository; without it, every import is unknown.
+        surroundings: the rest of the repository.
+        thorough: take every function to be suspect, for rules that look for anything.
         analyze: takes the place of the abstract interpreter.
 
     Returns:
@@ -46,14 +102,41 @@ def check_source(
     Raises:
         libcst.ParserSyntaxError: the program is not Python.
     """
+    around = surroundings or Surroundings()
+    if analyze is None:
+        look = Look.at(source, thorough=thorough)
+        if look.is_clear or not _holds_findings(look, filename, ruleset, around):
+            return []
+        starts = look.suspects.functions if look.suspects is not None else frozenset()
+        around.unfinished.clear()
+        analyze = _interpreter(starts, around)
     from gradcheck_tool.ir.lower import lower_module
 
-    if analyze is None:
-        from gradcheck_tool.interp import analyze as interpret
-
-        analyze = interpret
     module = lower_module(source, filename)
-    return ruleset.judge(analyze(module, imports), _Locator())
+    return ruleset.judge(analyze(module, around.imports), _Locator())
+
+
+def _interpreter(starts: frozenset[str], around: Surroundings) -> Analyze:
+    from gradcheck_tool.interp.entries import Plan, analyze
+
+    def interpret(module: ModuleIR, imports: Imports | None) -> Sequence[Event]:
+        return analyze(module, imports, Plan.of(module, starts), around.unfinished)
+
+    return interpret
+
+
+def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroundings) -> bool:
+    """May the program hold findings, as far as lowering the suspects alone can tell?"""
+    if look.sketch is None or look.suspects is None:
+        return True
+    from gradcheck_tool.ir.lower import lower_outline
+
+    module = lower_outline(look.sketch, filename)
+    events = _interpreter(look.suspects.functions, around)(module, around.sketches)
+    return bool(ruleset.judge(events, lambda _: _NOWHERE))
+
+
+_NOWHERE = Location("", Position(1, 1), Position(1, 1))
 
 
 class Modules:
@@ -67,34 +150,45 @@ class Modules:
     def __init__(self, keep: int = 64) -> None:
         self.asked: list[tuple[str, str, int]] = []
         self._keep = keep
-        self._lowered: dict[Path, ModuleIR | None] = {}
+        self._lowered: dict[tuple[Path, bool], ModuleIR | None] = {}
+        self._found: dict[tuple[Path, str, int], Path | None] = {}
 
-    def imports_of(self, importer: Path) -> Imports:
-        """The finder for one file's imports."""
+    def around(self, importer: Path) -> Surroundings:
+        """The repository as one file sees it."""
+        whole = self._imports_of(importer, partial=False)
+        return Surroundings(whole, self._imports_of(importer, partial=True))
 
+    def _imports_of(self, importer: Path, *, partial: bool) -> Imports:
         def imports(dotted: str, level: int) -> ModuleIR | None:
             self.asked.append((str(importer), dotted, level))
-            path = find_module(importer, dotted, level)
-            return None if path is None else self._lower(path)
+            key = (importer, dotted, level)
+            if key not in self._found:
+                self._found[key] = find_module(importer, dotted, level)
+            path = self._found[key]
+            return None if path is None else self._lower(path, partial)
 
         return imports
 
-    def _lower(self, path: Path) -> ModuleIR | None:
-        if path not in self._lowered:
+    def _lower(self, path: Path, partial: bool) -> ModuleIR | None:
+        key = (path, partial)
+        if key not in self._lowered:
             while len(self._lowered) >= self._keep:
                 del self._lowered[next(iter(self._lowered))]
-            self._lowered[path] = _lower_file(path)
-        return self._lowered[path]
+            self._lowered[key] = _lower_file(path, partial)
+        return self._lowered[key]
 
 
-def _lower_file(path: Path) -> ModuleIR | None:
+def _lower_file(path: Path, partial: bool) -> ModuleIR | None:
     """A module that cannot be read is as unknown as one that is not in the repository."""
     import libcst
 
-    from gradcheck_tool.ir.lower import lower_module
+    from gradcheck_tool.ir.lower import lower_module, lower_outline
+    from gradcheck_tool.ir.outline import outline
 
     try:
-        return lower_module(read_source(str(path), path.read_bytes()).text, str(path))
+        text = read_source(str(path), path.read_bytes()).text
+        found = outline(text) if partial else None
+        return lower_module(text, str(path)) if found is None else lower_outline(found, str(path))
     except (OSError, SourceError, libcst.ParserSyntaxError, RecursionError):
         return None
 

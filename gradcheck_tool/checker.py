@@ -18,6 +18,8 @@ from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressio
 from gradcheck_tool.unused import unused_suppressions
 
 if TYPE_CHECKING:
+    from libcst import ParserSyntaxError
+
     from gradcheck_tool.check import Analyze
     from gradcheck_tool.ruleset import RuleSet
 
@@ -33,6 +35,7 @@ class FileResult:
         partial: the problem concerns a part of the file, and the rest was checked.
         imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
         content: digest of the bytes that were checked.
+        unfinished: names of the functions whose analysis reached the work limit.
     """
 
     findings: tuple[Finding, ...] = field(default=())
@@ -41,14 +44,19 @@ class FileResult:
     partial: bool = False
     imports: tuple[tuple[str, str, int], ...] = ()
     content: str = ""
+    unfinished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A decoded program and its findings, in rows of the program. Suppressed ones are left out."""
+    """A decoded program and its findings, in rows of the program. Suppressed ones are left out.
+
+    `unfinished` names the functions whose analysis reached the work limit.
+    """
 
     source: Source
     findings: tuple[Finding, ...]
+    unfinished: tuple[str, ...] = ()
 
 
 class Checker:
@@ -58,6 +66,7 @@ class Checker:
         """`analyze` takes the place of the abstract interpreter."""
         self._analyze = analyze
         self._modules = Modules()
+        self._unfinished: list[str] = []
         self._rulesets: dict[_Selection, RuleSet] = {}
 
     def ruleset(self, config: Config) -> RuleSet:
@@ -105,6 +114,7 @@ class Checker:
             problem=f"{_cells(broken)} not Python, left out" if broken else None,
             partial=bool(broken),
             imports=tuple(dict.fromkeys(self._modules.asked)),
+            unfinished=examined.unfinished,
         )
 
     def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
@@ -115,33 +125,48 @@ class Checker:
             ConfigError: the configuration's rules cannot be used.
         """
         self._modules.asked.clear()
+        self._unfinished = []
         relevant = may_hold_findings(data)
         if not relevant and not (config.report_unused_suppressions and may_hold_suppressions(data)):
             return None
         source = read_source(filename, data)
-        ruleset = self.ruleset(config)
-        findings = self._analysed(source, ruleset) if relevant else []
+        findings = self._analysed(source, config) if relevant else []
+        if not findings and not config.report_unused_suppressions:
+            return Examined(source, (), tuple(self._unfinished))
         suppressions = read_suppressions(source.text)
         if suppressions.skip_file:
-            return Examined(source, ())
+            return Examined(source, (), tuple(self._unfinished))
         others: dict[str, Suppressions] = {source.filename: suppressions}
         kept = [finding for finding in findings if not _is_suppressed(finding, others)]
         if config.report_unused_suppressions:
-            kept += unused_suppressions(source, suppressions, findings, ruleset)
+            kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
         kept = [finding for finding in kept if not _is_ignored(finding, config)]
-        return Examined(source, tuple(sorted(kept, key=Finding.sort_key)))
+        findings = sorted(kept, key=Finding.sort_key)
+        return Examined(source, tuple(findings), tuple(self._unfinished))
 
-    def _analysed(self, source: Source, ruleset: RuleSet) -> list[Finding]:
-        import libcst
-
-        imports = self._modules.imports_of(Path(source.filename))
+    def _analysed(self, source: Source, config: Config) -> list[Finding]:
+        around = self._modules.around(Path(source.filename))
+        # A pack of the user's own may look for anything: what is a seed of it nobody knows.
+        thorough = bool(config.rule_packs)
+        ruleset = self.ruleset(config)
         try:
-            return check_source(source.text, source.filename, ruleset, imports, analyze=self._analyze)
-        except libcst.ParserSyntaxError as error:
+            return check_source(
+                source.text, source.filename, ruleset, around, thorough=thorough, analyze=self._analyze
+            )
+        except _syntax_error() as error:
             place = f"row {error.editor_line}, column {error.editor_column}"
             raise SourceError(f"does not parse as Python ({place})") from error
         except RecursionError as error:
             raise SourceError("is nested too deeply to be analysed") from error
+        finally:
+            self._unfinished = around.unfinished
+
+
+def _syntax_error() -> type[ParserSyntaxError]:
+    """The error of libcst, which is worth importing only once something was raised."""
+    from libcst import ParserSyntaxError
+
+    return ParserSyntaxError
 
 
 @dataclass(frozen=True)

@@ -19,37 +19,79 @@ if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
 
 LIMIT = 60_000
+TOTAL = 600_000
+# A module that is lowered in part: instructions whatever its size, and for each of its rows.
+SKETCH_BASE = 4_000
+SKETCH_PER_ROW = 40
 IMPORT_LIMIT = 10_000
 KEEP = 128
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
 
 
-def analyze(module: ir.ModuleIR, imports: Imports | None = None, limit: int = LIMIT) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What of a file to execute beside its body, and how much work that may be.
+
+    Attributes:
+        starts: qualified names of functions to execute on their own; those that `relevant` names, too,
+            unless the module is partial.
+        limit: instructions that each entry point may take.
+        total: instructions that all entry points together may take.
+    """
+
+    starts: frozenset[str] = frozenset()
+    limit: int = LIMIT
+    total: int = TOTAL
+
+    @classmethod
+    def of(cls, module: ir.ModuleIR, starts: frozenset[str]) -> Plan:
+        """What the size of a file allows: a first look at a part of it is to cost little."""
+        if not module.partial:
+            return cls(starts)
+        total = SKETCH_BASE + SKETCH_PER_ROW * (module.source.count("\n") + 1)
+        return cls(starts, total // 2, total)
+
+
+def analyze(
+    module: ir.ModuleIR,
+    imports: Imports | None = None,
+    plan: Plan = Plan(),
+    unfinished: list[str] | None = None,
+) -> list[Event]:
     """Execute a module on the model and return what happened.
 
     Args:
         module: the parsed file, executed as `__main__`.
         imports: finds another file of the repository by dotted name and number of leading dots.
-        limit: instructions that each entry point may take.
+        plan: what to execute.
+        unfinished: gets the names of the functions that reached the work limit.
     """
     natives.load()
     events: list[Event] = []
-    m = Machine(lambda event: _collect(events, event, module), limit)
+    m = Machine(lambda event: _collect(events, event, module), plan.limit, plan.total)
     m.imports = imports
     m.main = module
     start = State()
-    ends = _run_body(m, start, module, "__main__")
+    ends = _run_body(m, start, module)
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
         _report(m, end)
     if base is not None:
         base.exc = None
         m.keeper.main = False
-        _run_uncalled(m, base, module)
+        _run_uncalled(m, base, module, _starts(module, plan.starts))
     breaks.report(m)
     kept.report(m)
     tell(m)
+    if unfinished is not None:
+        unfinished += dict.fromkeys(m.exhausted)
     return events
+
+
+def _starts(module: ir.ModuleIR, names: frozenset[str]) -> Callable[[ir.Function], bool]:
+    """Which functions to execute on their own."""
+    hot: set[int] = set() if module.partial else relevant(module)
+    return lambda function: function.qualname in names or id(function) in hot
 
 
 def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
@@ -65,29 +107,31 @@ def _report(m: Machine, end: Exit) -> None:
         m.emit(m.raised[end.value.id])
 
 
-def _run_body(m: Machine, s: State, module: ir.ModuleIR, dotted: str) -> list[Exit]:
+def _run_body(m: Machine, s: State, module: ir.ModuleIR) -> list[Exit]:
     """Run a module body; the frames of the ends still hold the module's."""
     frame = Frame(module.body, None, None)
     ref = s.new(frame)
-    env = Env(module, ref, dotted)
+    env = Env(module, ref)
     frame.env = env
-    frame.locals["__name__"] = Const(dotted)
+    frame.locals["__name__"] = Const(env.dotted)
     frame.locals["__file__"] = Const(module.filename)
     s.frames.append(ref)
-    return _bounded(m, lambda: m.run_frame(s, module.body.entry), s)
+    return _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
 
 
-def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State) -> list[Exit]:
+def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State, entry: ir.Function) -> list[Exit]:
     """Run an entry point within the work limit; what it found before the limit stands."""
-    m.steps_left = m.limit
+    given = m.steps_left = min(m.limit, m.total_left)
     depth = len(s.frames)
     try:
         return run()
     except Exhausted:
-        m.exhausted += 1
+        m.exhausted.append(entry.qualname)
         del s.frames[depth:]
         s.exc = None
         return [Exit(s, "return", NONE)]
+    finally:
+        m.total_left -= given - m.steps_left
 
 
 def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None:
@@ -135,42 +179,52 @@ def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(Lib("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
-    left, m.limit = m.steps_left, IMPORT_LIMIT
+    left, limit = m.steps_left, m.limit
+    m.limit = IMPORT_LIMIT
     m.importing.add(id(module))
-    ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s)
+    ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
     m.importing.discard(id(module))
-    m.steps_left, m.limit = left, LIMIT
+    m.steps_left, m.limit = left, limit
     end = next((e.state for e in ends if e.kind == "return"), s)
     return Executed(module, end.heap, value)
 
 
-def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR) -> None:
+def _run_uncalled(
+    m: Machine, base: State, module: ir.ModuleIR, starts: Callable[[ir.Function], bool]
+) -> None:
     """Run every function and method that nothing has called and that matters, with unknown arguments."""
-    cold = {id(f) for f in module.functions} - relevant(module)
-    m.entered |= cold
     for name, value in list(base[base.frames[0]].locals.items()):
         if not isinstance(name, str) or not isinstance(value, Ref):
             continue
         record = base.heap.get(value.id)
         if isinstance(record, Func) and record.env.module is module:
-            _run_function(m, base, value, record, None)
+            if starts(record.function):
+                _run_function(m, base, value, record, None)
         elif isinstance(record, Class) and record.env.module is module:
-            _run_methods(m, base, value, record)
+            _run_methods(m, base, value, record, starts)
 
 
-def _run_methods(m: Machine, base: State, ref: Ref, record: Class) -> None:
+def _run_methods(
+    m: Machine, base: State, ref: Ref, record: Class, starts: Callable[[ir.Function], bool]
+) -> None:
+    """Make an object of the class and run those of its methods that matter."""
     waiting = []
+    constructed = False
     for name, value in record.attrs.items():
         wrapper = base.get(value, Instance)
         inner = wrapper.attrs.get("#func") if wrapper is not None else value
         func = base.get(inner, Func)
-        if func is not None and id(func.function) not in m.entered and name != "__init__":
-            waiting.append((name, inner, func, wrapper))
-    if not waiting:
+        if func is None or id(func.function) in m.entered or not starts(func.function):
+            continue
+        if name == "__init__":
+            constructed = True
+        else:
+            waiting.append((inner, func, wrapper))
+    if not waiting and not constructed:
         return
     states = _instances(m, base, ref)
     for state, receiver in states[:2]:
-        for _, inner, func, wrapper in waiting:
+        for inner, func, wrapper in waiting:
             static = wrapper is not None and wrapper.cls == Lib("builtins.staticmethod")
             first: Value | None = None if static else receiver
             if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
@@ -186,7 +240,8 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
     args = roles.arguments(m, s, func.function, skip=1) if func is not None else {}
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
-    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, cls, [], args, site)), s):
+    entry = func.function if func is not None else base[base.frames[0]].function
+    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, cls, [], args, site)), s, entry):
         if end.kind == "return" and isinstance(end.value, Ref):
             out.append((end.state, end.value))
         else:
@@ -214,5 +269,5 @@ def _run_function(
     args = roles.arguments(m, s, function, skip=0 if receiver is None else 1)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     site = m.site(s, function.node)
-    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, target, [], args, site)), s):
+    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, target, [], args, site)), s, function):
         _report(m, end)

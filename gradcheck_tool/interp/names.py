@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.heap import Instance, State
 from gradcheck_tool.autograd.values import Lib, Ref, Sym, Value
@@ -71,7 +71,8 @@ def kept_promise(m: Machine, s: State, value: Value) -> Value:
         return value
     known = m.promised.get(value)
     if known is None:
-        _, module, level, attribute, top = value.key  # type: ignore[misc]
+        key: Any = value.key
+        _, module, level, attribute, top = key
         library = m.promised[value] = _library_object(module, level, attribute, top)
         known = _from_repository(m, s, module, level, attribute, top) or library
         if isinstance(known, Ref):

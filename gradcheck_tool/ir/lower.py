@@ -34,7 +34,8 @@ def lower_module(source: str, filename: str) -> ModuleIR:
 def lower_outline(outline: Outline, filename: str) -> ModuleIR:
     """Parse and lower what a file does when it is imported; the bodies of its functions on demand.
 
-    `functions` lists those that are lowered so far. The nodes of bodies are not in the module's tree.
+    Returns:
+        A partial module.
 
     Raises:
         libcst.ParserSyntaxError: the parser does not know the syntax. A body may raise it later.
@@ -46,7 +47,7 @@ def lower_outline(outline: Outline, filename: str) -> ModuleIR:
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them
-    return ModuleIR(filename, tree, body, bodies.lowered, outline.source)
+    return ModuleIR(filename, tree, body, bodies.lowered, outline.source, partial=True)
 
 
 def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:

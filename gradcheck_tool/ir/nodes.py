@@ -582,7 +582,9 @@ class Function:
 class ModuleIR:
     """One parsed file: its tree, its body as a Function, and every function in it, outermost first.
 
-    `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it.
+    `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it. Where the file
+    is `partial`, bodies of functions are lowered on demand: `functions` has those that have been, and
+    the nodes of bodies are not in `tree`, so that they have no position.
     """
 
     filename: str
@@ -590,3 +592,4 @@ class ModuleIR:
     body: Function
     functions: list[Function]
     source: str = ""
+    partial: bool = False

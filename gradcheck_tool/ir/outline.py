@@ -23,10 +23,11 @@ class Unit:
 
     Rows are 1-based and inclusive; `first` is that of its first decorator, `row` that of `def`.
     `body` is the row where the body starts, 0 where it does not start on a row of its own. `text` is
-    the code from `first` to `last` without the docstring.
+    the code from `first` to `last` without the docstring. `owner` is the class around, if any.
     """
 
     node: AnyFunction
+    qualname: str
     owner: str
     first: int
     row: int
@@ -42,13 +43,18 @@ class Unit:
 
 @dataclass(slots=True, eq=False)
 class Outline:
-    """A file cut into its units and the rest; `outside` is the code of the rest."""
+    """A file cut into its units and the rest.
+
+    `outside` is the code of the statements of the rest, imports and texts aside. `classes` maps each
+    class around units to the last parts of its bases' names. `runs` tells whether the file is made
+    to be run as a script.
+    """
 
     source: str
     lines: list[str]
     units: list[Unit] = field(default_factory=list)
     outside: str = ""
-    classes: list[ast.ClassDef] = field(default_factory=list)
+    classes: dict[str, list[str]] = field(default_factory=dict)
     runs: bool = False
 
 
@@ -66,35 +72,46 @@ def outline(source: str) -> Outline | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found = Outline(source, _LINE_END.split(source))
-    _collect(found, tree.body, "")
-    found.outside = _without(found.lines, found.units)
-    found.runs = any(_runs(statement) for statement in tree.body)
+    outside: list[str] = []
+    _collect(found, tree.body, "", outside)
+    found.outside = "\n".join(outside)
+    found.runs = any(isinstance(s, ast.If) and "__name__" in ast.dump(s.test) for s in tree.body)
     return found
 
 
-def _collect(found: Outline, body: list[ast.stmt], owner: str) -> None:
+def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[str]) -> None:
     for statement in body:
         if isinstance(statement, _FUNCTIONS):
-            found.units.append(_unit(found.lines, statement, owner))
+            found.units.append(_unit(found.lines, statement, around))
         elif isinstance(statement, ast.ClassDef):
-            found.classes.append(statement)
-            _collect(found, statement.body, statement.name)
-        else:
-            for inner in _suites(statement):
-                _collect(found, inner, owner)
+            bases = found.classes.setdefault(statement.name, [])
+            bases += [str(getattr(base, "attr", getattr(base, "id", "?"))) for base in statement.bases]
+            _collect(found, statement.body, f"{around}{statement.name}.", outside)
+        elif not _is_import_or_text(statement):
+            suites = list(_suites(statement))
+            last = (suites[0][0].lineno - 1 if suites else 0) or statement.end_lineno
+            outside += found.lines[statement.lineno - 1 : last]
+            for suite in suites:
+                _collect(found, suite, around, outside)
+
+
+def _is_import_or_text(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The suites of a compound statement that is no function and no class."""
     for name in ("body", "orelse", "finalbody"):
         suite = getattr(statement, name, None)
-        if isinstance(suite, list):
+        if suite and isinstance(suite, list):
             yield suite
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
         yield part.body
 
 
-def _unit(lines: list[str], node: AnyFunction, owner: str) -> Unit:
+def _unit(lines: list[str], node: AnyFunction, around: str) -> Unit:
     start = node.body[0]
     first = min((d.lineno for d in node.decorator_list), default=node.lineno)
     inner = getattr(start, "decorator_list", [])
@@ -105,20 +122,5 @@ def _unit(lines: list[str], node: AnyFunction, owner: str) -> Unit:
     code = lines[first - 1 : last]
     if ast.get_docstring(node, clean=False) is not None and body and start.end_lineno is not None:
         code[body - first : start.end_lineno - first + 1] = []
-    return Unit(node, owner, first, node.lineno, body, last, "\n".join(code))
-
-
-def _without(lines: list[str], units: list[Unit]) -> str:
-    kept: list[str] = []
-    at = 0
-    for unit in units:
-        kept += lines[at : unit.first - 1]
-        at = unit.last
-    return "\n".join(kept + lines[at:])
-
-
-def _runs(statement: ast.stmt) -> bool:
-    """Does a statement of a module's body do more than define, import and assign?"""
-    if isinstance(statement, ast.For | ast.While | ast.AsyncFor | ast.With | ast.Match):
-        return True
-    return isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test)
+    owner = around.rstrip(".").rpartition(".")[2]
+    return Unit(node, around + node.name, owner, first, node.lineno, body, last, "\n".join(code))
