@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -34,6 +35,7 @@ class Exp(torch.autograd.Function):
 
 Exp.apply(torch.ones(2, requires_grad=True)).sum().backward()
 """
+WRONG_GRADIENT = OLD_NAME.replace("saved_variables", "saved_tensors").replace("grad * y", "2 * grad * y")
 RIGHT = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nprint((w * 2).sum())\n"
 
 
@@ -154,29 +156,47 @@ def test_hooks_are_what_pre_commit_accepts():
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the action's steps are written for bash")
 class TestAction:
     @pytest.fixture
-    def check(self, tmp_path, command):
-        """Run the action's last step as GitHub does."""
-        step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
+    def step(self, tmp_path, command):
+        """Run a step of the action as GitHub does, with other inputs than the defaults."""
+        action = yaml.safe_load((ROOT / "action.yml").read_text())
 
-        def act(**inputs):
-            values = {"PATHS": ".", "ARGS": "", "SARIF_FILE": "", "FAIL": "true", **inputs}
-            binary = str(command / "gradlint")
-            return run("bash", "-e", "-c", step["run"], cwd=tmp_path, GRADLINT_BIN=binary, **values)
+        def act(name, **inputs):
+            found = next(step for step in action["runs"]["steps"] if step.get("name") == name)
+            values = {key: inputs.get(key, default_of(action, value)) for key, value in found["env"].items()}
+            environment = {"GRADLINT_BIN": str(command / "gradlint"), "PYTHONPATH": str(ROOT), **values}
+            environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            return run("bash", "-e", "-c", found["run"], cwd=tmp_path, **environment)
 
         return act
 
-    def test_annotates_and_writes_sarif(self, check, tmp_path):
+    def test_annotates_and_writes_sarif(self, step, tmp_path):
         (tmp_path / "train.py").write_text(LEAF_WRITE)
-        result = check(SARIF_FILE="out.sarif")
+        result = step("Check")
         assert result.returncode == 1
         assert result.stdout.startswith("::error title=gradlint (GL301),file=train.py,line=4,")
-        assert json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+        assert json.loads((tmp_path / "gradlint.sarif").read_text())["runs"][0]["results"]
 
-    def test_can_leave_the_job_green(self, check, tmp_path):
+    def test_can_leave_the_job_green(self, step, tmp_path):
         (tmp_path / "train.py").write_text(LEAF_WRITE)
-        assert check(FAIL="false").returncode == 0
+        assert step("Check", FAIL="false").returncode == 0
 
-    def test_inputs_are_never_commands(self, check, tmp_path):
+    def test_inputs_are_never_commands(self, step, tmp_path):
         (tmp_path / "a.py").write_text(RIGHT)
-        check(PATHS="a.py; touch owned $(touch owned2)", ARGS="`touch owned3`")
+        step("Check", PATHS="a.py; touch owned $(touch owned2)", ARGS="`touch owned3`")
+        step("Check gradients", TARGETS="a.py; touch owned4 $(touch owned5)", ARGS="`touch owned6`")
         assert not [path for path in tmp_path.iterdir() if path.name.startswith("owned")]
+
+    def test_checks_gradients(self, step, tmp_path):
+        (tmp_path / "ops.py").write_text(WRONG_GRADIENT)
+        result = step("Check gradients", TARGETS="ops.py")
+        assert result.returncode == 1, result.stdout + result.stderr
+        assert result.stdout.startswith("::error title=gradlint (GC101),file=ops.py,")
+        results = json.loads((tmp_path / "gradcheck.sarif").read_text())["runs"][0]["results"]
+        assert {item["ruleId"] for item in results} == {"GC101"}
+        assert step("Check gradients", TARGETS="ops.py", FAIL="false").returncode == 0
+
+
+def default_of(action, expression):
+    """What `${{ inputs.NAME }}` is when the workflow says nothing."""
+    name = re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", expression).group(1)
+    return action["inputs"][name]["default"]

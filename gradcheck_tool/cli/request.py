@@ -118,7 +118,8 @@ def carry_out(run: Run, request: Request, output: Output) -> int:
         changes = run.fix(outcome, request.unsafe)
         _write(changes)
         outcome = run.recheck(outcome, changes)
-        note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
+        if changes:
+            note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
     output.write(outcome, run, SourceLines())
     return _status(outcome, request.exit_zero)
 
