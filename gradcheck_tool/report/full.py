@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -91,14 +91,22 @@ def _frames(finding: Finding, labels: list[Label], width: int, context: ReportCo
 
 
 def _notes(finding: Finding, margin: str) -> Iterator[Text]:
+    if finding.function:
+        how = ", ".join(filter(None, (finding.device, finding.dtype)))
+        yield _note(margin, "function", f"{finding.function} ({how})" if how else finding.function)
     if finding.predicts:
         yield _note(margin, "predicts", finding.predicts)
     for key, value in (finding.evidence or {}).items():
-        yield _note(margin, key.replace("_", " "), str(value))
+        yield _note(margin, key.replace("_", " "), _shown(value))
     if finding.fix is not None:
         how = "--fix" if finding.fix.applicability is Applicability.SAFE else "--fix --unsafe-fixes"
         yield _note(margin, "fix", f"{finding.fix.message} ({how})")
     yield _note(margin, "help", f"gradlint rule {finding.code}")
+
+
+def _shown(value: Any) -> str:
+    """A fact of the run-time engine; more digits than these tell a reader nothing."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _note(margin: str, kind: str, text: str) -> Text:
