@@ -88,7 +88,8 @@ class Effect:
     must require grad. `frees_if` as in the tables; `second` may be None where it is not known.
     `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
     derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same` or `maybe`.
-    `apart` are the slots that hold a view of the argument. `overlap_allowed`: writes to a tensor whose elements share memory are not refused.
+    `apart` are the slots that hold a view of the argument. `overlap_allowed`: writes to a tensor whose
+    elements share memory are not refused.
     """
 
     node: str = "Backward0"
@@ -415,19 +416,17 @@ def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: b
     """
     tensor: Tensor = s[ref]
     storage: Storage = s[tensor.storage]
-    version = storage.version_of(tensor.counter)
-    holder = ref if itself else None
     return Slot(
-        tensor.storage,
-        tensor.counter,
-        version,
-        storage.data,
-        history,
-        role,
-        tensor.name,
-        site,
-        holder,
-        tensor.memory,
+        storage=tensor.storage,
+        counter=tensor.counter,
+        version=storage.version_of(tensor.counter),
+        data=storage.data,
+        edge=history,
+        role=role,
+        text=tensor.name,
+        site=site,
+        holder=ref if itself else None,
+        memory=tensor.memory,
     )
 
 

@@ -10,6 +10,7 @@ value differs (which line made it) one of the two is kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gradcheck_tool.autograd.values import (
@@ -269,38 +270,25 @@ class Tensor(Record):
         self.step_site: Any = None
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Slot:
     """One tensor that a graph node saved: its storage, what counts its writes, and the version it had then.
 
-    `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor itself
-    where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what it had.
+    `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor
+    itself where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what
+    it had then.
     """
 
-    __slots__ = ("counter", "data", "edge", "holder", "memory", "role", "site", "storage", "text", "version")
-
-    def __init__(
-        self,
-        storage: Ref,
-        counter: Value,
-        version: Value,
-        data: Value,
-        edge: Value,
-        role: str,
-        text: Text,
-        site: Any,
-        holder: Ref | None = None,
-        memory: Value = NONE,
-    ) -> None:
-        self.holder = holder
-        self.memory = memory
-        self.storage = storage
-        self.counter = counter
-        self.version = version
-        self.data = data
-        self.edge = edge
-        self.role = role
-        self.text = text
-        self.site = site
+    storage: Ref
+    counter: Value
+    version: Value
+    data: Value
+    edge: Value
+    role: str
+    text: Text
+    site: Any
+    holder: Ref | None
+    memory: Value
 
 
 class Node(Record):
@@ -641,7 +629,7 @@ class _Renaming:
         if a is b:
             return True
         kind = type(a)
-        if self.loose and _is_number(a) and _is_number(b):
+        if self.loose and type(a) is type(b) and _is_number(a) and _is_number(b):
             return True
         if kind is not type(b):
             return False

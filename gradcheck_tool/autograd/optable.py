@@ -68,7 +68,8 @@ class Profile:
 
     `result` is `tensor`, `tuple`, `list`, `value` (no tensor: item, tolist, shape ...), `none` or
     `nested`. `saves` maps slots to conditions; writing to such a tensor's storage before backward makes
-    backward raise; slots in `dense` are protected only if the arguments are contiguous in memory.
+    backward raise; slots in `dense` are protected only if the arguments are contiguous in memory, and those
+    in `apart` are held through a view, so that `argument.data = ...` leaves backward as it was.
     `frees`: a second backward without retain_graph raises here; with `frees_if`, only if one of these
     requires grad. `tracked`: parameters whose requires_grad makes the differentiable outputs require grad.
     `refuses`: the call raises if one of these requires grad. `unimplemented`: backward to these raises.
@@ -84,6 +85,7 @@ class Profile:
     outputs: tuple[Output, ...] = ()
     saves: Mapping[str, Condition] = field(default_factory=dict)
     dense: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()
     frees: bool | None = False
     frees_if: Condition = None
     tracked: tuple[str, ...] = ()
@@ -288,6 +290,7 @@ def _profile(entry: dict[str, Any]) -> Profile:
         outputs=tuple(Output(**output) for output in entry.get("outputs", ())),
         saves={slot: None if c is None else tuple(c) for slot, c in entry.get("saves", {}).items()},
         dense=frozenset(entry.get("dense", ())),
+        apart=frozenset(entry.get("apart", ())),
         frees=True if isinstance(frees, list) else frees,
         frees_if=tuple(frees) if isinstance(frees, list) else None,
         tracked=tuple(entry.get("tracked", ())),
@@ -414,6 +417,7 @@ def _join(one: Profile, other: Profile) -> Profile | None:
         ),
         saves=saves,
         dense=one.dense | other.dense,
+        apart=one.apart | other.apart,
         frees=one.frees if frees else None,
         frees_if=one.frees_if if frees else None,
         second={name: reached for name, reached in one.second.items() if other.second.get(name) == reached},

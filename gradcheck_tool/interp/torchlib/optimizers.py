@@ -13,7 +13,7 @@ from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import exhaust
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import breaks, protocols
+from gradcheck_tool.interp.torchlib import breaks, masks, protocols
 from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
 
@@ -90,6 +90,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
         params = [*params, unknown_group(s, call.site)]
     mine = s.edit(ref)
     mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
+    mine.attrs["#decay"] = masks.decays(s, call)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
     mine.attrs["#again"] = Const(natives.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
@@ -179,7 +180,7 @@ def step(m: Machine, s: State, call: Args) -> Result:
         for number in range(rounds):
             after: Pairs = []
             for state, value in pairs:
-                if state.exc is not None:
+                if state.exc is not None or (number and not _moves(state, call.self)):
                     after.append((state, value))
                     continue
                 before, state.grad = state.grad, True
@@ -197,6 +198,12 @@ def step(m: Machine, s: State, call: Args) -> Result:
     return pairs
 
 
+def _moves(s: State, ref: Ref) -> bool:
+    """Has a parameter of the optimizer a gradient? LBFGS ends after the first call of the closure if not."""
+    params, is_open = params_of(s, ref)
+    return is_open or any(s[param].grad_state != "none" for param in params)
+
+
 def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
     """One optimizer step on the state."""
     params, is_open = params_of(s, ref)
@@ -207,6 +214,7 @@ def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str
     m.emit(event)
     breaks.note_step(m, s, event, params)
     protocols.note_step(m, s, ref, site, name)
+    masks.stepped(m, s, ref, params, site, name)
     _apply(m, s, ref, site, text, name)
 
 

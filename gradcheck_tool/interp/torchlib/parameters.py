@@ -178,6 +178,17 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-@function("torch.nn.utils.parameters_to_vector", "torch.nn.utils.vector_to_parameters")
-def vector(m: Machine, s: State, call: Args) -> Result:
+@function("torch.nn.utils.parameters_to_vector")
+def parameters_to_vector(m: Machine, s: State, call: Args) -> Result:
     return unknown()
+
+
+@function("torch.nn.utils.vector_to_parameters")
+def vector_to_parameters(m: Machine, s: State, call: Args) -> Result:
+    """Each parameter's `.data` becomes a part of the vector."""
+    vector = s.get(call.get(0, "vec") or NONE, Tensor)
+    for ref in parameters_of(s, call.get(1, "parameters") or NONE)[0]:
+        engine.swap_memory(s, ref, call.site, call.text)
+        if vector is not None:
+            s.edit(ref).inference = vector.inference
+    return NONE
