@@ -82,7 +82,17 @@ def cases(function: type, ref: FunctionRef, settings: InputSettings) -> CasesFou
         Exception: whatever a generator of declared samples raises.
     """
     from gradcheck_tool.harness.inputs.declared import declared_cases
+    from gradcheck_tool.harness.inputs.recorded import recorded_cases
+    from gradcheck_tool.harness.inputs.stub import stub
+    from gradcheck_tool.harness.inputs.synthesised import synthesised_cases
 
-    found = declared_cases(function, settings)
-    tried = () if found else (f"declared: no samples for {ref.qualname}",)
-    return CasesFound(found, tried)
+    declared = declared_cases(function, settings)
+    if declared:
+        return CasesFound(declared)
+    tried = [f"declared: no samples for {ref.qualname}"]
+    recorded, problems = recorded_cases(function, ref, settings)
+    if recorded:
+        return CasesFound(recorded, (*tried, *problems))
+    made = synthesised_cases(function, ref, settings)
+    tried += [*problems, *([f"synthesised: {made.problem}"] if made.problem else [])]
+    return CasesFound(made.cases, tuple(tried), stub(ref, made.parameters, made.closest))

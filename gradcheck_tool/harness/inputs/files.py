@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.harness.record.store import folder_of
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +18,7 @@ def fingerprint(ref: FunctionRef, cache: Path) -> str:
     Declared samples are not part of it: their
     files are known by `sample_files`.
     """
-    files = sorted(path for path in (cache / "recorded").rglob("*") if ref.qualname in path.name)
+    files = sorted(folder_of(cache, ref.qualname).glob("*.call"))
     return " ".join(f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files)
 
 

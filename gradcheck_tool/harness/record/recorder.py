@@ -1,9 +1,4 @@
-"""Sees every call of every `autograd.Function` in this process, and keeps a few of each kind.
-
-`Function.apply` ends in `super().apply(...)`, which Python looks up anew in every call: an `apply` put
-into the class between `Function` and C++ is found by `fn = MyFunction.apply` too, however early that was
-bound, and by subclasses made later.
-"""
+"""Keeps a few calls of each kind of every `autograd.Function` in this process."""
 
 from __future__ import annotations
 
@@ -11,11 +6,10 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import _SingleLevelFunction
 
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.harness.record.arguments import pack
@@ -25,6 +19,7 @@ from gradcheck_tool.harness.record.calls import (
     stored_cotangents,
     surroundings_now,
 )
+from gradcheck_tool.harness.record.interception import intercept
 from gradcheck_tool.harness.record.kinds import kind_of, sizes_of
 from gradcheck_tool.harness.record.tensors import NotStorableError
 from gradcheck_tool.sources.cache import digest
@@ -70,21 +65,15 @@ class Recorder:
 
     def install(self) -> Callable[[], None]:
         """Start to record; the result ends it."""
-        books, keep, between = self._books, self._recorded, cast("Any", _SingleLevelFunction)
+        books, keep = self._books, self._recorded
 
-        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        def instead(cls: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             book = books.get(cls)
             if book is None:
                 book = books[cls] = _open(cls)
-            call = super(between, cls).apply  # type: ignore[misc]
             return keep(cls, book, call, args, kwargs) if book.open else call(*args, **kwargs)
 
-        between.apply = classmethod(apply)
-
-        def end() -> None:
-            del between.apply
-
-        return end
+        return intercept(instead)
 
     def _recorded(
         self, cls: Any, book: _Book, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -1,0 +1,80 @@
+"""Arguments made up for a Function: from its signature, annotations, names, call sites, and by trying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.synthesised.callsites import call_sites
+from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_directly
+from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of_function
+from gradcheck_tool.harness.inputs.synthesised.specs import describe
+from gradcheck_tool.harness.inputs.synthesised.wrappers import captured_calls
+
+if TYPE_CHECKING:
+    from gradcheck_tool.harness.functions import FunctionRef
+    from gradcheck_tool.harness.inputs import InputSettings
+    from gradcheck_tool.harness.inputs.synthesised.callsites import CallSite
+    from gradcheck_tool.harness.inputs.synthesised.search import Found, State
+
+_DRAWS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesised:
+    """Cases, or why there are none and the arguments that came closest."""
+
+    cases: tuple[Case, ...]
+    problem: str
+    closest: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) -> Synthesised:
+    """Arguments for an imported Function that its forward and backward accept."""
+    try:
+        parameters = parameters_of_function(function)
+    except (ValueError, TypeError) as error:
+        return Synthesised((), f"the signature of forward cannot be read: {error}", (), ())
+    sites = call_sites(ref)
+    _apply_sites(parameters, sites)
+    dtype = getattr(torch, settings.dtype) if settings.dtype else torch.get_default_dtype()
+    maker = Maker(function, dtype, settings.device, settings.seed)
+    names = tuple(parameter.name for parameter in parameters)
+    found = search_directly(maker, parameters)
+    if found.state is not None:
+        texts = tuple(map(describe, found.state))
+        return Synthesised(_drawn(maker, found.state, found.tries), "", texts, names)
+    calls = captured_calls(function, sites, maker)
+    if calls:
+        return Synthesised(calls[: settings.limit], "", (), names)
+    return Synthesised((), _problem(found), tuple(map(describe, found.closest)), names)
+
+
+def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:
+    """The same shapes with several draws of values, as many as are accepted."""
+    note = "f(" + ", ".join(map(describe, state)) + f"), found in {tries} tries"
+    drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
+    accepted = [args for args in drawn if not maker.attempt_with(args).problem]
+    return tuple(Case(args, source="synthesised", note=note) for args in accepted or drawn[:1])
+
+
+def _apply_sites(parameters: list[Parameter], sites: list[CallSite]) -> None:
+    """Give parameters the values that call sites pass; drop those of `*args` that no call passes."""
+    for site in sites:
+        for position, values in site.values.items():
+            if position < len(parameters):
+                seen = parameters[position].seen
+                seen += [value for value in values if value not in seen]
+    counts = {site.count for site in sites if site.count is not None}
+    if len(counts) == 1 and parameters and parameters[-1].variable:
+        del parameters[max(1, *counts) :]
+
+
+def _problem(found: Found) -> str:
+    if found.outcome is None:
+        return "no parameter is known"
+    return f"{found.tries} tries, the one that came farthest ended in {found.outcome.problem}"

@@ -1,0 +1,166 @@
+"""Where the repository calls a Function: which values it passes, and from inside which functions."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.harness.functions import FunctionRef
+
+_MOST_FILES = 400
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+@dataclass(slots=True)
+class CallSite:
+    """One call `Function.apply(...)`.
+
+    Attributes:
+        filename: of the file that it stands in.
+        within: qualified name of the function or method around it; None at the top of the file.
+        owner: name of the class around that method; None for plain functions.
+        values: position -> values that the call is seen to pass: literals, defaults of the caller.
+        count: number of positional arguments; None where they are unpacked from something.
+    """
+
+    filename: str
+    within: str | None
+    owner: str | None
+    values: dict[int, list[Any]] = field(default_factory=dict)
+    count: int | None = None
+
+
+def call_sites(ref: FunctionRef) -> list[CallSite]:
+    """The calls of a Function in its own file and in the package around it, nearest first."""
+    name = ref.qualname.rsplit(".", 1)[-1]
+    found = []
+    for path in _files(ref):
+        tree = _tree(str(path))
+        if tree is not None:
+            found += list(_sites(tree, name, str(path)))
+    return found
+
+
+def _files(ref: FunctionRef) -> Iterator[Path]:
+    """The file of the Function, then those of its folder, then those of its package."""
+    own = Path(ref.filename)
+    yield own
+    name = ref.qualname.rsplit(".", 1)[-1].encode()
+    top = Path(ref.root, ref.module.split(".")[0]) if "." in ref.module else own.parent
+    for count, path in enumerate(sorted(top.rglob("*.py"), key=lambda p: (p.parent != own.parent, p))):
+        if count > _MOST_FILES:
+            return
+        if path != own and name in _bytes(str(path)):
+            yield path
+
+
+@lru_cache(maxsize=1024)
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+@lru_cache(maxsize=64)
+def _tree(path: str) -> ast.Module | None:
+    try:
+        return ast.parse(_bytes(path))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _sites(tree: ast.Module, name: str, filename: str) -> Iterator[CallSite]:
+    aliases = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_apply(node.value, name)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for trail, call in _calls(tree, ()):
+        function = call.func
+        if _is_apply(function, name) or (isinstance(function, ast.Name) and function.id in aliases):
+            yield _site(call, trail, filename)
+
+
+def _is_apply(node: ast.expr, name: str) -> bool:
+    if not isinstance(node, ast.Attribute) or node.attr != "apply":
+        return False
+    owner = node.value
+    return (isinstance(owner, ast.Name) and owner.id == name) or (
+        isinstance(owner, ast.Attribute) and owner.attr == name
+    )
+
+
+def _calls(
+    node: ast.AST, trail: tuple[_Definition, ...]
+) -> Iterator[tuple[tuple[_Definition, ...], ast.Call]]:
+    """Every call with the definitions around it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield trail, child
+        inner = (*trail, child) if isinstance(child, (ast.FunctionDef, ast.ClassDef)) else trail
+        yield from _calls(child, inner)
+
+
+def _site(call: ast.Call, trail: tuple[_Definition, ...], filename: str) -> CallSite:
+    function = next((d for d in reversed(trail) if isinstance(d, ast.FunctionDef)), None)
+    owner = next((d for d in reversed(trail) if isinstance(d, ast.ClassDef)), None)
+    within = ".".join(d.name for d in trail) or None
+    site = CallSite(filename, within, owner.name if owner is not None else None)
+    known = _defaults(function) if function is not None else {}
+    attributes = _attributes(owner) if owner is not None else {}
+    if not any(isinstance(argument, ast.Starred) for argument in call.args):
+        site.count = len(call.args)
+        for position, argument in enumerate(call.args):
+            values = list(_values(argument, known, attributes))
+            if values:
+                site.values[position] = values
+    return site
+
+
+def _values(node: ast.expr, known: dict[str, Any], attributes: dict[str, Any]) -> Iterator[Any]:
+    """What an argument may be: a literal, a parameter with a default, an attribute set from one."""
+    try:
+        yield ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError):
+        if isinstance(node, ast.Name) and node.id in known:
+            yield known[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            if node.attr in attributes:
+                yield attributes[node.attr]
+        elif isinstance(node, ast.Call) and len(node.args) == 1:
+            yield from _values(node.args[0], known, attributes)
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
+    """The defaults of a function's parameters that are literals."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {
+        argument.arg: value for argument, default in pairs if default for value in _values(default, {}, {})
+    }
+
+
+def _attributes(owner: ast.ClassDef) -> dict[str, Any]:
+    """Attributes that `__init__` sets to literals or to parameters with defaults."""
+    begin = next((d for d in owner.body if isinstance(d, ast.FunctionDef) and d.name == "__init__"), None)
+    if begin is None:
+        return {}
+    known, found = _defaults(begin), {}
+    for node in ast.walk(begin):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            for value in _values(node.value, known, {}):
+                found[node.targets[0].attr] = value
+    return found

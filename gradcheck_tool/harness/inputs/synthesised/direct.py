@@ -1,0 +1,81 @@
+"""Arguments for `Function.apply` itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.target import backward_of, overrides
+from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness.inputs.synthesised.search import Found, Search, State
+from gradcheck_tool.harness.inputs.synthesised.sizes import with_distinct_sizes
+from gradcheck_tool.harness.inputs.synthesised.specs import Several, Spec, TensorSpec, build
+from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, try_call
+from gradcheck_tool.harness.inputs.synthesised.usage import Body
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
+
+
+class Maker:
+    """Makes values from descriptions, always the same ones, and tries them."""
+
+    def __init__(self, function: Any, dtype: torch.dtype, device: str, seed: int) -> None:
+        self._function, self._dtype, self._device, self._seed = function, dtype, device, seed
+        methods = [(1, function.forward), (3, backward_of(function))]
+        if overrides(function, "setup_context"):
+            methods.append((2, function.setup_context))
+        self._bodies = [(stage, Body(method)) for stage, method in methods if method is not None]
+
+    def arguments(self, state: State, salt: int = 0) -> tuple[Any, ...]:
+        """The arguments that a state describes."""
+        generator = torch.Generator().manual_seed(self._seed + salt)
+        return tuple(build(spec, generator, self._dtype, self._device) for spec in state)
+
+    def attempt(self, state: State) -> Outcome:
+        """Try the Function with these arguments."""
+        return self.attempt_with(self.arguments(state))
+
+    def attempt_with(self, arguments: Sequence[Any]) -> Outcome:
+        """Try the Function with given arguments."""
+        with preserved():
+            torch.manual_seed(self._seed)
+            return try_call(self._function.apply, arguments, self._bodies)
+
+
+def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
+    """Search for arguments of `apply`; their lengths differ where that is accepted, and only tensors
+    that get a gradient require one.
+    """
+    found = Search(parameters, maker.attempt).run()
+    if found.state is None:
+        return found
+    state = with_distinct_sizes(found.state, lambda s: _good(maker.attempt(s)))
+    outcome = maker.attempt(state)
+    return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
+
+
+def _good(outcome: Outcome) -> bool:
+    return not outcome.problem and not outcome.flat
+
+
+def needing(state: State, gradients: Sequence[bool]) -> State:
+    """Only tensors that got a gradient are to require one: for others backward returns None on purpose."""
+    came = iter(gradients)
+    return tuple(_needing(spec, came) for spec in state)
+
+
+def _needing(spec: Spec, came: Iterator[bool]) -> Spec:
+    if isinstance(spec, TensorSpec):
+        return replace(spec, grad=spec.grad and next(came, False))
+    if isinstance(spec, Several):
+        return replace(spec, items=tuple(_needing(item, came) for item in spec.items))
+    for leaf in flatten(spec.value)[0]:
+        if isinstance(leaf, torch.Tensor):
+            next(came, False)
+    return spec

@@ -1,0 +1,115 @@
+"""The parameters of a Function's forward, or of any callable, with all that is known of each."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.gradcheck.target import backward_of, overrides
+from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_VARIABLE = 4
+
+
+@dataclass(slots=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        name: as it is written.
+        default: its default, or `inspect.Parameter.empty`.
+        annotation: a type, a string that could not be evaluated, or `inspect.Parameter.empty`.
+        usage: what the body does with it.
+        gradient: whether backward returns something for it; None where that is not known.
+        variable: it stands for one of `*args`.
+        keyword: it can be passed by name only.
+        seen: values that call sites give it.
+    """
+
+    name: str
+    default: Any = inspect.Parameter.empty
+    annotation: Any = inspect.Parameter.empty
+    usage: Usage = field(default_factory=Usage)
+    gradient: bool | None = None
+    variable: bool = False
+    keyword: bool = False
+    seen: list[Any] = field(default_factory=list)
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is inspect.Parameter.empty
+
+
+def parameters_of_function(function: Any) -> list[Parameter]:
+    """The parameters of an autograd.Function's `apply`, in order; None-gradients are read off backward."""
+    forward = function.forward
+    found = parameters_of(forward, skip=0 if overrides(function, "setup_context") else 1)
+    backward = backward_of(function)
+    for position, known in enumerate(_gradients(Body(backward)) if backward is not None else []):
+        if position < len(found):
+            found[position].gradient = known
+    return found
+
+
+def parameters_of(function: Any, skip: int = 0) -> list[Parameter]:
+    """The parameters of a callable, without the first `skip`; `*args` become a few.
+
+    Raises:
+        ValueError: its signature cannot be had.
+    """
+    signature = list(inspect.signature(function).parameters.values())
+    annotations = _annotations(function)
+    found: list[Parameter] = []
+    for item in signature:
+        if item.kind is inspect.Parameter.VAR_POSITIONAL:
+            left = skip - len(found) if len(found) < skip else 0
+            count = _unpacked(Body(function), item.name) or _MOST_VARIABLE
+            found += [
+                Parameter(
+                    f"{item.name}_{i}", annotation=annotations.get(item.name, item.empty), variable=True
+                )
+                for i in range(count + left)
+            ]
+        elif item.kind is not inspect.Parameter.VAR_KEYWORD:
+            keyword = item.kind is inspect.Parameter.KEYWORD_ONLY
+            annotation = annotations.get(item.name, item.annotation)
+            found.append(Parameter(item.name, item.default, annotation, keyword=keyword))
+    found = found[skip:]
+    usages = Body(function).usages([item.name for item in found])
+    for parameter in found:
+        parameter.usage = usages[parameter.name]
+    return found
+
+
+def _annotations(function: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # noqa: BLE001 - annotations are code and may raise anything
+        return dict(getattr(function, "__annotations__", {}))
+
+
+def _unpacked(body: Body, name: str) -> int | None:
+    """The number of names that `a, b, c = args` unpacks `*args` into."""
+    for node in ast.walk(body.tree) if body.tree is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == name:
+            target = node.targets[0]
+            if isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts):
+                return len(target.elts)
+    return None
+
+
+def _gradients(body: Body) -> Sequence[bool | None]:
+    """For each position whether any `return` of backward gives something other than None there."""
+    returned = [items for items in body.returns() if len(items) > 1 or not isinstance(items[0], ast.Call)]
+    if not returned or any(isinstance(item, ast.Starred) for items in returned for item in items):
+        return []
+    none = [[isinstance(e, ast.Constant) and e.value is None for e in items] for items in returned]
+    longest = max(none, key=len)
+    return [not all(n[i] for n in none if i < len(n)) for i in range(len(longest))]

@@ -1,0 +1,194 @@
+"""What an error message says about the arguments: other values for the parameters that are suspected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import torch
+
+from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Several, Spec, TensorSpec, function, plain
+
+_TOLD, _VAGUE = 0.3, 1.0
+
+_Repair = Callable[[Spec, re.Match[str]], Iterable[Spec]]
+
+
+def repairs(problem: str, spec: Spec) -> list[tuple[float, Spec]]:
+    """Values to put in the place of `spec` after this error, each with its cost, most promising first."""
+    found: dict[Spec, float] = {}
+    for pattern, repair in _RULES:
+        match = pattern.search(problem)
+        for new in repair(spec, match) if match else ():
+            if new != spec:
+                first = _VAGUE if repair is _edges else _TOLD
+                found.setdefault(new, first + 0.2 * len(found))
+    return [(cost, new) for new, cost in found.items()]
+
+
+def _rank(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        numbers = [int(text) for text in match.groups() if text and text.isdigit()]
+        yield from (spec.of_rank(n) for n in numbers if n <= 6)
+
+
+def _out_of_range(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    axis = int(match[1])
+    if isinstance(spec, TensorSpec):
+        yield spec.of_rank(min(6, max(axis + 1, -axis)))
+
+
+def _whole(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, kind="index")
+        yield replace(spec, kind="index", shape=spec.shape[:1])
+        yield replace(spec, kind="mask")
+
+
+def _floating(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec) and not spec.differentiable:
+        yield replace(spec, kind="one-zero", grad=False)
+        yield replace(spec, kind="normal")
+
+
+def _tensor(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if not isinstance(spec, TensorSpec):
+        yield TensorSpec((SIDE, SIDE))
+        yield TensorSpec((SIDE,))
+        yield TensorSpec((), "positive", grad=False)
+
+
+def _called(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    yield function("torch.sin", torch.sin)
+    yield function("torch.mul", torch.mul)
+    yield function("torch.nn.Tanh()", torch.nn.Tanh())
+
+
+def _sequence(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if not isinstance(spec, Several):
+        yield Several((plain(2), plain(2)))
+        yield Several((TensorSpec((SIDE, SIDE)), TensorSpec((SIDE, SIDE))), as_list=True)
+        yield Several((spec,))
+
+
+def _integer(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    yield plain(SIDE)
+    yield plain(1)
+    yield plain(2)
+    yield plain(0)
+
+
+def _number(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    yield plain(1.0)
+    yield plain(True)
+    yield plain(1)
+    yield plain(False)
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, shape=())
+        yield replace(spec, shape=(1,))
+
+
+def _definite(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, kind="positive-definite")
+        yield replace(spec.of_rank(2), kind="positive-definite")
+
+
+def _longer(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, shape=tuple(2 * n for n in spec.shape))
+        yield replace(spec, shape=(*spec.shape[:-1], 4 * SIDE)) if spec.shape else spec
+        yield spec.of_rank(min(5, len(spec.shape) + 1))
+
+
+def _sizes(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """Two lengths that must agree: the one in the place of the other."""
+    if isinstance(spec, TensorSpec):
+        a, b = int(match[1]), int(match[2])
+        for old, new in ((a, b), (b, a)):
+            if old in spec.shape and 0 < new <= 64:
+                yield replace(spec, shape=tuple(new if n == old else n for n in spec.shape))
+        yield from (spec.of_rank(r) for r in (1, 2, 3, 4) if r != len(spec.shape))
+
+
+def _edges(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """Some axis must have one length: the one that the message names, else any short one, last axis first."""
+    if not isinstance(spec, TensorSpec) or not spec.shape:
+        return
+    named = [int(text) for text in re.findall(r"(?<![\w.-])\d+", match.string) if 0 < int(text) <= 64]
+    for length in dict.fromkeys([*named, 3, 2, 1, 5, 6, 7, 8]):
+        yield replace(spec, shape=(*spec.shape[:-1], length))
+    for length in dict.fromkeys([*named, 2, 1]):
+        yield replace(spec, shape=(length, *spec.shape[1:]))
+
+
+def _single(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, shape=(1,) * len(spec.shape))
+        yield replace(spec, shape=())
+        yield replace(spec, shape=(1,))
+
+
+def _constant(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, grad=False)
+
+
+def _module(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    yield function("torch.nn.Tanh()", torch.nn.Tanh())
+    yield function(f"torch.nn.Linear({SIDE}, {SIDE})", torch.nn.Linear(SIDE, SIDE))
+
+
+def _values(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec) and spec.differentiable:
+        yield from (
+            replace(spec, kind=kind) for kind in ("positive", "unit", "above-one", "positive-definite")
+        )
+    elif not isinstance(spec, TensorSpec):
+        yield plain(0.5)
+        yield plain(2.0)
+
+
+def _complex(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, kind="complex")
+
+
+_SOURCES: tuple[tuple[str, _Repair], ...] = (
+    (r"too many values to unpack \(expected (\d+)", _rank),
+    (r"not enough values to unpack \(expected (\d+)", _rank),
+    (r"Dimension out of range .* got (-?\d+)", _out_of_range),
+    (r"(?:tuple|list) index out of range|too many indices", _longer),
+    (
+        r"(?:[eE]xpected|must be|requires?|only|needs?|got|is)\D{0,30}(\d)-?\s?[dD]\b(?:.*?(\d)-?\s?[dD]\b)?",
+        _rank,
+    ),
+    (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"indices|scalar type (?:Long|Int)|Long.*Int|(?:int64|torch\.long|integer) .*(?:tensor|dtype)", _whole),
+    (r"index_?(?:select|add)|valid indices", _whole),
+    (r"(?:Float|Double|floating|Long|Bool)\b.*(?:not implemented|but|expected|same dtype)", _floating),
+    (r"not implemented for '(?:Long|Bool)'", _floating),
+    (r"'(?:int|float|bool|str|NoneType|tuple|list|function)' object has no attribute", _tensor),
+    (r"builtin.* object has no attribute|must be Tensor|not (?:a )?[tT]ensor|[eE]xpected.*Tensor", _tensor),
+    (r"no attribute '(?:forward|parameters|training|eval|train|state_dict|modules)'", _module),
+    (r"not callable", _called),
+    (r"not (?:iterable|subscriptable)|has no len|over a 0-d|must be tuple|argument after \*", _sequence),
+    (
+        r"interpreted as an integer|must be int|expected int|integer is required|int.*not Tensor|slice ind",
+        _integer,
+    ),
+    (r"Boolean value of Tensor|bool value of Tensor|only one element tensors|converted to Scalar", _number),
+    (r"must be (?:float|Number|real|bool)|expected (?:float|bool|Number)|not 'Tensor'", _number),
+    (r"square|symmetric|positive[- ]definite|singular|cholesky|not PD", _definite),
+    (r"multiple|single|scalar|one element|numel", _single),
+    (r"gradient|needs_input_grad|differentiable|requires? grad", _constant),
+    (r"invalid for input of size|divisible|size mismatch|kernel size|smaller|too small", _longer),
+    (r"out of bounds|at least", _longer),
+    (r"(\d+)(?: and|\) must match|x\d+ and) .*?(\d+)", _sizes),
+    (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _sizes),
+    (r"AssertionError|must match|[eE]xpected size|must have|should be", _edges),
+    (r"not finite|nan|inf\b|domain|non-negative|positive|between", _values),
+    (r"complex", _complex),
+)
+_RULES = tuple((re.compile(pattern), repair) for pattern, repair in _SOURCES)

@@ -1,0 +1,160 @@
+"""Best-first search for arguments that a callable accepts, guided by how earlier tries ended."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.harness.inputs.synthesised.candidates import Ranked, candidates
+from gradcheck_tool.harness.inputs.synthesised.repair import repairs
+from gradcheck_tool.harness.inputs.synthesised.specs import Spec, TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
+    from gradcheck_tool.harness.inputs.synthesised.trial import Outcome
+
+MOST_TRIES = 1000
+MOST_SECONDS = 8.0
+_GAIN = 2.0
+_UNSUSPECTED = 1.5
+_MOST_CHILDREN = 120
+_ABOUT_SIZES = re.compile(r"match|size|length|dim|shape|AssertionError")
+
+State = tuple[Spec, ...]
+"""One value for every parameter, in order."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search came to.
+
+    Attributes:
+        state: the arguments that were accepted; None where none were.
+        outcome: of the last try of `state`, or of the try that came farthest.
+        closest: the arguments of that try.
+        tries: number of calls made.
+    """
+
+    state: State | None
+    outcome: Outcome | None
+    closest: State
+    tries: int
+
+
+@dataclass(order=True, slots=True)
+class _Open:
+    """A state to try; `cost` is what it takes to believe in it."""
+
+    priority: float
+    number: int
+    state: State = field(compare=False)
+    cost: float = field(compare=False)
+    gains: int = field(compare=False)
+    reached: tuple[int, int] = field(compare=False)
+
+
+class Search:
+    """A bounded search; the same parameters and the same callable give the same result."""
+
+    def __init__(self, parameters: Sequence[Parameter], attempt: Callable[[State], Outcome]) -> None:
+        """`attempt` tries a state."""
+        self._names = [parameter.name for parameter in parameters]
+        self._ranked: list[Ranked] = [candidates(parameter) for parameter in parameters]
+        self._attempt = attempt
+        self._queue: list[_Open] = []
+        self._known: set[State] = set()
+        self._numbers = count()
+
+    def run(self, tries: int = MOST_TRIES, seconds: float = MOST_SECONDS) -> Found:
+        """The first state that is accepted, preferring one whose gradients are not all zero."""
+        for cost, state in self._starts():
+            self._push(state, cost, 0, (-1, 0))
+        deadline = time.monotonic() + seconds
+        best: Found | None = None
+        spare: Found | None = None
+        for number in range(1, tries + 1):
+            if not self._queue or time.monotonic() > deadline:
+                break
+            node = heapq.heappop(self._queue)
+            outcome = self._attempt(node.state)
+            found = Found(node.state, outcome, node.state, number)
+            if not outcome.problem and not outcome.flat:
+                return found
+            if not outcome.problem:
+                spare = spare or found
+            if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
+                best = Found(None, outcome, node.state, number)
+            if spare is not None and number > spare.tries + 20:
+                break
+            self._expand(node, outcome)
+        if best is None:
+            return Found(None, None, (), 0)
+        return spare or Found(None, best.outcome, best.closest, number)
+
+    def _starts(self) -> Iterator[tuple[float, State]]:
+        """The most usual values; the same with all tensors of another rank; usual shapes of layers."""
+        first = tuple(ranked[0][1] for ranked in self._ranked)
+        yield 0.0, first
+        for cost, rank in ((0.6, 3), (0.8, 1), (1.0, 4)):
+            yield cost, tuple(_of_rank(spec, rank) for spec in first)
+        for cost, ranks in ((0.7, (2, 2, 1)), (0.7, (2, 1, 1)), (1.2, (4, 4, 1)), (1.2, (3, 2, 1))):
+            left = iter(ranks)
+            yield (
+                cost,
+                tuple(
+                    _of_rank(spec, next(left, 1)) if isinstance(spec, TensorSpec) else spec for spec in first
+                ),
+            )
+
+    def _push(self, state: State, cost: float, gains: int, reached: tuple[int, int]) -> None:
+        if state not in self._known:
+            self._known.add(state)
+            heapq.heappush(
+                self._queue, _Open(cost - _GAIN * gains, next(self._numbers), state, cost, gains, reached)
+            )
+
+    def _expand(self, node: _Open, outcome: Outcome) -> None:
+        """Change one argument: those that the error is about first."""
+        gains = node.gains + (outcome.progress > node.reached)
+        children: list[tuple[float, State]] = []
+        # The rows of backward speak of names of its own.
+        about = outcome.suspects.intersection(self._names)
+        for index, name in enumerate(self._names):
+            suspected = not about or name in about
+            penalty = 0.0 if suspected else _UNSUSPECTED
+            current = node.state[index]
+            if suspected:
+                told = repairs(outcome.problem, current)
+                children += [(cost, _with(node.state, index, spec)) for cost, spec in told]
+            others = self._ranked[index]
+            children += [(0.5 + cost + penalty, _with(node.state, index, spec)) for cost, spec in others]
+        children += _together(node.state, outcome.problem)
+        children.sort(key=lambda child: child[0])
+        for cost, state in children[:_MOST_CHILDREN]:
+            self._push(state, node.cost + cost, gains, outcome.progress)
+
+
+def _together(state: State, problem: str) -> Iterator[tuple[float, State]]:
+    """The same change to all tensors, after an error about sizes: they often belong together."""
+    if len([spec for spec in state if isinstance(spec, TensorSpec)]) > 1 and _ABOUT_SIZES.search(problem):
+        for rank, length in enumerate((3, 2, 1, 5, 6, 7, 8)):
+            changed = tuple(_ending(spec, length) if isinstance(spec, TensorSpec) else spec for spec in state)
+            yield 1.0 + 0.1 * rank, changed
+
+
+def _ending(spec: TensorSpec, length: int) -> TensorSpec:
+    return replace(spec, shape=(*spec.shape[:-1], length)) if spec.shape else spec
+
+
+def _with(state: State, index: int, spec: Spec) -> State:
+    return (*state[:index], spec, *state[index + 1 :])
+
+
+def _of_rank(spec: Spec, rank: int) -> Spec:
+    return spec.of_rank(rank) if isinstance(spec, TensorSpec) and len(spec.shape) > 1 else spec

@@ -1,0 +1,142 @@
+"""Descriptions of argument values: small, comparable, and made into values with a seeded generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SIDE = 4
+"""The length of every axis at first: equal lengths multiply, add and broadcast."""
+
+FLOATING = ("normal", "positive", "unit", "above-one", "positive-definite", "one-zero", "wide")
+"""Kinds of floating-point values, most usual first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A tensor.
+
+    Attributes:
+        shape: lengths of its axes.
+        kind: one of `FLOATING`, or `complex`, `mask` (booleans), `index` (whole numbers below the
+            shortest length).
+        grad: whether it is to require grad, where its kind can.
+    """
+
+    shape: tuple[int, ...]
+    kind: str = "normal"
+    grad: bool = True
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether its values are real or complex numbers."""
+        return self.kind in FLOATING or self.kind == "complex"
+
+    def of_rank(self, rank: int) -> TensorSpec:
+        """The same with another number of axes."""
+        kept = self.shape[-rank:] if rank else ()
+        return replace(self, shape=(SIDE,) * (rank - len(kept)) + kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A value that is no tensor: used as it is. `text` is how a program would write it."""
+
+    text: str
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plain) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A tuple or list of values."""
+
+    items: tuple[Spec, ...]
+    as_list: bool = False
+
+
+Spec = TensorSpec | Plain | Several
+
+
+def plain(value: Any) -> Plain:
+    """A value whose `repr` is its program text."""
+    return Plain(repr(value), value)
+
+
+def function(text: str, value: Any) -> Plain:
+    """A function, written as `text`."""
+    return Plain(text, value)
+
+
+def build(spec: Spec, generator: torch.Generator, dtype: torch.dtype, device: str) -> Any:
+    """The value of a description; the same generator state gives the same value."""
+    if isinstance(spec, Plain):
+        return spec.value
+    if isinstance(spec, Several):
+        made = [build(item, generator, dtype, device) for item in spec.items]
+        return made if spec.as_list else tuple(made)
+    value = _drawn(spec, generator, dtype).to(device)
+    return value.requires_grad_(spec.grad and spec.differentiable)
+
+
+def describe(spec: Spec) -> str:
+    """A description as program text, with `device` and `dtype` in scope."""
+    if isinstance(spec, Plain):
+        return spec.text
+    if isinstance(spec, Several):
+        inside = ", ".join(map(describe, spec.items))
+        return f"[{inside}]" if spec.as_list else f"({inside},)" if spec.items else "()"
+    return _TEXTS[spec.kind].format(shape=", ".join(map(str, spec.shape)) or "()", grad=_grad_text(spec))
+
+
+def _grad_text(spec: TensorSpec) -> str:
+    return ", requires_grad=True" if spec.grad and spec.differentiable else ""
+
+
+_OPTIONS = "device=device, dtype=dtype"
+_TEXTS = {
+    **dict.fromkeys(FLOATING, f"torch.randn({{shape}}, {_OPTIONS}{{grad}})"),
+    "positive": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).requires_grad_()",
+    "unit": f"torch.rand({{shape}}, {_OPTIONS}{{grad}})",
+    "above-one": f"torch.rand({{shape}}, {_OPTIONS}).add(1.5).requires_grad_()",
+    "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
+    "index": f"torch.randint({SIDE - 1}, ({{shape}},), device=device)",
+    "mask": "torch.rand({shape}, device=device) < 0.5",
+}
+
+
+def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    if spec.kind == "index":
+        below = max(1, min((n for n in spec.shape if n), default=SIDE) - 1)
+        return torch.randint(below, spec.shape, generator=generator)
+    if spec.kind == "mask":
+        return torch.rand(spec.shape, generator=generator) < 0.5
+    normal = torch.randn(spec.shape, generator=generator, dtype=torch.float64)
+    if spec.kind == "complex":
+        other = torch.randn(spec.shape, generator=generator, dtype=torch.float64)
+        return torch.complex(normal, other).to(dtype.to_complex() if not dtype.is_complex else dtype)
+    uniform = torch.rand(spec.shape, generator=generator, dtype=torch.float64)
+    values = {
+        "normal": normal,
+        "wide": 3 * normal,
+        "positive": 0.5 + uniform,
+        "unit": 0.1 + 0.8 * uniform,
+        "above-one": 1.5 + uniform,
+        "one-zero": (uniform < 0.5).to(torch.float64),
+    }
+    if spec.kind in values:
+        return values[spec.kind].to(dtype)
+    square = len(spec.shape) >= 2 and spec.shape[-1] == spec.shape[-2]
+    if not square:
+        return (0.5 + uniform).to(dtype)
+    return (normal @ normal.mT / spec.shape[-1] + torch.eye(spec.shape[-1], dtype=torch.float64)).to(dtype)

@@ -1,0 +1,154 @@
+"""One try: call a Function with guessed arguments, forward and backward, and learn from how it ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.tree import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gradcheck_tool.harness.inputs.synthesised.usage import Body
+
+_SECONDS = 2.0
+_MOST_ELEMENTS = 1 << 22
+
+
+class TooSlowError(BaseException):
+    """A try took too long. It is no Exception, so that code under trial does not swallow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a try ended.
+
+    Attributes:
+        problem: empty where forward and backward ran and gave finite numbers.
+        stage: 0 arguments, 1 forward, 2 outputs, 3 backward, 4 gradients, 5 done.
+        row: of the file, in forward or backward, that it came to.
+        suspects: parameters that this row works on; empty where that is not known.
+        gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
+        flat: every gradient is zero.
+    """
+
+    problem: str
+    stage: int
+    row: int = 0
+    suspects: frozenset[str] = frozenset()
+    gradients: tuple[bool, ...] = ()
+    flat: bool = False
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How far it came; larger is farther."""
+        return self.stage, self.row
+
+
+def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tuple[int, Body]]) -> Outcome:
+    """Run forward and backward once.
+
+    Args:
+        call: `Function.apply` or any callable.
+        args: its arguments; floating-point leaves that require grad are differentiated.
+        bodies: the functions whose rows tell how far a try came, each with its stage.
+    """
+    leaves, rebuild = flatten(list(args))
+    stage = 1
+    try:
+        with _limited(), warnings.catch_warnings(), torch.enable_grad():
+            warnings.simplefilter("ignore")
+            # In-place Functions refuse leaves.
+            given = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
+            outputs = flatten(call(*rebuild(given)))[0]
+            problem = _unfit(outputs)
+            if problem:
+                return Outcome(problem, 2)
+            stage = 3
+            return _backward(leaves, outputs)
+    except TooSlowError:
+        return Outcome(f"takes longer than {_SECONDS:g} s", 0)
+    except Exception as error:  # noqa: BLE001 - guessed arguments make user code raise anything
+        return _failed(error, stage, bodies)
+
+
+def _unfit(outputs: list[Any]) -> str:
+    """Why these outputs cannot be differentiated; empty where they can."""
+    tensors = [y for y in outputs if isinstance(y, Tensor) and y.requires_grad]
+    if not tensors:
+        return "no output requires grad"
+    if sum(y.numel() for y in tensors) == 0:
+        return "the outputs are empty"
+    if sum(y.numel() for y in tensors) > _MOST_ELEMENTS:
+        return "the outputs are huge"
+    if not all(_finite(y) for y in tensors):
+        return "an output is not finite"
+    return ""
+
+
+def _backward(leaves: Sequence[Any], outputs: list[Any]) -> Outcome:
+    asked = [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
+    tensors = [y for y in outputs if isinstance(y, Tensor) and y.requires_grad]
+    generator = torch.Generator().manual_seed(1)
+    cotangents = [torch.randn(y.shape, generator=generator).to(y) for y in tensors]
+    found = torch.autograd.grad(tensors, asked, cotangents, allow_unused=True)
+    if all(g is None for g in found):
+        return Outcome("backward returns no gradient", 4)
+    if not all(_finite(g) for g in found if g is not None):
+        return Outcome("a gradient is not finite", 4)
+    came = iter(g is not None for g in found)
+    pattern = tuple(
+        next(came) if isinstance(x, Tensor) and x.requires_grad else False
+        for x in leaves
+        if isinstance(x, Tensor)
+    )
+    flat = not any(bool((g != 0).any()) for g in found if g is not None)
+    return Outcome("", 5, gradients=pattern, flat=flat)
+
+
+def _finite(value: Tensor) -> bool:
+    value = value.detach()
+    value = value.to_dense() if value.layout != torch.strided else value
+    return bool(torch.isfinite(value).all())
+
+
+def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
+    """Where in forward or backward an exception came from."""
+    problem = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    by_code = {id(body.code): (at, body) for at, body in bodies}
+    trace, place = error.__traceback__, None
+    while trace is not None:
+        known = by_code.get(id(trace.tb_frame.f_code))
+        place = (*known, trace.tb_lineno) if known else place
+        trace = trace.tb_next
+    if place is None:
+        return Outcome(problem, stage if stage > 1 else 0)
+    at, body, row = place
+    return Outcome(problem, at, row, body.suspects(row))
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raise `TooSlowError` after a while, where a signal can: in the main thread of Unix."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TooSlowError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,231 @@
+"""What the source of a function tells of its parameters, read from its syntax."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_SHAPES = ("shape", "size")
+_TENSOR_METHODS = frozenset(
+    name
+    for line in (
+        "shape size dim ndim numel t T mT view reshape permute transpose contiguous clone detach new",
+        "new_empty new_ones new_zeros unsqueeze squeeze sum mean abs clamp exp log sqrt pow dtype device",
+        "requires_grad bmm masked_fill sign round floor ge gt le lt item expand flatten gather scatter",
+        "softmax sigmoid tanh type to float double half long data is_contiguous element_size data_ptr",
+        "type_as is_complex is_cuda matmul mm max min",
+    )
+    for name in line.split()
+)
+
+
+@dataclass(slots=True)
+class Usage:
+    """How one parameter is used.
+
+    Attributes:
+        rank: number of axes, where the code takes its shape apart.
+        least: number of axes that it must have at least.
+        tensor: it has a tensor's methods called, or is saved for backward.
+        called: it is called.
+        iterated: it is unpacked, iterated or its length is taken.
+        number: it is used as a whole number (`range(n)`).
+        flag: it decides a branch by itself.
+        none: it is compared with None.
+        words: strings that it is compared with.
+    """
+
+    rank: int | None = None
+    least: int = 0
+    tensor: bool = False
+    called: bool = False
+    iterated: bool = False
+    number: bool = False
+    flag: bool = False
+    none: bool = False
+    words: list[str] = field(default_factory=list)
+
+
+class Body:
+    """The syntax of one function, and what its names come from."""
+
+    def __init__(self, function: Any) -> None:
+        self.code = getattr(function, "__code__", None)
+        self.tree, self.first = _parsed(function)
+
+    @cached_property
+    def origins(self) -> dict[str, frozenset[str]]:
+        """For every local name the parameters that its value was computed from."""
+        if self.tree is None:
+            return {}
+        arguments = self.tree.args
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg]
+        found = {item.arg: frozenset([item.arg]) for item in named if item is not None}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign):
+                sources = self._from(node.value, found)
+                for target in node.targets:
+                    for name in ast.walk(target):
+                        if isinstance(name, ast.Name):
+                            found[name.id] = found.get(name.id, frozenset()) | sources
+        return found
+
+    def suspects(self, row: int) -> frozenset[str]:
+        """The parameters that the statement at a row of the file works on."""
+        if self.tree is None:
+            return frozenset()
+        best: ast.stmt | None = None
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.stmt) and node is not self.tree:
+                inside = node.lineno <= row - self.first + 1 <= (node.end_lineno or node.lineno)
+                if inside and (best is None or node.lineno >= best.lineno):
+                    best = node
+        return frozenset() if best is None else self._from(best, self.origins)
+
+    def usages(self, names: Sequence[str]) -> dict[str, Usage]:
+        """How each of the parameters is used."""
+        found = {name: Usage() for name in names}
+        if self.tree is not None:
+            for node in ast.walk(self.tree):
+                for name, change in _facts(node):
+                    if name in found:
+                        _note(found[name], change)
+        return found
+
+    def returns(self) -> Iterator[list[ast.expr]]:
+        """The items of every tuple that the function returns; one item where it returns no tuple."""
+        for node in ast.walk(self.tree) if self.tree is not None else ():
+            if isinstance(node, ast.Return) and node.value is not None:
+                yield node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+
+    @staticmethod
+    def _from(node: ast.AST, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        parts = (known.get(name.id, frozenset()) for name in ast.walk(node) if isinstance(name, ast.Name))
+        return frozenset().union(*parts)
+
+
+def _parsed(function: Any) -> tuple[ast.FunctionDef | None, int]:
+    try:
+        lines, first = inspect.getsourcelines(inspect.unwrap(function))
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return None, 0
+    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    return found, first
+
+
+def _note(usage: Usage, change: Mapping[str, Any]) -> None:
+    for key, value in change.items():
+        if key == "least":
+            usage.least = max(usage.least, value)
+        elif key == "words":
+            usage.words += [word for word in value if word not in usage.words]
+        else:
+            setattr(usage, key, value)
+
+
+def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Facts about names that one node shows by itself."""
+    if isinstance(node, ast.Assign):
+        yield from _of_assignment(node)
+    elif (
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _TENSOR_METHODS
+    ):
+        yield node.value.id, {"tensor": True}
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node)
+    elif isinstance(node, ast.Subscript):
+        yield from _of_subscript(node)
+    elif isinstance(node, ast.For) and isinstance(node.iter, ast.Name):
+        yield node.iter.id, {"iterated": True}
+    elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
+        yield node.value.id, {"iterated": True}
+    elif isinstance(node, (ast.If, ast.IfExp)):
+        for part in (node.test, getattr(node.test, "operand", None), *getattr(node.test, "values", ())):
+            if isinstance(part, ast.Name):
+                yield part.id, {"flag": True}
+    elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
+        yield from _of_comparison(node, node.left.id)
+
+
+def _of_assignment(node: ast.Assign) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`n, c, h, w = x.shape` and `a, b = pair`."""
+    target, value = node.targets[0], node.value
+    if not isinstance(target, (ast.Tuple, ast.List)) or any(isinstance(e, ast.Starred) for e in target.elts):
+        return
+    owner = _shape_owner(value)
+    if owner is not None:
+        yield owner, {"rank": len(target.elts), "tensor": True}
+    elif isinstance(value, ast.Name):
+        yield value.id, {"iterated": True}
+
+
+def _of_call(node: ast.Call) -> Iterator[tuple[str, dict[str, Any]]]:
+    function, arguments = node.func, node.args
+    if isinstance(function, ast.Name):
+        yield function.id, {"called": True}
+        if function.id == "len" and arguments and isinstance(arguments[0], ast.Name):
+            yield arguments[0].id, {"iterated": True}
+        if function.id == "range":
+            yield from ((item.id, {"number": True}) for item in arguments if isinstance(item, ast.Name))
+    if not isinstance(function, ast.Attribute):
+        return
+    if function.attr == "save_for_backward":
+        yield from ((item.id, {"tensor": True}) for item in arguments if isinstance(item, ast.Name))
+    owner = function.value.id if isinstance(function.value, ast.Name) else None
+    if owner is None:
+        return
+    if function.attr == "size" and arguments:
+        yield owner, {"least": _axes(arguments[0])}
+    if function.attr == "permute" and len(arguments) > 1:
+        yield owner, {"rank": len(arguments)}
+    if function.attr in ("t", "mm"):
+        yield owner, {"rank": 2}
+
+
+def _of_subscript(node: ast.Subscript) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`x.shape[3]` and `x[:, :, 1:]`."""
+    owner = _shape_owner(node.value)
+    if owner is not None:
+        yield owner, {"least": _axes(node.slice), "tensor": True}
+    elif isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
+        items = [e for e in node.slice.elts if not (isinstance(e, ast.Constant) and e.value in (None, ...))]
+        yield node.value.id, {"least": len(items)}
+
+
+def _of_comparison(node: ast.Compare, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for other in node.comparators:
+        items = other.elts if isinstance(other, (ast.Tuple, ast.List, ast.Set)) else [other]
+        constants = [item.value for item in items if isinstance(item, ast.Constant)]
+        words = [value for value in constants if isinstance(value, str)]
+        if words:
+            yield name, {"words": words}
+        if None in constants:
+            yield name, {"none": True}
+
+
+def _shape_owner(node: ast.expr) -> str | None:
+    """`x` for `x.shape` and `x.size()`."""
+    if isinstance(node, ast.Call) and not node.args:
+        node = node.func
+    if isinstance(node, ast.Attribute) and node.attr in _SHAPES and isinstance(node.value, ast.Name):
+        return node.value.id
+    return None
+
+
+def _axes(node: ast.expr) -> int:
+    """How many axes there are at least where this one is asked for."""
+    try:
+        axis = ast.literal_eval(node)
+    except ValueError:
+        return 0
+    if not isinstance(axis, int):
+        return 0
+    return axis + 1 if axis >= 0 else -axis

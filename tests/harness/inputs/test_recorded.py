@@ -1,0 +1,99 @@
+"""Recorded calls as inputs: what comes first, what no longer fits, whose calls they are."""
+
+import inspect
+import sys
+
+import pytest
+import torch
+
+from gradcheck_tool.harness.functions import FunctionRef, Rows
+from gradcheck_tool.harness.inputs import InputSettings, cases
+from gradcheck_tool.harness.inputs.files import fingerprint
+from gradcheck_tool.harness.record.recorder import Recorder
+
+
+class Scaled(torch.autograd.Function):
+    allowed = 1000
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        if x.numel() > Scaled.allowed:
+            raise ValueError("too many")
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None
+
+
+def ref(filename=None):
+    path = filename or str(inspect.getfile(Scaled))
+    return FunctionRef(path, Rows(1, 2), "Scaled", "somewhere.else", "/")
+
+
+@pytest.fixture
+def cache(tmp_path):
+    end = Recorder(tmp_path).install()
+    Scaled.apply(torch.ones(40, 3, requires_grad=True), 2.0)
+    Scaled.apply(torch.ones(5, requires_grad=True), 2.0).sum().backward()
+    Scaled.apply(torch.ones(2, 1, 1, dtype=torch.float64, requires_grad=True), 3.0)
+    end()
+    return tmp_path
+
+
+def settings(cache, **options):
+    return InputSettings(cache=str(cache), **options)
+
+
+def test_calls_with_gradients_come_first_then_small_ones(cache):
+    found = cases(Scaled, ref(), settings(cache))
+    assert [case.args[0].dim() for case in found.cases] == [1, 3, 2]
+    assert all(case.source == "recorded" for case in found.cases)
+    (gradient,) = found.cases[0].cotangents
+    assert gradient.stride() == (0,)
+    assert found.cases[1].cotangents is None
+    assert "same outputs" in found.cases[0].note
+    assert found.stub == ""
+
+
+def test_no_more_than_wanted(cache):
+    assert len(cases(Scaled, ref(), settings(cache, limit=2)).cases) == 2
+
+
+def test_calls_that_no_longer_fit_are_left_out(cache, monkeypatch):
+    monkeypatch.setattr(Scaled, "allowed", 100)
+    found = cases(Scaled, ref(), settings(cache))
+    assert len(found.cases) == 2
+    assert any("too many" in line for line in found.tried)
+
+
+def test_another_dtype(cache):
+    found = cases(Scaled, ref(), settings(cache, dtype="bfloat16"))
+    assert {case.args[0].dtype for case in found.cases} == {torch.bfloat16}
+    assert all(case.args[0].requires_grad and case.cotangents is None for case in found.cases)
+
+
+def test_a_function_of_the_same_name_in_another_file_has_none(cache):
+    found = cases(Scaled, ref("/other/file.py"), settings(cache))
+    assert all(case.source == "synthesised" for case in found.cases)
+
+
+def test_the_module_counts_where_an_installed_copy_was_tested(cache):
+    other = FunctionRef("/other/file.py", Rows(1, 2), "Scaled", Scaled.__module__, "/")
+    assert cases(Scaled, other, settings(cache)).cases[0].source == "recorded"
+
+
+def test_the_fingerprint_changes_with_the_calls(cache):
+    before = fingerprint(ref(), cache)
+    assert before
+    next(cache.rglob("*.call")).unlink()
+    assert fingerprint(ref(), cache) != before
+    assert fingerprint(ref(), cache / "nothing") == ""
+
+
+def test_where_inputs_lie_is_known_without_torch():
+    import subprocess
+
+    code = "import sys, gradcheck_tool.harness.inputs.files; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,279 @@
+"""Arguments that are found by trying: they fit, they repeat, and what cannot be found is said."""
+
+import sys
+import textwrap
+
+import pytest
+import torch
+
+from gradcheck_tool.harness.discovery import Discovery
+from gradcheck_tool.harness.inputs import InputSettings, cases
+from gradcheck_tool.harness.loading import load_function
+
+FUNCTIONS = """
+import torch
+from torch.autograd import Function
+
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return input.mm(weight.t()) + bias
+    @staticmethod
+    def backward(ctx, g):
+        input, weight, bias = ctx.saved_tensors
+        return g.mm(weight), g.t().mm(input), g.sum(0)
+
+class Image(Function):
+    @staticmethod
+    def forward(ctx, x, kernel_size, mode):
+        b, c, h, w = x.shape
+        if mode not in ("soft", "hard"):
+            raise ValueError(f"unknown mode {mode}")
+        ctx.size = kernel_size
+        return x.unfold(2, kernel_size, 1).sum(-1)
+    @staticmethod
+    def backward(ctx, g):
+        return torch.nn.functional.conv_transpose2d(
+            g.flatten(0, 1)[:, None], g.new_ones(1, 1, ctx.size, 1)
+        ).view(*g.shape[:2], -1, g.shape[3]), None, None
+
+class Gather(Function):
+    @staticmethod
+    def forward(ctx, values, where):
+        ctx.save_for_backward(where)
+        ctx.rows = values.shape[0]
+        return values[where]
+    @staticmethod
+    def backward(ctx, g):
+        (where,) = ctx.saved_tensors
+        return g.new_zeros(ctx.rows, *g.shape[1:]).index_add_(0, where, g), None
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sqrt()
+        ctx.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        return g / (2 * ctx.saved_tensors[0])
+
+class Three(Function):
+    @staticmethod
+    def forward(ctx, p, q):
+        assert p.shape[-1] == 3, "points have 3 coordinates"
+        ctx.save_for_backward(p, q)
+        return torch.linalg.cross(p, q)
+    @staticmethod
+    def backward(ctx, g):
+        p, q = ctx.saved_tensors
+        return torch.linalg.cross(q, g), torch.linalg.cross(g, p)
+
+class Through(Function):
+    @staticmethod
+    def forward(x, run, times: int):
+        for _ in range(times):
+            x = run(x)
+        return x.clone()
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+class Sum(Function):
+    @staticmethod
+    def forward(ctx, *args):
+        a, b, scale = args
+        ctx.scale = scale
+        return (a + b) * scale
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale, g * ctx.scale, None
+
+class Overwrite(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+class Configured(Function):
+    @staticmethod
+    def forward(ctx, x, config):
+        ctx.factor = config.factor
+        return x * config.factor
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None
+
+class Config:
+    def __init__(self, factor):
+        self.factor = factor
+
+def scaled(x, factor=3.0):
+    return Configured.apply(x, Config(factor))
+
+class Shaped(Function):
+    @staticmethod
+    def forward(ctx, x: 'Float[Tensor, "batch 7 3"]'):
+        return x.view(-1, 7, 3) * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+class Impossible(Function):
+    @staticmethod
+    def forward(ctx, x, secret):
+        if secret != "xyzzy!" + "!":
+            raise ValueError("wrong word")
+        return x * 1
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+class Endless(Function):
+    @staticmethod
+    def forward(ctx, x):
+        while True:
+            pass
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+def bent(x, slope=25.0):
+    return Bend.apply(x, slope)
+
+class Bend(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.s, None
+"""
+
+
+@pytest.fixture(scope="module")
+def synthesise(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("repository")
+    file = folder / "functions_to_guess.py"
+    file.write_text(textwrap.dedent(FUNCTIONS))
+    refs = {ref.qualname: ref for ref in Discovery().functions([file])}
+    path = list(sys.path)
+
+    def run(name, **settings):
+        ref = refs[name]
+        return load_function(ref), cases(load_function(ref), ref, InputSettings(**settings))
+
+    yield run
+    sys.path[:] = path
+    sys.modules.pop("functions_to_guess", None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Double",
+        "Linear",
+        "Image",
+        "Gather",
+        "Root",
+        "Three",
+        "Through",
+        "Sum",
+        "Overwrite",
+        "Configured",
+        "Shaped",
+        "Bend",
+    ],
+)
+def test_the_function_accepts_what_was_found(synthesise, name):
+    function, found = synthesise(name)
+    assert found.cases
+    for case in found.cases:
+        assert case.source == "synthesised"
+        given = [x.clone() if isinstance(x, torch.Tensor) else x for x in case.args]
+        output = function.apply(*given)
+        assert torch.isfinite(output).all()
+        asked = [x for x in case.args if isinstance(x, torch.Tensor) and x.requires_grad]
+        gradients = torch.autograd.grad(output.sum(), asked)
+        assert all(torch.isfinite(g).all() for g in gradients)
+
+
+def shapes(found):
+    return [tuple(x.shape) for x in found.cases[0].args if isinstance(x, torch.Tensor)]
+
+
+def test_lengths_differ_where_they_may(synthesise):
+    (rows, inner), (outer, same), bias = shapes(synthesise("Linear")[1])
+    assert same == inner
+    assert bias in ((outer,), (1,), (rows, outer), (1, outer))
+    assert len({rows, inner, outer}) == 3
+
+
+def test_only_what_gets_a_gradient_requires_one(synthesise):
+    _, found = synthesise("Gather")
+    values, where = found.cases[0].args
+    assert values.requires_grad
+    assert not where.is_floating_point()
+
+
+def test_annotated_shapes_are_kept(synthesise):
+    assert shapes(synthesise("Shaped")[1])[0][1:] == (7, 3)
+
+
+def test_values_of_callers_are_used(synthesise):
+    assert synthesise("Bend")[1].cases[0].args[1] == 25.0
+
+
+def test_callers_make_what_cannot_be_guessed(synthesise):
+    _, found = synthesise("Configured")
+    assert found.cases[0].args[1].factor == 3.0
+    assert "scaled" in found.cases[0].note
+
+
+def test_the_same_seed_gives_the_same_values(synthesise):
+    first, again, other = (synthesise("Double", seed=seed)[1].cases[0].args[0] for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "complex64"])
+def test_the_wanted_dtype(synthesise, dtype):
+    _, found = synthesise("Double", dtype=dtype)
+    assert found.cases[0].args[0].dtype is getattr(torch, dtype)
+
+
+def test_random_state_is_left_alone(synthesise):
+    before = torch.get_rng_state()
+    synthesise("Image")
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_what_is_not_found_is_said_with_a_stub(synthesise):
+    _, found = synthesise("Impossible")
+    assert found.cases == ()
+    assert "wrong word" in found.tried[-1]
+    compile(found.stub, "stub", "exec")
+    assert "@gradcheck_tool.samples(Impossible)" in found.stub
+    assert "# secret" in found.stub
+
+
+def test_a_forward_that_never_ends_ends_the_search(synthesise):
+    _, found = synthesise("Endless")
+    assert found.cases == ()
+    assert "longer than" in found.tried[-1]
