@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
     from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
+    from gradcheck_tool.autograd.events import MaskedDecay as MaskedDecay
     from gradcheck_tool.autograd.events import MethodUse as MethodUse
     from gradcheck_tool.autograd.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.autograd.events import NameUse as NameUse
@@ -125,6 +126,7 @@ _PUBLIC = {
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (
         "EvalModeTraining",
+        "MaskedDecay",
         "UntrainedModule",
         "Accumulation",
         "BackwardCall",

@@ -426,7 +426,8 @@ class ParameterOfResult(Event):
 class FlagWrite(Event):
     """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
 
-    `receiver` is `tensor` or `module`, `name` the attribute (`require_grad`, `requires_grad`, ...).
+    `receiver` is `tensor`, `state-dict` (a tensor of one) or `module`, `name` the attribute
+    (`require_grad`, `requires_grad`, ...).
     Not emitted where the analysed class defines that attribute.
     """
 
@@ -450,11 +451,13 @@ class ExhaustedParameters(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterReplaced(Event):
     """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
-    new parameters are given to no optimizer although a step of `optimizer` follows.
+    new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
+    parameter of this name before.
     """
 
     attribute: str
     optimizer: str
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -488,13 +491,15 @@ class GraphKept(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroGradient(Event):
-    """Every way from a back-propagated root to its parameters passes an operation whose derivative is
-    zero everywhere (`op`: round, floor, sign, ...): gradients exist and are all zero.
+    """Every way from a back-propagated root to some of its parameters passes an operation whose derivative
+    is zero everywhere (`op`: round, floor, sign, ...): their gradients exist and are all zero. `tensor` is
+    one of them, `all_of_them` whether there are no others.
     """
 
     root: str
     op: str
     tensor: str
+    all_of_them: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -541,12 +546,14 @@ class HookMisuse(Event):
 
     `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
     `returns-nothing` (a tensor hook binds a new value to its argument's name, or
-    computes from it into a local that nothing else reads, and returns nothing on every path).
+    computes from it into a local that nothing else reads, and returns nothing on every path), for which
+    `passes` says what therefore goes on unchanged: `gradient`, `output` or `input`.
     """
 
     kind: str
     subject: str
     call: str
+    passes: str = "gradient"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -597,6 +604,18 @@ class UntrainedModule(Event):
     """
 
     module: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedDecay(Event):
+    """Part of a gradient is set to zero before each step of an optimizer with weight decay.
+
+    Only emitted where nothing else has written to the parameter, so that the elements that the mask is to
+    keep are decayed at every step.
+    """
+
+    parameter: str
     optimizer: str
 
 

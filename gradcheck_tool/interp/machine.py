@@ -110,6 +110,7 @@ class Machine:
         self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
         self.noted: set[tuple[object, ...]] = set()
         self.switches: list[Any] = []
+        self.masks: dict[int, Site] = {}
         self.suspicions = Suspicions()
         self.windows = Windows()
         self.stores: dict[tuple[int, str], Site] = {}

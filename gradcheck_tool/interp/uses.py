@@ -144,7 +144,10 @@ def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
         _note_attribute(m, s, obj, i)
-        if i.name not in _SETTABLE and _first(m, id(i), "flag"):
+        if i.name == "requires_grad" and Sym(("state-dict", obj)) in s.known:
+            if m.get(s, i.src) == FALSE and _first(m, id(i), "flag"):
+                _flag(m, s, "state-dict", i)
+        elif i.name not in _SETTABLE and _first(m, id(i), "flag"):
             _flag(m, s, "tensor", i)
     elif isinstance(record, Instance) and i.name in record.attrs:
         note_replaced(m, s, record.attrs[i.name], m.get(s, i.src), m.site(s, i.node))

@@ -51,10 +51,10 @@ class ZeroGradientOperation(Rule):
     symptom = "assert not weight.grad.any()"
 
     def on_zero_gradient(self, event: ZeroGradient) -> Iterator[Draft]:
+        whose = f"of `{event.root}`" if event.all_of_them else f"from `{event.root}` to `{event.tensor}`"
         yield self.finding(
             event,
-            f"every gradient of `{event.root}` passes `{event.op}`, whose derivative is zero, so "
-            f"`{event.tensor}` gets "
+            f"every gradient {whose} passes `{event.op}`, whose derivative is zero, so `{event.tensor}` gets "
             "zeros",
             "use a straight-through estimate or a smooth substitute",
         )

@@ -14,6 +14,13 @@ _RETURNS_NEW = (
     "float",
     "half",
     "contiguous",
+    "clamp",
+    "clip",
+    "masked_fill",
+    "mul",
+    "add",
+    "sub",
+    "div",
 )
 
 
@@ -22,7 +29,7 @@ class DroppedDetach(Rule):
 
     ## What it detects
 
-    `x.detach()`, `x.to(device)`, `x.clone()` and the like on a tensor, as a statement of its own.
+    `x.detach()`, `x.to(device)`, `x.clamp(0, 1)` and the like on a tensor, as a statement of its own.
     `model.to(device)` moves a module in place and is not reported.
 
     ## Why it is wrong

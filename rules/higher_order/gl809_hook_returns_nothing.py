@@ -73,7 +73,6 @@ class HookReturnsNothing(Rule):
             yield self.finding(
                 event,
                 f"this hook of `{event.subject}` computes `{event.call}` and returns nothing, so the "
-                "gradient passes "
-                "unchanged",
-                "return the new gradient",
+                f"{event.passes} passes unchanged",
+                f"return the new {event.passes}",
             )

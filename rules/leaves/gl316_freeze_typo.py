@@ -86,6 +86,13 @@ class FreezeTypo(Rule):
                 "are as they were",
                 f"use `{event.subject}.requires_grad_(...)`",
             )
+        elif event.receiver == "state-dict":
+            yield self.finding(
+                event,
+                f"`{event.subject}` is a detached copy of the entry of `state_dict()`: the parameter itself "
+                "is as it was",
+                "go through `named_parameters()`",
+            )
         elif event.name in _MISSPELT:
             yield self.finding(
                 event,

@@ -59,8 +59,10 @@ class ReplacedAfterOptimizer(Rule):
     symptom = "assert torch.equal(model[1].weight, head)"
 
     def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Draft]:
+        made = "before" if event.is_new else "with the old"
+        rest = "" if event.is_new else " the new one"
         yield self.finding(
             event,
-            f"`{event.optimizer}` was made with the old `{event.attribute}` and will not train the new one",
+            f"`{event.optimizer}` was made {made} `{event.attribute}` and will not train{rest or ' it'}",
             "make the optimizer afterwards, or use add_param_group",
         )

@@ -149,7 +149,7 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
         if s[root].rg is None:
             s.edit(root).rg = True
     cuts, terms = breaks.judge(m, s, p)
-    zero = breaks.zero_gradient(s, p)
+    zero = breaks.zero_gradient(s, p, m.ledger)
     if zero is not None:
         m.emit(zero)
     made = next((str(s[r].made_leaf) for r in roots if s[r].leaf and s[r].made_leaf), "")

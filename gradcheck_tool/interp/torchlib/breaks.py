@@ -52,6 +52,8 @@ class Ledger:
     starving: dict[int, GraphBreak] = field(default_factory=dict)
     starved: dict[int, OptimizerStep] = field(default_factory=dict)
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
+    moved: set[int] = field(default_factory=set)
+    stuck: dict[int, ZeroGradient] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
     numbers: dict[Value, tuple[Cut, ...]] = field(default_factory=dict)
@@ -207,10 +209,31 @@ def carrier(s: State, p: Pass) -> str:
     return ""
 
 
-def zero_gradient(s: State, p: Pass) -> ZeroGradient | None:
-    """The event for a backward all of whose gradients pass an operation with derivative zero."""
-    if p.opaque or p.inputs is not None or not p.leaves:
+def zero_gradient(s: State, p: Pass, ledger: Ledger) -> ZeroGradient | None:
+    """The event for a backward some of whose gradients all pass an operation with derivative zero."""
+    if p.inputs is not None or not p.leaves:
         return None
+    passed, reached = _without_zeros(s, p)
+    ledger.moved |= reached
+    lost = [ref for ref in p.leaves if ref.id not in reached]
+    if passed is None or p.opaque or not lost:
+        return None
+    made = StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere")
+    root, leaf = str(s[p.roots[0]].name), str(s[lost[0]].name)
+    everything = len(lost) == len(p.leaves)
+    event = ZeroGradient(
+        site=p.site, story=(made,), root=root, op=str(passed.text), tensor=leaf, all_of_them=everything
+    )
+    if everything:
+        return event
+    for ref in lost:
+        if s[ref].is_param:
+            ledger.stuck.setdefault(ref.id, replace(event, site=passed.site, tensor=str(s[ref].name)))
+    return None
+
+
+def _without_zeros(s: State, p: Pass) -> tuple[Node | None, set[int]]:
+    """A node with derivative zero on a way down from the roots, and what is reached without passing one."""
     passed: Node | None = None
     todo: list[Any] = [s[root].node for root in p.roots]
     seen: set[int] = set()
@@ -218,19 +241,14 @@ def zero_gradient(s: State, p: Pass) -> ZeroGradient | None:
         at = todo.pop()
         if not isinstance(at, Ref) or at.id in seen:
             continue
-        seen.add(at.id)
         node = s.get(at, Node)
-        if node is None or node.function != NONE:
-            return None
-        if _base_name(node.op) in ZERO:
+        if node is not None and node.function == NONE and _base_name(node.op) in ZERO:
             passed = node
-        else:
+            continue
+        seen.add(at.id)
+        if node is not None:
             todo.extend(node.inputs)
-    if passed is None:
-        return None
-    made = StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere")
-    root, leaf = str(s[p.roots[0]].name), str(s[p.leaves[0]].name)
-    return ZeroGradient(site=p.site, story=(made,), root=root, op=str(passed.text), tensor=leaf)
+    return passed, seen
 
 
 def _base_name(op: str) -> str:
@@ -279,6 +297,9 @@ def report(m: Machine) -> None:
     for number, event in m.ledger.starved.items():
         if number not in m.ledger.fed:
             m.emit(event)
+    stuck = {id(e.site.node): e for number, e in m.ledger.stuck.items() if number not in m.ledger.moved}
+    for zero in stuck.values():
+        m.emit(zero)
 
 
 def _all_ran(m: Machine) -> bool:

@@ -22,7 +22,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp.iterate import elements
-from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.torchlib import breaks, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_zeroed
 
@@ -80,6 +80,8 @@ def find_native(name: str) -> Native | None:
         out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
         if name.endswith((".zero_", ".fill_")):
             note_zeroed(m, s, args[0], call.site)
+        elif name.endswith(".mul_") and len(args) == 2 and s.get(args[0], Tensor) is not None:
+            masks.note_product(m, s, args[0], args[1], call.site)  # type: ignore[arg-type]
         return out
 
     return run
@@ -99,6 +101,8 @@ def call_inplace_operator(
     name = f"operator.{op}=" if op != "@" else f"operator.{op}"
     result = call_named(m, s, name, [left, right], {}, site, text)
     breaks.note_numbers(m, s, result, (right,))
+    if op == "*" and isinstance(left, Ref):
+        masks.note_product(m, s, left, right, site)
     source = s.get(right, Tensor)
     if source is not None and isinstance(left, Ref):
         from gradcheck_tool.interp.torchlib.tensors import note_manual_step

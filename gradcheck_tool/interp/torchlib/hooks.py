@@ -1,4 +1,4 @@
-"""What the text of a gradient hook says for certain: it computes a gradient and returns nothing."""
+"""What the text of a hook says for certain: it computes a new value and returns nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,30 @@ if TYPE_CHECKING:
 
 def check_tensor_hook(m: Machine, s: State, hook: Value, subject: str) -> None:
     """Judge a function given to `Tensor.register_hook`."""
+    _check(m, s, hook, 0, subject, "gradient")
+
+
+# For each way to register a hook on a module: which argument of the hook its result replaces.
+REPLACED = {
+    "register_forward_hook": (2, "output"),
+    "register_forward_pre_hook": (1, "input"),
+    "register_full_backward_hook": (1, "gradient"),
+    "register_full_backward_pre_hook": (1, "gradient"),
+}
+
+
+def check_module_hook(m: Machine, s: State, hook: Value, kind: str, subject: str) -> None:
+    """Judge a function given to `Module.register_forward_hook` and the like."""
+    if kind in REPLACED:
+        index, passes = REPLACED[kind]
+        _check(m, s, hook, index, subject, passes)
+
+
+def _check(m: Machine, s: State, hook: Value, index: int, subject: str, passes: str) -> None:
     func, skip = _function(s, hook)
-    if func is None or len(func.function.params) <= skip:
-        return
-    body = Body(func.function)
-    name = body.params[skip]
-    _forgotten_return(m, func, body, name, subject)
+    if func is not None and len(func.function.params) > skip + index:
+        body = Body(func.function)
+        _forgotten_return(m, func, body, body.params[skip + index], subject, passes)
 
 
 def _function(s: State, hook: Value) -> tuple[Func | None, int]:
@@ -34,7 +52,7 @@ def _text(func: Func, node: Any) -> str:
     return " ".join(func.env.module.tree.code_for_node(node).split())
 
 
-def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str) -> None:
+def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str, passes: str) -> None:
     """The argument's name is bound to something computed from it that nothing reads afterwards."""
     if not body.returns() or any(end.value is not None for end in body.returns()) or func.function.captured:
         return
@@ -53,7 +71,13 @@ def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: st
         if _reads(body, made, name):
             site = Site(func.env.module, i.node)
             m.emit(
-                HookMisuse(site=site, kind="returns-nothing", subject=subject, call=_text(func, made.node))
+                HookMisuse(
+                    site=site,
+                    kind="returns-nothing",
+                    subject=subject,
+                    call=_text(func, made.node),
+                    passes=passes,
+                )
             )
 
 

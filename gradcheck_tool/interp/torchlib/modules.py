@@ -25,7 +25,7 @@ from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import distributed, layers, modes
+from gradcheck_tool.interp.torchlib import distributed, hooks, layers, modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -557,6 +557,8 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     kind = _HOOKS[call.func.name] if isinstance(call.func, Method) else "#hooks"
     mine = s.edit(call.self)
     hook = call.get(0, "hook") or unknown()
+    if isinstance(call.func, Method):
+        hooks.check_module_hook(m, s, hook, call.func.name, receiver_text(call.site, str(s[call.self].name)))
     mine.attrs[kind] = Tup((*mine.attrs.get(kind, Tup(())).items, hook))
     return s.new(
         Instance(
@@ -590,6 +592,7 @@ def state_dict(m: Machine, s: State, call: Args) -> Result:
             s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=name
         )
         s[new].view, s[new].base = "detached", ref
+        s.known[Sym(("state-dict", new))] = TRUE
         table.items[Const(name)] = new
     return s.new(table)
 

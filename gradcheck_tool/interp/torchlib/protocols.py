@@ -78,6 +78,7 @@ def note_step(m: Machine, s: State, ref: Ref, site: Site, text: str) -> None:
         record.attrs["#steps"] = Const(more if loop is m.places.loop_of(record.site) else "many")
     registration.check_replaced(m, s, ref, text)
     registration.note_untrained(m, s, ref, site, text)
+    registration.note_late(m, s, ref, text)
     modes.stepped(m, s, record.attrs.get("#params", Tup(())).items, text)
     params = [
         p

@@ -207,6 +207,30 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
         m.suspicions.hold(("untrained", id(event.site.node), s[ref].name), event, {p.id for p in own})
 
 
+def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
+    """An optimizer steps: has one of its modules got a parameter since, which no optimizer has?"""
+    known = optimizers(s)
+    if any(r.open or r.attrs["#params"].open for _, r in known):  # type: ignore[union-attr]
+        return
+    held = {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
+    mine = set(s[optimizer].attrs["#params"].items)
+    for ref in _top_modules(s):
+        owned = [p for _, p in named_parameters(s, ref)[0]]
+        late = [p for p in owned if p.id > optimizer.id and p not in held and _is_trained(s[p])]
+        if not late or mine.isdisjoint(owned):
+            continue
+        for at, name in [(owner, attr) for _, owner in modules(s, ref) for attr in s[owner].attrs]:
+            site, value = m.stores.get((at.id, name)), s[at].attrs[name]
+            if site is not None and value in late and value.id not in m.replaced:
+                label = f"{s[at].name}.{name}" if s[at].name else name
+                event = ParameterReplaced(site=site, attribute=label, optimizer=text, is_new=True)
+                m.suspicions.hold(("late", id(site.node)), event, {value.id})
+
+
+def _is_trained(tensor: Tensor) -> bool:
+    return bool(tensor.is_param and tensor.rg and tensor.grad_state in ("fresh", "mixed"))
+
+
 def _top_modules(s: State) -> list[Ref]:
     """The modules that are not part of another."""
     found = [ref for ref, record in s.records(Instance) if is_module(s, record)]

@@ -34,7 +34,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import conditions, natives
 from gradcheck_tool.interp.natives import Args, Native, Result, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.torchlib import breaks, masks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -583,6 +583,7 @@ def set_item(
         if s[value].base is not None:  # type: ignore[index]
             return
     kind, tensors = classify(m, s, index, site)
+    masks.note_item(m, s, ref, index, value, site)
     source = as_tensor(m, s, value, site) if not isinstance(value, Const) else None
     args: dict[str, Ref | Sequence[Ref]] = {"self": ref}
     if source is not None:
