@@ -1,6 +1,7 @@
 """Which configuration is in force, and what is said about one that cannot be used."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
@@ -17,6 +18,7 @@ from gradcheck_tool.config import (
     load_config,
     parse_config,
 )
+from gradcheck_tool.harness.settings import Settings, read_settings
 
 SCHEMA = json.loads((Path(gradcheck_tool.__file__).parent / "config.schema.json").read_text())
 
@@ -226,6 +228,10 @@ class TestSchemaForEditors:
     def test_has_every_key(self):
         assert set(SCHEMA["properties"]) == set(KEYS)
 
+    def test_has_every_key_of_the_run_time_engine(self):
+        described = SCHEMA["properties"]["gradcheck"]["properties"]
+        assert set(described) == {item.name for item in fields(Settings)}
+
     @pytest.mark.parametrize(
         "table",
         [
@@ -235,18 +241,23 @@ class TestSchemaForEditors:
                 "target-torch": "2.6",
                 "baseline": "b.json",
                 "rule-packs": ["p"],
-                "gradcheck": {"device": "cpu"},
+                "gradcheck": {"devices": ["cpu"], "timeout": 60, "modes": ["checkpoint"]},
             },
             {"selct": []},
             {"select": "GL2"},
             {"target-torch": "newest"},
             {"per-file-ignores": {"a.py": "GL4"}},
             {"report-unused-suppressions": 1},
+            {"gradcheck": {"device": "cpu"}},
+            {"gradcheck": {"modes": ["fast"]}},
+            {"gradcheck": {"timeout": 0}},
+            {"gradcheck": {"surrogates": {"ops.Round": 1}}},
         ],
     )
     def test_accepts_what_gradlint_accepts(self, table):
         try:
-            parse_config(table, Path("/r/gradlint.toml"))
+            config = parse_config(table, Path("/r/gradlint.toml"))
+            read_settings(config.gradcheck, "gradlint.toml")
         except ConfigError:
             accepted = False
         else:

@@ -35,12 +35,15 @@ def config(
     if schema:
         typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
         return
+    from gradcheck_tool.harness.settings import read_settings
+
     target = path.absolute()
     if not target.exists():
         fail(f"{path}: no such file or folder")
     try:
         configs = Configs(Path.cwd(), Overrides(isolated=isolated))
         found = configs.for_folder(target if target.is_dir() else target.parent)
+        read_settings(found.gradcheck, str(found.source))
         settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))

@@ -66,10 +66,10 @@ def test_config_prints_what_is_in_force_and_where_it_comes_from(gradlint, write)
 def test_printed_configuration_can_be_read_back(gradlint, write, project):
     from gradcheck_tool.config import Config, load_config
 
-    write("sub/gradlint.toml", 'ignore = ["GL2"]\ngradcheck = { device = "cpu" }\n')
+    write("sub/gradlint.toml", 'ignore = ["GL2"]\ngradcheck = { devices = ["cpu"] }\n')
     path = project / "sub" / "again.toml"
     path.write_text(gradlint("config", "sub").stdout)
-    assert load_config(path) == Config(project / "sub", path, ignore=("GL2",), gradcheck={"device": "cpu"})
+    assert load_config(path) == Config(project / "sub", path, ignore=("GL2",), gradcheck={"devices": ["cpu"]})
 
 
 def test_config_refuses_rules_that_there_are_not(gradlint, write):
