@@ -65,7 +65,10 @@ def _nan(e: Evidence) -> Diagnosis | None:
 
 
 def _absent(e: Evidence) -> Diagnosis | None:
-    if _norm(e.analytic, e.known) > float((e.tolerance * e.known).square().sum().sqrt()):
+    size = _norm(e.analytic, e.known)
+    if size > float((e.tolerance * e.known).square().sum().sqrt()) or size > 0.05 * _norm(
+        e.reference, e.known
+    ):
         return None
     if e.none_returned:
         return Diagnosis("none", f"backward returns None for input {e.index}, on which the output depends")
@@ -141,6 +144,8 @@ def _factor(e: Evidence) -> Diagnosis | None:
         if abs(c.imag) > 1e-6 * abs(c):
             return None
         c = c.real
+    if abs(c - 1) < 1e-6:
+        return None
     if abs(c + 1) < 1e-6:
         return Diagnosis("sign", f"{_name(e)} has the opposite sign", {"ratio": c})
     source = name_factor(c, e)

@@ -150,10 +150,10 @@ def _run(session: Session) -> None:
         lowprecision.check_entries(session)
         _use_small(session)
         lowprecision.check_float32(session)
-        if session.options.variations and thorough:
-            variations.check(session)
-        if session.options.second_order and thorough:
-            secondorder.check(session)
+        if session.coarse:
+            session.notes.append("half precision is too coarse for variations and the second derivative")
+        elif thorough:
+            _check_around(session)
         if session.options.forward_mode:
             forwardmode.check_jvp(session)
         if session.options.vmap:
@@ -162,6 +162,14 @@ def _run(session: Session) -> None:
         modes.check(session)
     if session.options.contracts and thorough:
         contracts.check(session)
+
+
+def _check_around(session: Session) -> None:
+    """Derived inputs and the second derivative."""
+    if session.options.variations:
+        variations.check(session)
+    if session.options.second_order:
+        secondorder.check(session)
 
 
 def _use_small(session: Session) -> None:

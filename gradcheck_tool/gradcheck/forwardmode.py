@@ -135,7 +135,7 @@ def _equal(looped: list[list[Any]], batched: list[Tensor]) -> bool:
         size = float(a.abs().max()) if a.numel() else 0.0
         eps = torch.finfo(a.dtype).eps if a.is_floating_point() or a.is_complex() else 0.0
         if not bool(
-            ((a - b).abs() <= 1e5 * eps * size).all()
+            ((a - b).abs() <= min(1e5 * eps, max(1e-4, 8 * eps)) * size).all()
             or (torch.equal(torch.isnan(a), torch.isnan(b)) and bool(torch.isnan(a).any()))
         ):
             return False

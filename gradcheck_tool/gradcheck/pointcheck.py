@@ -21,13 +21,14 @@ from gradcheck_tool.gradcheck.compare import (
 )
 from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
 from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, localise
+from gradcheck_tool.gradcheck.excuses import is_below_native, is_excused, is_tolerated
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.kinks import outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.observed import observed
+from gradcheck_tool.gradcheck.pooled import diagnose_pooled, judge_pooled
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, code_of, quiet
-from gradcheck_tool.gradcheck.solvers import TOLERATED, iterates
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
 
 if TYPE_CHECKING:
@@ -132,6 +133,11 @@ def _guard(
         verdicts = [
             b if a.verdict == "unclear" and b.verdict == "agree" else a
             for a, b in zip(verdicts, again, strict=True)
+        ]
+    if session.coarse:
+        verdicts = [
+            judge_pooled(problem, i, session.draws).judgement if a.verdict == "unclear" else a
+            for i, a in enumerate(verdicts)
         ]
     return verdicts
 
@@ -245,6 +251,9 @@ def _is_stable(session: Session, m: Mismatch) -> bool:
 
 def _repeats(session: Session, m: Mismatch) -> bool:
     """At a kink or a tie the mistake has to show beside the point too; elsewhere the proof stands."""
+    if session.coarse:
+        points = (m.problem, beside(m.problem, session.draws, 0.3))
+        return all(judge_pooled(p, m.index, session.draws).judgement.wrong for p in points)
     if not _is_stable(session, m):
         return False
     if is_regular(m.problem, m.cotangent, session.draws):
@@ -328,8 +337,8 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         m
         for m in mismatches
         if not abs(m.judgement.gap.size) <= least
-        and not _below_native(session, m)
-        and not _is_tolerated(session, m)
+        and not is_below_native(session, m)
+        and not is_tolerated(session, m)
     ]
     if not mismatches:
         return
@@ -344,45 +353,6 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         return
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
-
-
-def _below_native(session: Session, m: Mismatch) -> bool:
-    """Rounding to float32 inside a Function that was given float32 or less is no mistake in double."""
-    if session.problem is session.native:
-        return False
-    small = 8 * torch.finfo(torch.float32).eps
-    gap = m.judgement.gap
-    outputs = zip(m.cotangent, m.problem.forward(m.problem.values), strict=True)
-    typical = sum(float((wide(v) * wide(y)).abs().sum()) for v, y in outputs if v is not None)
-    if abs(gap.size) <= small * max(abs(gap.numeric), typical):
-        return True
-    if m.reference is None:
-        return False
-    like = m.problem.values[m.index]
-    a, r = dense(m.analytic, like), dense(m.reference, like)
-    if not bool(torch.isfinite(a.abs()).all()):
-        return False
-    return float((a - r).abs().max()) <= small * float(r.abs().max())
-
-
-def _is_tolerated(session: Session, m: Mismatch) -> bool:
-    """Whether the disagreement is small and `forward` a solver that stops at a tolerance."""
-    value = m.problem.values[m.index]
-    (scale,) = scales([value])
-    size = float((dense(m.analytic, value).abs() * scale).square().sum().sqrt())
-    if not abs(m.judgement.gap.size) <= TOLERATED * size:
-        return False
-    session.iterative = session.iterative or iterates(session.problem, session.draws)
-    if not session.iterative:
-        return False
-    if session.verdicts[m.index].word == "inconclusive":
-        session.verdicts[m.index].word = "ok"
-    relative = abs(m.judgement.gap.size) / size
-    session.notes.append(
-        f"forward iterates until a tolerance, which explains that the gradient of input {m.index} is off by "
-        f"{relative:.0e}"
-    )
-    return True
 
 
 def _report_intended(session: Session, mismatches: list[Mismatch], intended: str) -> None:
@@ -416,13 +386,23 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
             problem=m.problem,
         )
         return
+    if session.coarse:
+        answer = diagnose_pooled(m.problem, m.index, session.draws)
+        session.add(
+            code_of(answer.word),
+            answer.word,
+            answer.text,
+            **{**answer.facts, **_numbers(m, -1, m.judgement.gap)},
+            problem=m.problem,
+        )
+        return
     found, dense_error = list(m.entries), False
     n = m.problem.values[m.index].numel()
     if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
         found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
     evidence = gather(m, _body_at(session, m.problem), session.draws, found)
     answer = diagnose(evidence, session.klass)
-    if _is_excused(session, evidence, answer, label):
+    if is_excused(session, evidence, answer, label):
         session.verdicts[m.index].word = "ok"
         return
     word = answer.word
@@ -440,38 +420,6 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
         **{**facts, **_numbers(m, flat, gap)},
         problem=m.problem,
     )
-
-
-def _is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: str) -> bool:
-    """Deviations that a variation provokes in right Functions.
-
-    Assignment through repeated indices has no defined order: what is overwritten has no influence. In
-    double precision, digits lost at extreme values are no mistake. Sampling has a zero gradient by custom.
-    """
-    if label.startswith("repeated"):
-        bad = evidence.off
-        return bool((evidence.reference.abs() <= evidence.tolerance)[bad].all())
-    if label.startswith("argument") and _is_left_out(evidence):
-        return True
-    if answer.word in ("zero", "none") and session.problem.shared.rng.draws:
-        session.notes.append(
-            f"input {evidence.index} has a zero gradient although random numbers drawn depend on it"
-        )
-        return True
-    return bool(label) and answer.word == "precision"
-
-
-def _is_left_out(evidence: Evidence) -> bool:
-    """Whether the gradient is zero, and wrong, exactly at an index that is an argument: a padding index."""
-    bad = evidence.off.any(0)
-    if bool((evidence.analytic.abs() > evidence.tolerance)[:, bad].any()):
-        return False
-    numbers = {leaf for leaf in evidence.problem.leaves if type(leaf) is int}
-    for axis in range(len(evidence.shape)):
-        hit = bad.reshape(evidence.shape).nonzero()[:, axis].unique()
-        if len(hit) == 1 and {int(hit), int(hit) - evidence.shape[axis]} & numbers:
-            return True
-    return False
 
 
 def _body_at(session: Session, problem: Problem) -> Problem | None:

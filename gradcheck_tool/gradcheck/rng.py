@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +54,25 @@ class RandomState:
         result = call()
         self._uses = self._uses or not _same(before, _snapshot())
         return result
+
+
+class _Sampling(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notices operators that draw random numbers, also those whose draws are undone afterwards."""
+
+    seen = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        del types
+        self.seen = self.seen or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def samples_inside(call: Callable[[], Any]) -> bool:
+    """Whether `call` runs an operator that draws random numbers."""
+    mode = _Sampling()  # type: ignore[no-untyped-call]
+    with mode:
+        call()
+    return bool(mode.seen)
 
 
 def _snapshot() -> tuple[Any, ...]:

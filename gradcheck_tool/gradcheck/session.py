@@ -12,6 +12,7 @@ from torch import Tensor
 from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Finding, Severity
 from gradcheck_tool.gradcheck.problem import raised_by_engine
+from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
 
 if TYPE_CHECKING:
@@ -139,6 +140,11 @@ class Session:
     def declared(self) -> str | None:
         """The declared reason for a deviation on purpose; looked up in the source on first use only."""
         return declared(self.klass, self.options.surrogates)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether finite differences in half precision are all there is: too little for fine questions."""
+        return self.body is None and coarsest(self.problem.values) in (torch.float16, torch.bfloat16)
 
     def wrong_inputs(self) -> set[int]:
         """Inputs whose gradient is already known to be wrong or intended to deviate."""

@@ -27,7 +27,8 @@ _SIXTH = (3 / 4, -3 / 20, 1 / 60, 0.0)
 _BINOMIAL = (70.0, -56.0, 28.0, -8.0, 1.0)
 _HAMMING = math.sqrt(math.comb(16, 8))
 _AMPLIFY = math.sqrt(2 * sum(c * c for c in _EIGHTH))
-_CAUTION = 6.0
+CAUTION = 6.0
+"""Standard errors that an error bar is wide."""
 _ENOUGH = 3
 """Steps at which a disagreement has to show; two are enough where it is a hundred error bars wide."""
 
@@ -75,6 +76,8 @@ class Gap:
     analytic: float
     numeric: float
     error: float
+    bias: float = 0.0
+    """The part of `error` that has one sign in all probes: truncation and kinks."""
 
     @property
     def size(self) -> float:
@@ -115,9 +118,9 @@ class Slope:
             if g is not None:
                 eps = torch.finfo(real_dtype(g.dtype)).eps
                 size += float((wide(g).abs() * d.abs()).square().sum()) * (8 * eps) ** 2
-        noise = max(math.sqrt(variance), abs(hamming) / _HAMMING) + kinks
-        error = _CAUTION * _AMPLIFY * noise / self.step + 2 * abs(rough) + math.sqrt(size)
-        return Gap(analytic, numeric, error)
+        noise = max(math.sqrt(variance), abs(hamming) / _HAMMING)
+        bias = CAUTION * _AMPLIFY * kinks / self.step + 2 * abs(rough)
+        return Gap(analytic, numeric, CAUTION * _AMPLIFY * noise / self.step + bias + math.sqrt(size), bias)
 
 
 def scales(values: Values) -> list[Tensor]:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.gradcheck.evidence import localise
 from gradcheck_tool.gradcheck.probes import Draws
@@ -186,3 +187,39 @@ def test_cuda_inputs_are_checked_on_their_device():
     report = check_function(Sine, (x,))
     assert report.findings[0].device.startswith("cuda")
     assert report.findings[0].evidence["ratio"] == pytest.approx(2)
+
+
+def _bfloat16_only(function):
+    """`function` as a kernel that exists in bfloat16 only and hides its graph."""
+
+    def forward(ctx, x):
+        assert x.dtype is torch.bfloat16
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return function(x)
+
+    return forward
+
+
+def _tanh_gradient(ctx, g):
+    (x,) = ctx.saved_tensors
+    return (g.float() * (1 - x.float().tanh() ** 2)).to(g.dtype)
+
+
+@pytest.mark.parametrize(("times", "word"), [(1.0, None), (1.3, "factor"), (-1.0, "sign"), (0.0, "zero")])
+def test_an_opaque_bfloat16_kernel_is_judged_from_many_probes(times, word):
+    kernel = type(
+        "Kernel",
+        (Function,),
+        {
+            "forward": staticmethod(_bfloat16_only(lambda x: x.float().tanh().to(x.dtype))),
+            "backward": staticmethod(lambda ctx, g: times * _tanh_gradient(ctx, g)),
+        },
+    )
+    x = torch.linspace(-1.5, 1.5, 256).reshape(16, 16).to(torch.bfloat16).requires_grad_()
+    report = check_function(kernel, (x,))
+    words = [f.evidence["diagnosis"] for f in report.findings if f.severity is Severity.ERROR]
+    assert words == ([] if word is None else [word])
+    assert report.conclusive
+    if word is None:
+        assert report.inputs[0].factor < 0.1

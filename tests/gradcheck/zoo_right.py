@@ -652,3 +652,9 @@ right(
     saving(torch.abs),
     lambda ctx, g: g * torch.where(ctx.saved_tensors[0] >= 0, 1.0, -1.0),
 )
+right(
+    "MaxUnpoolRepeated",
+    lambda: (r(1, 1, 4), torch.tensor([[[0, 2, 2, 5]]])),
+    saving(lambda x, index: torch.nn.functional.max_unpool1d(x, index, 2)),
+    lambda ctx, g: (g.gather(-1, ctx.saved_tensors[1]), None),
+)

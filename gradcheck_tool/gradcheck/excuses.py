@@ -1,0 +1,125 @@
+"""Disagreements that are no mistakes: rounding, tolerances, undefined orders, customs of PyTorch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.compare import Mismatch, dense
+from gradcheck_tool.gradcheck.rng import samples_inside
+from gradcheck_tool.gradcheck.session import Session, quiet
+from gradcheck_tool.gradcheck.solvers import TOLERATED, iterates
+from gradcheck_tool.gradcheck.stencil import scales, wide
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.diagnose import Diagnosis
+    from gradcheck_tool.gradcheck.evidence import Evidence
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def is_below_native(session: Session, m: Mismatch) -> bool:
+    """Rounding to float32 inside a Function that was given float32 or less is no mistake in double."""
+    if session.problem is session.native:
+        return False
+    small = 8 * torch.finfo(torch.float32).eps
+    gap = m.judgement.gap
+    outputs = zip(m.cotangent, m.problem.forward(m.problem.values), strict=True)
+    typical = sum(float((wide(v) * wide(y)).abs().sum()) for v, y in outputs if v is not None)
+    if abs(gap.size) <= small * max(abs(gap.numeric), typical):
+        return True
+    if m.reference is None:
+        return False
+    like = m.problem.values[m.index]
+    a, r = dense(m.analytic, like), dense(m.reference, like)
+    if not bool(torch.isfinite(a.abs()).all()):
+        return False
+    return float((a - r).abs().max()) <= small * float(r.abs().max())
+
+
+def is_tolerated(session: Session, m: Mismatch) -> bool:
+    """Whether the disagreement is small and `forward` a solver that stops at a tolerance."""
+    value = m.problem.values[m.index]
+    (scale,) = scales([value])
+    size = float((dense(m.analytic, value).abs() * scale).square().sum().sqrt())
+    if not abs(m.judgement.gap.size) <= TOLERATED * size:
+        return False
+    session.iterative = session.iterative or iterates(session.problem, session.draws)
+    if not session.iterative:
+        return False
+    if session.verdicts[m.index].word == "inconclusive":
+        session.verdicts[m.index].word = "ok"
+    relative = abs(m.judgement.gap.size) / size
+    session.notes.append(
+        f"forward iterates until a tolerance, which explains that the gradient of input {m.index} is off by "
+        f"{relative:.0e}"
+    )
+    return True
+
+
+def is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: str) -> bool:
+    """Deviations that a variation provokes in right Functions.
+
+    Assignment through repeated indices has no defined order: what is overwritten has no influence. In
+    double precision, digits lost at extreme values are no mistake. Sampling has a zero gradient by custom.
+    """
+    if label.startswith("repeated"):
+        return _is_overwritten(evidence)
+    if _is_overwritten(evidence) and (session.klass is None or _only_where_repeated(evidence)):
+        session.notes.append(f"repeated indices overwrite entries of input {evidence.index}")
+        return True
+    if label.startswith("argument") and _is_left_out(evidence):
+        return True
+    if answer.word in ("zero", "none") and _is_random(session):
+        session.notes.append(
+            f"input {evidence.index} has a zero gradient although random numbers drawn depend on it"
+        )
+        return True
+    return bool(label) and answer.word == "precision"
+
+
+def _is_overwritten(evidence: Evidence) -> bool:
+    """Whether the wrong entries have no influence, and an integer argument holds the same number twice."""
+    integers = [x for x in evidence.problem.leaves if isinstance(x, Tensor) and x.dtype in _INTEGERS]
+    if not any(len(set(x.reshape(-1).tolist())) < x.numel() for x in integers):
+        return False
+    return bool((evidence.reference.abs() <= evidence.tolerance)[evidence.off].all())
+
+
+def _only_where_repeated(evidence: Evidence) -> bool:
+    """Whether every wrong entry belongs to an index that is given twice: rows of the input to places."""
+    bad = evidence.off.any(0).reshape(evidence.shape)
+    for index in evidence.problem.leaves:
+        if not isinstance(index, Tensor) or index.dtype not in _INTEGERS or not index.dim():
+            continue
+        if index.shape != bad.shape[: index.dim()]:
+            continue
+        places, counts = torch.unique(index, return_counts=True)
+        repeated = torch.isin(index, places[counts > 1])
+        rows = bad.reshape(*index.shape, -1).any(-1)
+        if bool((~rows | repeated.to(rows.device)).all()):
+            return True
+    return False
+
+
+def _is_random(session: Session) -> bool:
+    """Whether forward draws random numbers."""
+    if session.problem.shared.rng.draws:
+        return True
+    found = quiet(lambda: samples_inside(lambda: session.problem.forward(session.problem.values)))
+    return found is True
+
+
+def _is_left_out(evidence: Evidence) -> bool:
+    """Whether the gradient is zero, and wrong, exactly at an index that is an argument: a padding index."""
+    bad = evidence.off.any(0)
+    if bool((evidence.analytic.abs() > evidence.tolerance)[:, bad].any()):
+        return False
+    numbers = {leaf for leaf in evidence.problem.leaves if type(leaf) is int}
+    for axis in range(len(evidence.shape)):
+        hit = set(bad.reshape(evidence.shape).nonzero()[:, axis].tolist())
+        if len(hit) == 1 and (hit | {k - evidence.shape[axis] for k in hit}) & numbers:
+            return True
+    return False
