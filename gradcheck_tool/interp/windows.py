@@ -124,7 +124,7 @@ def _unreached(m: Machine, event: BackwardCall) -> Site | None:
             for i in block.instrs:
                 if isinstance(i, ir.Call) and id(i) not in ran and type(i.node).__name__ == "Call":
                     site = Site(module, i.node)
-                    if text_of(site, i.node.func) == wanted:
+                    if text_of(site, i.node).partition("(")[0] == wanted:
                         return site
     return None
 
