@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -37,6 +38,11 @@ START = 120.0
 
 LOG_TAIL = 20_000
 """Characters of what a worker printed last that are looked at."""
+
+STACK = 8
+"""Frames of a stack that are told."""
+
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 Death = Literal["crash", "hang", "slow", "memory"]
 
@@ -245,15 +251,12 @@ def _ending(status: int) -> str:
 
 
 def _stack(printed: str) -> list[str]:
-    """The last stack that faulthandler wrote, without the frames of gradlint and PyTorch."""
-    block = printed.rpartition("(most recent call first):")[2]
-    frames = []
-    for line in block.splitlines():
-        if not line.startswith("  File "):
-            continue
-        name, _, rest = line.removeprefix('  File "').partition('", line ')
-        row, _, function = rest.partition(" in ")
-        package = str(Path(gradcheck_tool.__file__).parent)
-        if not name.startswith(package) and f"{os.sep}site-packages{os.sep}torch{os.sep}" not in name:
-            frames.append(f"{name}:{row} in {function}")
-    return [frame for frame in frames if not frame.startswith("<")][:8]
+    """The stack that faulthandler wrote last, of all threads, without the frames of gradlint and PyTorch."""
+    last = max(printed.rfind(mark) for mark in ("Fatal Python error", "Timeout ("))
+    package = str(Path(gradcheck_tool.__file__).parent)
+    frames = _FRAME.findall(printed[last:]) if last >= 0 else []
+    return [
+        f"{name}:{row} in {function}"
+        for name, row, function in frames
+        if not name.startswith(("<", package)) and f"{os.sep}site-packages{os.sep}torch{os.sep}" not in name
+    ][:STACK]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from gradcheck_tool.findings import Severity
 from gradcheck_tool.harness.outcomes import (
     Outcome,
     environment_finding,
@@ -261,25 +262,35 @@ def outcome_of(unit: Unit, answer: Answer) -> Outcome:
     )
 
 
-def _judge_death(unit: Unit, answer: Answer) -> tuple[list[Finding], str | None]:
-    """A finding where a checked call ended the worker; a cause where importing or guessing inputs did."""
+def _judge_death(unit: Unit, answer: Answer) -> tuple[list[Finding], str]:
+    """A finding where a call of the Function ended the worker; and in any case why it was not checked.
+
+    What guessed arguments bring about may be the fault of the guess: then it is a warning.
+    """
     stage = answer.stage.get("stage", "import")
     doing = {"import": "importing its module", "inputs": "looking for inputs", "case": "checking it"}[stage]
     cause = f"{doing} {answer.how}"
-    if stage != "case" or answer.death == "slow":
+    mine = [frame for frame in answer.stack if _is_inside(frame, unit)]
+    if answer.death in (None, "slow") or not (stage == "case" or (stage == "inputs" and mine)):
         return [], cause
-    name, source = unit.ref.qualname, answer.stage["source"]
-    mine = [frame for frame in answer.stack if frame.startswith(f"{unit.ref.filename}:")]
+    source = answer.stage.get("source", "synthesised")
+    name = unit.ref.qualname
     inside = f" in {mine[0].rpartition(' in ')[2]}" if mine else ""
     message = {
         "crash": f"{name} {answer.how}{inside}",
         "hang": f"a call of {name} {answer.how}{inside and f'; it was{inside}'}",
         "memory": f"checking {name} {answer.how}",
-    }[answer.death or "crash"]
-    evidence = {
-        "how": answer.how,
-        "case": f"{source} input {answer.stage['note']}".rstrip(),
-        "stack": answer.stack,
-    }
-    code = _CODES[answer.death or "crash"]
-    return [environment_finding(code, unit, message, evidence)], cause
+    }[answer.death]
+    note = answer.stage.get("note", "while one was looked for")
+    evidence = {"how": answer.how, "case": f"{source} input {note}".rstrip(), "stack": answer.stack}
+    found = environment_finding(_CODES[answer.death], unit, message, evidence)
+    return [replace(found, severity=Severity.WARNING) if source == "synthesised" else found], cause
+
+
+def _is_inside(frame: str, unit: Unit) -> bool:
+    """Whether a frame, `file:row in function`, is in the class of the unit or in what it inherits."""
+    where, _, function = frame.rpartition(" in ")
+    place, _, row = where.rpartition(":")
+    rows = unit.ref.rows
+    own = place == unit.ref.filename and row.isdigit() and rows.first <= int(row) <= rows.last
+    return own or function in ("forward", "backward", "vjp", "jvp", "setup_context")

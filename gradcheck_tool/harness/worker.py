@@ -75,7 +75,8 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     if gap:
         return {"cause": gap, "lasting": True}
     channel.tell("stage", stage="inputs")
-    found = _inputs(function, unit, settings)
+    with _beating(function, channel):
+        found = _inputs(function, unit, settings)
     if not found.cases:
         return {
             "notes": notes,

@@ -168,13 +168,23 @@ def test_endless_imports_and_inputs_are_causes_and_no_findings(project, gradchec
             @staticmethod
             def backward(ctx, g): return g
         @gradcheck_tool.samples(Other)
-        def _(device, dtype): os._exit(4)
+        def _(device, dtype):
+            while True: pass
         """,
     )
     result = gradcheck("--timeout", "4", "-j", 2)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "slow.Mine[cpu]: importing its module did not end within 4 s" in result.stderr
-    assert "inputs.Other[cpu]: looking for inputs ended the process with status 4" in result.stderr
+    assert "inputs.Other[cpu]: looking for inputs did not end within 4 s" in result.stderr
+
+
+def test_a_crash_with_arguments_that_were_guessed_is_a_warning(project, gradcheck):
+    project("ops.py", DEADLY.partition("def points")[0])
+    result = gradcheck("-j", 1, "-k", "segfault or right", "--output-format", "json", "-v")
+    (found,) = json.loads(result.stdout)
+    assert (found["code"], found["severity"], found["function"]) == ("GC304", "warning", "ops.Segfault")
+    assert found["evidence"]["case"].startswith("synthesised input")
+    assert "ops.Right[cpu]: ok" in result.stderr
 
 
 DELAYED = """
