@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.harness.record.store import folder_of
+from gradcheck_tool.harness.record.places import folder_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,18 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sources.cache import digest
+from gradcheck_tool.harness.record.places import FOLDER, folder_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.record.calls import RecordedCall
-
-FOLDER = "recorded"
-
-
-def folder_of(cache: Path, qualname: str) -> Path:
-    """The folder of all Functions with this qualified name, in whatever module."""
-    readable = "".join(c if c.isalnum() else "_" for c in qualname)[:60]
-    return cache / FOLDER / f"{readable}-{digest(qualname.encode())[:8]}"
 
 
 def save(cache: Path, call: RecordedCall, name: str) -> None:
