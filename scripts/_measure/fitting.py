@@ -52,6 +52,7 @@ def fit(seen: list[Seen]) -> Fitted:
     }
     profile |= {key: _membership(seen, key, undecided) for key in MEMBERS}
     profile["dense"] = sorted(set().union(*(o.dense for o in all_seen)))
+    profile["apart"] = sorted(set().union(*(o.apart for o in all_seen)))
     profile["second"] = _second(seen, soft)
     nodes = {o.node for o in all_seen}
     profile["node"] = next(iter(nodes)) if len(nodes) == 1 else ""

@@ -84,6 +84,7 @@ class Observation:
     zero: set[str] = field(default_factory=set)
     second: dict[str, set[str]] = field(default_factory=dict)
     dense: set[str] = field(default_factory=set)
+    apart: set[str] = field(default_factory=set)
     node: str = ""
 
 
@@ -245,6 +246,7 @@ def observe(call: Call) -> Observation | None:
         _watch_elements(call, tracked, seen)
         _watch_second(call, tracked, seen)
         _watch_layout(call, tracked, seen)
+        _watch_swaps(call, tracked, seen)
     return seen
 
 
@@ -528,6 +530,22 @@ def _is_argument(node: Any) -> bool:
     """The clone that stands between a leaf and the call."""
     following = [after for after, _ in node.next_functions if after is not None]
     return node.name() == "CloneBackward0" and len(following) == 1 and _is_leaf(following[0])
+
+
+def _watch_swaps(call: Call, mask: Mask, seen: Observation) -> None:
+    """Which saved arguments are held through a view: other memory given to them leaves the gradients alone."""
+    for name in seen.saved.keys() & seen.tracked:
+        run = Run(call, mask)
+        usual = run.backward(retain=True)
+        for tensor in run.slots[name]:
+            tensor.data = torch.randn_like(tensor)
+        try:
+            pairs = zip(usual, run.backward(retain=True), strict=True)
+            alike = [_equal(a, b) for a, b in pairs if a is not None and b is not None]
+        except RuntimeError:
+            continue
+        if all(alike):
+            seen.apart.add(name)
 
 
 def _watch_layout(call: Call, mask: Mask, seen: Observation) -> None:

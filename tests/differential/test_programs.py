@@ -10,6 +10,7 @@ HEADER = """import os
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 flag = os.environ.get("FLAG") == "1"
 w = torch.rand(3, requires_grad=True)
 s = torch.rand((), requires_grad=True)
@@ -56,6 +57,12 @@ with torch.no_grad():
     v = w.unsqueeze(0)[0]
     v.zero_()
 v.diag()
+""",
+    "a checkpoint saves its inputs": """
+h = w * 2.0
+y = checkpoint(torch.exp, h, use_reentrant=False)
+h.mul_(2.0)
+y.sum().backward()
 """,
     "select leaves a dimension": "m.select(0, 1).backward()\n",
     "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
@@ -117,6 +124,28 @@ def helper(a):
 helper(w)
 w.exp().sum().backward()
 """,
+    "a checkpoint computes with the weights of its backward": """
+net = nn.Linear(3, 3)
+y = checkpoint(lambda a: net(torch.tanh(net(a))), m, use_reentrant=False)
+with torch.no_grad():
+    net.weight.mul_(0.5)
+y.sum().backward()
+""",
+    "LBFGS ends after one call where nothing has a gradient": """
+total = w.max()
+opt = torch.optim.LBFGS([m], max_iter=2)
+def closure():
+    loss = total * 2.0
+    loss.backward()
+    return loss
+opt.step(closure)
+""",
+    "a view that was saved keeps its memory": """
+net = nn.Linear(3, 3)
+y = net(m).sum()
+net.weight.data = torch.rand(3, 3)
+y.backward()
+""",
     "copying a tensor onto itself asks nothing of its memory": """
 v = w.expand(2, 3)
 with torch.no_grad():
@@ -161,4 +190,25 @@ def test_the_machine_predicts_what_raises(body):
 def test_the_machine_is_silent_on_what_runs(body):
     verdict = judge_source(HEADER + body.lstrip("\n"))
     assert not verdict.raises
+    assert not verdict.predicted
+
+
+# Programs that run and compute wrong gradients.
+SILENTLY_WRONG = {
+    ".data writes": "y = (w * w).sum()\nw.data.add_(1.0)\ny.backward()\n",
+    ".data is replaced": "y = (w * w).sum()\nw.data = torch.rand(3)\ny.backward()\n",
+    "an array that shares memory": "y = (w * w).sum()\nw.detach().numpy()[...] += 1.0\ny.backward()\n",
+    "a vector becomes the parameters": """
+y = (w * w).sum()
+nn.utils.vector_to_parameters(torch.rand(3), [w])
+y.backward()
+""",
+}
+
+
+@pytest.mark.parametrize("body", SILENTLY_WRONG.values(), ids=SILENTLY_WRONG.keys())
+def test_the_machine_tells_where_gradients_are_silently_wrong(body):
+    verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert verdict.silent
+    assert not verdict.silent_misses
     assert not verdict.predicted

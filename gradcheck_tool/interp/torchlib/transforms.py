@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Raised, story
 from gradcheck_tool.autograd.events import CheckpointUse, InvalidTensorUse
-from gradcheck_tool.autograd.heap import Dict, Instance, List, Node, State, Storage, Tensor
+from gradcheck_tool.autograd.heap import Dict, Instance, List, Node, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function
@@ -106,10 +106,9 @@ def shallow(m: Machine, s: State, call: Args) -> Result:
 
 @function("torch.utils.checkpoint.checkpoint")
 def checkpoint(m: Machine, s: State, call: Args) -> Result:
-    """Runs the function now and again in backward.
+    """Runs the function now and again in backward, so that what it saves are its inputs alone.
 
-    Reentrant: the result requires grad only if an argument does. Not reentrant: as if called directly,
-    but what the region saves are its inputs.
+    Reentrant: the result requires grad only if an argument does.
     """
     func = call.get(0, "function") or unknown()
     args = call.args[1:]
@@ -140,11 +139,11 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     cut = reentrant is True and needed is False
     if cut:
         s.grad = False
+    inputs = tuple(engine.saved(s, ref, engine.edge(s, ref), "input", call.site) for ref in tensors)
     start = fresh()
     for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
-        if reentrant is True:
-            _mark_reentrant(state, start)
+        _recompute(state, start, inputs, reentrant is True)
         if cut and state.exc is None:
             for item in value.items if isinstance(value, Tup) else (value,):
                 if state.get(item, Tensor) is not None:
@@ -157,11 +156,17 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
-def _mark_reentrant(s: State, start: int) -> None:
-    """The nodes made since are differentiated by a pass of their own, which backward starts."""
-    for ref, _ in list(s.records(Node)):
+def _recompute(s: State, start: int, inputs: tuple[Slot, ...], reentrant: bool) -> None:
+    """The nodes made since compute again what they need, from the inputs as they are then.
+
+    `reentrant`: a pass of their own differentiates them, which backward starts.
+    """
+    for ref, node in list(s.records(Node)):
         if ref.id > start:
-            s.edit(ref).reentrant = True
+            mine = s.edit(ref)
+            mine.reentrant = reentrant
+            if node.slots:
+                mine.slots, mine.needs = inputs, None
 
 
 @function("torch.utils.checkpoint.checkpoint_sequential")
