@@ -102,10 +102,13 @@ class Discovery:
             )
         return self._verdicts[made]
 
-    def _means_function(self, dotted: str, scope: Scope, path: Path, seen: frozenset[str]) -> bool:
+    def _means_function(
+        self, dotted: str, scope: Scope, path: Path, seen: frozenset[tuple[Path, str]]
+    ) -> bool:
         """Whether a dotted name, as written in a scope of a file, may be a Function class."""
-        if dotted in seen:
+        if (path, dotted) in seen:
             return False
+        seen |= {(path, dotted)}
         first, _, rest = dotted.partition(".")
         bindings = scope.lookup(first) or [Imported(star.module, star.level, first) for star in _stars(scope)]
         for binding in bindings:
@@ -115,9 +118,9 @@ class Discovery:
                     return True
             elif isinstance(binding, Alias):
                 longer = f"{binding.dotted}.{rest}" if rest else binding.dotted
-                if self._means_function(longer, scope, path, seen | {dotted}):
+                if self._means_function(longer, scope, path, seen):
                     return True
-            elif self._import_means_function(binding, rest, path):
+            elif self._import_means_function(binding, rest, path, seen):
                 return True
         return False
 
@@ -129,7 +132,9 @@ class Discovery:
         inner = [c for c in names.classes if c.qualname == qualname] if names else []
         return any(self._is_function(c, path) for c in inner)
 
-    def _import_means_function(self, imported: Imported, rest: str, path: Path) -> bool:
+    def _import_means_function(
+        self, imported: Imported, rest: str, path: Path, seen: frozenset[tuple[Path, str]]
+    ) -> bool:
         """Follow an import to PyTorch's base classes or to another file of the repository."""
         parts = [part for part in (imported.module, imported.attribute, rest) if part]
         full = ".".join(parts)
@@ -143,7 +148,7 @@ class Discovery:
             if target is not None and target != path:
                 names = self._read(target)
                 wanted = ".".join(words[count:])
-                return names is not None and self._means_function(wanted, names.scope, target, frozenset())
+                return names is not None and self._means_function(wanted, names.scope, target, seen)
         return False
 
 

@@ -56,7 +56,9 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
     path = Path(ref.filename)
     for folder in reversed(import_folders(path, Path(ref.root))):
         if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
+            # The modules of a package must not hide those of the standard library.
+            inside = folder == path.parent and str(folder) != ref.root
+            sys.path.insert(len(sys.path) if inside else 0, str(folder))
     try:
         if all(part.isidentifier() for part in ref.module.split(".")):
             module = _import_dotted(ref)
