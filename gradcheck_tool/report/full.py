@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from gradcheck_tool.findings import Applicability, Severity
 from gradcheck_tool.report.concise import place
+from gradcheck_tool.report.evidence import facts
 from gradcheck_tool.report.frame import Label, frame
 
 if TYPE_CHECKING:
@@ -96,17 +97,12 @@ def _notes(finding: Finding, margin: str) -> Iterator[Text]:
         yield _note(margin, "function", f"{finding.function} ({how})" if how else finding.function)
     if finding.predicts:
         yield _note(margin, "predicts", finding.predicts)
-    for key, value in (finding.evidence or {}).items():
-        yield _note(margin, key.replace("_", " "), _shown(value))
+    for label, text in facts(finding.evidence or {}):
+        yield _note(margin, label, text)
     if finding.fix is not None:
         how = "--fix" if finding.fix.applicability is Applicability.SAFE else "--fix --unsafe-fixes"
         yield _note(margin, "fix", f"{finding.fix.message} ({how})")
     yield _note(margin, "help", f"gradlint rule {finding.code}")
-
-
-def _shown(value: Any) -> str:
-    """A fact of the run-time engine; more digits than these tell a reader nothing."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _note(margin: str, kind: str, text: str) -> Text:

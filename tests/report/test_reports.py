@@ -71,7 +71,16 @@ AT_RUN_TIME = finding(
     function="ops.Scale",
     device="cpu",
     dtype="float32",
-    evidence={"input": 0, "ratio": 2.0, "diagnosis": "factor"},
+    evidence={
+        "diagnosis": "factor",
+        "input": 0,
+        "index": [2, 1],
+        "analytic": 12.150000001,
+        "numeric": 6.075,
+        "numeric_error": 2.2e-11,
+        "ratio": 2.0,
+        "sample": None,
+    },
 )
 FINDINGS = [AT_RUN_TIME, IN_PLACE, IN_CELL]
 

@@ -1,0 +1,37 @@
+"""What the run-time engine measured, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# What the line about one element says.
+_ELEMENT = ("input", "argument", "index", "analytic", "numeric", "numeric_error", "ratio")
+
+
+def facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Labels and texts: the element where the gradient is compared, then whatever else is known."""
+    rest = dict(evidence)
+    if isinstance(rest.get("analytic"), (int, float)) and isinstance(rest.get("numeric"), (int, float)):
+        yield "measured", _element(rest)
+        rest = {key: value for key, value in rest.items() if key not in _ELEMENT}
+    for key, value in rest.items():
+        if value is not None:
+            yield key.replace("_", " "), _shown(value)
+
+
+def _element(evidence: Mapping[str, Any]) -> str:
+    index = evidence.get("index")
+    place = f"input {evidence.get('input')}" + (f" at {index}" if index else "")
+    error = evidence.get("numeric_error")
+    numbers = f"analytic {_shown(evidence['analytic'])}, numeric {_shown(evidence['numeric'])}"
+    within = f" +- {error:.1e}" if error else ""
+    ratio = evidence.get("ratio")
+    return f"{place}: {numbers}{within}" + (f", ratio {_shown(ratio)}" if ratio is not None else "")
+
+
+def _shown(value: Any) -> str:
+    """A value; more digits of a number than these tell a reader nothing."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
