@@ -144,6 +144,15 @@ class Impossible(Function):
     def backward(ctx, g):
         return g, None
 
+class Importing(Function):
+    @staticmethod
+    def forward(ctx, x):
+        import slow_to_import
+        return x * slow_to_import.factor
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
 class Endless(Function):
     @staticmethod
     def forward(ctx, x):
@@ -167,11 +176,21 @@ class Bend(Function):
 """
 
 
+SLOW = """
+import time
+began = time.process_time()
+while time.process_time() < began + 2.5:
+    pass
+factor = 3
+"""
+
+
 @pytest.fixture(scope="module")
 def synthesise(tmp_path_factory):
     folder = tmp_path_factory.mktemp("repository")
     file = folder / "functions_to_guess.py"
     file.write_text(textwrap.dedent(FUNCTIONS))
+    (folder / "slow_to_import.py").write_text(SLOW)
     refs = {ref.qualname: ref for ref in Discovery().functions([file])}
     path = list(sys.path)
 
@@ -273,7 +292,11 @@ def test_what_is_not_found_is_said_with_a_stub(synthesise):
     assert "# secret" in found.stub
 
 
+def test_an_import_is_not_cut_short(synthesise):
+    assert synthesise("Importing")[1].cases
+
+
 def test_a_forward_that_never_ends_ends_the_search(synthesise):
     _, found = synthesise("Endless")
     assert found.cases == ()
-    assert "longer than" in found.tried[-1]
+    assert "works for longer than" in found.tried[-1]

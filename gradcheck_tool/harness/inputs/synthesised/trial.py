@@ -16,6 +16,7 @@ from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
     from gradcheck_tool.harness.inputs.synthesised.usage import Body
 
@@ -75,7 +76,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
             stage = 3
             return _backward(leaves, outputs)
     except TooSlowError:
-        return Outcome(f"takes longer than {_SECONDS:g} s", 0)
+        return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except Exception as error:  # noqa: BLE001 - guessed arguments make user code raise anything
         return _failed(error, stage, bodies)
 
@@ -137,18 +138,30 @@ def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) ->
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raise `TooSlowError` after a while, where a signal can: in the main thread of Unix."""
+    """Raise `TooSlowError` after some seconds of work, where a signal can: in the main thread of Unix."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def late(*_: object) -> None:
-        raise TooSlowError
+    def late(_: int, frame: FrameType | None) -> None:
+        # A module whose import is cut short stays broken for the rest of the process.
+        if _importing(frame):
+            signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        else:
+            raise TooSlowError
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
