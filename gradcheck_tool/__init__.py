@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import Accumulation as Accumulation
     from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
+    from gradcheck_tool.autograd.events import BroadcastLoss as BroadcastLoss
     from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
     from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
@@ -125,6 +126,7 @@ _PUBLIC = {
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (
+        "BroadcastLoss",
         "EvalModeTraining",
         "MaskedDecay",
         "UntrainedModule",

@@ -151,9 +151,9 @@ class InvalidTensorUse(EngineError):
     `inference-write`, `retain-grad-constant`, `out-with-grad`,
     `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
     `detach-view`, `grad-count` (of gradient arguments), `hook-result`,
-    `hook-on-result` (a post-accumulate hook), `pack-hook` and `unpack-hook` (of saved tensors),
-    `reentrant-inputs` (a reentrant checkpoint), `scalar-index` (indexing a 0-dim tensor, as in
-    `loss.data[0]`).
+    `hook-on-result` (a post-accumulate hook), `optimizer-parameters` (none), `number-of-many`,
+    `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint),
+    `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
 
     kind: str
@@ -605,6 +605,21 @@ class UntrainedModule(Event):
 
     module: str
     optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroadcastLoss(Event):
+    """The two sides of a loss have different sizes and are broadcast, so that it is over wrong pairs.
+
+    `sizes` are written with `N` for what is not known. `warns`: PyTorch warns of it (mse_loss and the like);
+    else the site is a difference of a layer's output with one column and a vector, in a back-propagated root.
+    """
+
+    call: str
+    first: str
+    second: str
+    sizes: tuple[str, str]
+    warns: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

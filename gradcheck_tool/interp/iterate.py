@@ -160,8 +160,11 @@ def _advance_unknown(m: Machine, s: State, ref: Ref, record: Iter, site: Any) ->
     source = record.parts[0] if record.parts else NONE
     kind = source.kind if isinstance(source, Sym) else None
     if isinstance(source, Ref):
-        from gradcheck_tool.interp.torchlib.data import element_kind
+        from gradcheck_tool.interp.torchlib.data import batch, element_kind
 
+        rows = batch(s, source, site)
+        if rows is not None:
+            return _unknown_next(s, ref, rows)
         kind = element_kind(s, source)
     return _unknown_next(s, ref, unknown(kind))
 

@@ -34,7 +34,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
-from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, kept
+from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, kept, losses
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.function_results import Applied, check, takes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
@@ -183,6 +183,7 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
         raise
     breaks.note_pass(m, p)
     kept.note_pass(m, p)
+    losses.note_pass(m, p)
     distributed.note_pass(m, s, p)
     for event in p.silent[:1]:
         m.emit(event)
@@ -205,7 +206,9 @@ def _fill_groups(s: State, p: graph.Pass) -> None:
             mine.grad_state = graph.ADDED.get(tensor.grad_state, "unknown")
             mine.backward_site = p.site
             mine.grad = unknown()
-        elif tensor.rg and tensor.leaf and ref.id not in reached and tensor.grad_state != "fresh":
+        elif (
+            tensor.rg is not False and tensor.leaf and ref.id not in reached and tensor.grad_state != "fresh"
+        ):
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()
 
@@ -294,6 +297,19 @@ def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
     users = [s[r] for r in p.ran if at in s[r].inputs]
     s[grad].overlaps = len(users) == 1 and users[0].op in ("SumBackward0", "sum")
     return grad
+
+
+@function("torch.autograd.graph.register_multi_grad_hook")
+def multi_grad_hook(m: Machine, s: State, call: Args) -> Result:
+    """One hook for several tensors, all of which must require grad unless any of them is enough."""
+    for ref in _tensors(m, s, call.get(0, "tensors") or NONE, call.site):
+        engine.refresh_view(s, ref)
+        tensor: Tensor = s[ref]
+        if tensor.rg is False and not tensor.unsure_graph and call.kwargs.get("mode") != Const("any"):
+            why = f"`{tensor.name}` does not require grad"
+            text, name = "Expected gradient function to be set", "register_multi_grad_hook()"
+            raise engine.refused(call.site, tensor, why, text, "hook-on-constant", name, "AssertionError")
+    return unknown("data")
 
 
 # -- autograd.grad ----------------------------------------------------------------------------------

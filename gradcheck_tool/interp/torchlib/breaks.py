@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import (
+    BroadcastLoss,
     GraphBreak,
     NonReparametrised,
     OptimizerStep,
@@ -54,6 +55,7 @@ class Ledger:
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
     stuck: dict[int, ZeroGradient] = field(default_factory=dict)
+    pairs: dict[int, BroadcastLoss] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
     numbers: dict[Value, tuple[Cut, ...]] = field(default_factory=dict)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.heap import Instance, State
-from gradcheck_tool.autograd.values import NONE, Lib, Ref, unknown
+from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd.heap import Instance, State, Tensor
+from gradcheck_tool.autograd.values import NONE, TRUE, Lib, Ref, Sym, Tup, Value, unknown
 from gradcheck_tool.interp.natives import Args, Result, function
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ LOADERS = (
     "torchtext.data.BucketIterator",
 )
 DATASETS = (
-    "TensorDataset",
     "Subset",
     "ConcatDataset",
     "random_split",
@@ -38,7 +38,38 @@ def element_kind(s: State, source: Ref) -> str | None:
 @function(*LOADERS)
 def loader(m: Machine, s: State, call: Args) -> Result:
     """A loader gives batches that nothing requires gradients of."""
-    return s.new(Instance(call.func, {"dataset": call.get(0, "dataset") or NONE}))
+    record = Instance(call.func, {"dataset": call.get(0, "dataset") or NONE})
+    options = {"batch_size", "shuffle", "drop_last", "num_workers", "pin_memory", "generator"}
+    if options.issuperset(call.kwargs) and not call.unsure and call.kwargs.get("batch_size") != NONE:
+        record.attrs["#plain"] = TRUE
+    return s.new(record)
+
+
+@function("torch.utils.data.TensorDataset")
+def tensor_dataset(m: Machine, s: State, call: Args) -> Result:
+    """Data of which the sizes are known."""
+    made = unknown("data")
+    if not call.unsure and call.args and all(s.get(value, Tensor) is not None for value in call.args):
+        s.known[Sym(("tensors", made))] = Tup(tuple(call.args))
+    return made
+
+
+def batch(s: State, source: Ref, site: Any) -> Value | None:
+    """What a loader of a TensorDataset gives: rows of its tensors, as many as one likes."""
+    record = s.get(source, Instance)
+    dataset = record.attrs.get("dataset", NONE) if record is not None and "#plain" in record.attrs else NONE
+    held = s.known.get(Sym(("tensors", dataset)))
+    if not isinstance(held, Tup):
+        return None
+    tensors = [s.get(item, Tensor) for item in held.items]
+    shapes = [(None, *tensor.shape[1:]) if tensor and tensor.shape else None for tensor in tensors]
+    dtypes = [tensor.dtype if tensor else None for tensor in tensors]
+    return Tup(
+        tuple(
+            engine.new_tensor(s, site, dtype=dtype, shape=shape)
+            for dtype, shape in zip(dtypes, shapes, strict=True)
+        )
+    )
 
 
 @function(*(f"torch.utils.data.{name}" for name in DATASETS))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd import engine, shapes
 from gradcheck_tool.autograd.engine import Effect
 from gradcheck_tool.autograd.heap import Instance, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Method, Ref, Tup, Value, unknown
+from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.torchlib.tensors import as_tensor
 
 if TYPE_CHECKING:
+    from gradcheck_tool.autograd.shapes import Shape
     from gradcheck_tool.interp.machine import Machine
 
 REPARAMETRISED = (
@@ -33,6 +35,12 @@ REPARAMETRISED = (
     "RelaxedBernoulli",
 )
 OTHERS = ("Categorical", "OneHotCategorical", "Bernoulli", "Binomial", "Poisson", "Geometric")
+# Those with one random number for each element of their parameters.
+UNIVARIATE = frozenset(REPARAMETRISED) - {"Dirichlet", "MultivariateNormal"} | {
+    "Bernoulli",
+    "Poisson",
+    "Geometric",
+}
 # What is computed from the parameters of distributions. What the backward of these saves is not known.
 COMPUTED = Effect(node="DistributionBackward0", frees=None)
 LIKELIHOOD = Effect(node="LogProbBackward0", frees=None)
@@ -57,13 +65,21 @@ def _params(s: State, distribution: Value | None) -> list[Ref]:
 
 def sample(m: Machine, s: State, call: Args) -> Result:
     """Drawn under no_grad: a constant, cut off from the parameters."""
-    ref = engine.new_tensor(s, call.site, name=call.text)
     params = _params(s, call.self)
+    ref = engine.new_tensor(s, call.site, shape=_shape(s, call, []), name=call.text)
     made: Tensor = s[ref]
     engine.cut_off(s, made, "sample", params, call.site, call.text)
     if engine.requires(s, params):
         made.lost = "no-grad"
     return ref
+
+
+def _shape(s: State, call: Args, given: list[Ref]) -> Shape:
+    """The shape of what is computed for each element; unknown where a sample shape or several numbers are."""
+    name = natives.lib_name(s[call.self].cls).rpartition(".")[2]
+    if name not in UNIVARIATE or call.unsure or len(given) != len(call.args) or call.kwargs:
+        return None
+    return shapes.broadcast([s[ref].shape for ref in (*_params(s, call.self), *given)])
 
 
 def draw(m: Machine, s: State, call: Args) -> Result:
@@ -73,13 +89,13 @@ def draw(m: Machine, s: State, call: Args) -> Result:
 
 def compute(m: Machine, s: State, call: Args) -> Result:
     """`log_prob`, `entropy`, `rsample`, ...: depends on the parameters and on what is given."""
-    given = [as_tensor(m, s, value, call.site) for value in call.args]
-    refs = [*_params(s, call.self), *(ref for ref in given if ref is not None)]
+    given = [ref for ref in (as_tensor(m, s, value, call.site) for value in call.args) if ref is not None]
+    refs = [*_params(s, call.self), *given]
     if not refs:
         return unknown()
     is_likelihood = isinstance(call.func, Method) and call.func.name == "log_prob"
     effect = LIKELIHOOD if is_likelihood else COMPUTED
-    return engine.apply(s, effect, {"self": refs}, call.site, call.text)[0]
+    return engine.apply(s, effect, {"self": refs}, call.site, call.text, [_shape(s, call, given)])[0]
 
 
 @function("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")

@@ -22,7 +22,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp.iterate import elements
-from gradcheck_tool.interp.torchlib import breaks, masks
+from gradcheck_tool.interp.torchlib import breaks, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_zeroed
 
@@ -91,6 +91,8 @@ def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site
     """`left op right` with at least one tensor."""
     result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
     breaks.note_numbers(m, s, result, (left, right))
+    if op == "-":
+        losses.note_difference(m, s, left, right, result, site)
     return result
 
 
@@ -281,6 +283,7 @@ def apply_profile(
     if profile.result in ("value", "none", "nested", None):
         return NONE if profile.result == "none" else unknown("data")
     _check_out(m, s, profile, tensors, site, text)
+    losses.check(m, s, leaf, tensors, site, text)
     if profile.dense and not _all_contiguous(s, tensors):
         saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
         profile = dataclasses.replace(profile, saves=saves)
