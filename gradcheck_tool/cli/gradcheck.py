@@ -92,9 +92,12 @@ def gradcheck(
     ] = False,
 ) -> None:
     """Run autograd Functions and compare their gradients with the derivatives of their forwards."""
-    from gradcheck_tool.harness.process import WorkerError
-    from gradcheck_tool.harness.run import Harness
-    from gradcheck_tool.harness.targets import TargetError
+    try:
+        from gradcheck_tool.harness.process import WorkerError
+        from gradcheck_tool.harness.run import Harness
+        from gradcheck_tool.harness.targets import TargetError
+    except ModuleNotFoundError as error:
+        fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
     from gradcheck_tool.pool import default_jobs
 
     reports = targets(output_format or (), output_file)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,9 +107,10 @@ class Worker:
             text=True,
             encoding="utf-8",
             env=_environment(device, threads),
+            start_new_session=True,
         )
         # A worker that hangs would outlive the run, which may end in the middle.
-        atexit.register(self._process.kill)
+        atexit.register(self._kill)
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
         self._wait_until_ready()
@@ -135,10 +137,17 @@ class Worker:
 
     def close(self) -> None:
         """End the process, at once if it is in the middle of something."""
-        if self.alive:
-            self._process.kill()
+        self._kill()
         self._process.wait()
-        atexit.unregister(self._process.kill)
+        atexit.unregister(self._kill)
+
+    def _kill(self) -> None:
+        """Kill the process and those that it has started, which may live on after it."""
+        if os.name == "posix":
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
 
     def _read(self) -> None:
         """Move events from the pipe to the queue until the worker's end of the pipe is closed."""
@@ -182,13 +191,18 @@ class Worker:
     def _follow(self, answer: Answer, deadline: float) -> None:
         """Take events until the unit is done or the worker dead."""
         heard = time.monotonic()
+        was_alive = True
         while True:
             try:
                 event = self._events.get(timeout=TICK)
             except queue.Empty:
-                if self._exceeds(answer, deadline, heard):
-                    return
-                continue
+                # Processes that the checked code has forked may hold the pipe open.
+                event = None
+                if was_alive:
+                    was_alive = self.alive
+                    if self._exceeds(answer, deadline, heard):
+                        return
+                    continue
             heard = time.monotonic()
             if event is None:
                 answer.death, answer.how = "crash", _ending(self._process.wait())

@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 
 DEADLY = """\
@@ -176,6 +177,19 @@ def test_endless_imports_and_inputs_are_causes_and_no_findings(project, gradchec
     assert (result.exit_code, result.stdout) == (0, "")
     assert "slow.Mine[cpu]: importing its module did not end within 4 s" in result.stderr
     assert "inputs.Other[cpu]: looking for inputs did not end within 4 s" in result.stderr
+
+
+def test_a_process_that_outlives_the_worker_neither_hides_its_death_nor_lives_on(project, gradcheck):
+    fork = """child = os.fork()
+        if child == 0:
+            time.sleep(600)
+        open("child", "w").write(str(child))
+        os.abort()"""
+    project("ops.py", f"import time\n{DEADLY}".replace("os.abort()", fork))
+    result = gradcheck("-j", 1, "-k", "abort", "--output-format", "concise")
+    assert "GC304 Abort killed the process: SIGABRT in backward" in result.stdout
+    child = int((project.folder / "child").read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_crash_with_arguments_that_were_guessed_is_a_warning(project, gradcheck):

@@ -1,0 +1,95 @@
+"""The worker process and what it makes of a report."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradcheck_tool
+from gradcheck_tool.harness.heat import LARGEST, small_heat
+from gradcheck_tool.harness.process import _ending, _stack
+
+HOME = str(Path(gradcheck_tool.__file__).parents[1])
+
+
+def command(folder, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "gradcheck_tool", "gradcheck", "-j", "1"],
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+
+
+class TestStart:
+    def test_without_a_pytorch_that_can_be_imported_the_status_is_2(self, ops, project):
+        project("broken/torch/__init__.py", "raise ImportError('libcudart is absent')")
+        path = os.pathsep.join([HOME, str(project.folder / "broken")])
+        result = command(ops.parent, PYTHONPATH=path)
+        why = "a worker process cannot import torch: ImportError: libcudart is absent"
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == f"gradlint: error: {why}\n"
+
+    def test_without_psutil_the_extra_is_named(self, ops, project):
+        project("broken/psutil.py", "raise ModuleNotFoundError('no', name='psutil')")
+        path = os.pathsep.join([HOME, str(project.folder / "broken")])
+        result = command(ops.parent, PYTHONPATH=path)
+        assert result.returncode == 2
+        assert "psutil is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`" in result.stderr
+
+    def test_modules_of_the_project_do_not_hide_those_of_python(self, ops, project):
+        project("random.py", "raise RuntimeError('the wrong module')")
+        project("types.py", "raise RuntimeError('the wrong module')")
+        code = f"import sys; sys.path[0] = {HOME!r}; from gradcheck_tool.cli import main; main()"
+        result = subprocess.run(
+            [sys.executable, "-c", code, "gradcheck", "-j", "1", "-k", "sine", "ops.py"],
+            cwd=ops.parent, capture_output=True, text=True, check=False, timeout=200,
+        )  # fmt: skip
+        assert "1 Function: 1 ok." in result.stderr
+
+
+class TestDeath:
+    def test_endings_in_words(self):
+        assert _ending(3) == "ended the process with status 3"
+        assert _ending(-11) == "killed the process: SIGSEGV"
+        assert _ending(-250) == "killed the process: signal 250"
+
+    def test_the_stack_is_the_last_one_without_frames_of_gradlint_and_pytorch(self):
+        site = f"{os.sep}site-packages{os.sep}torch{os.sep}"
+        printed = f"""
+Timeout (0:00:05)!
+Thread 0x1 (most recent call first):
+  File "/x/old.py", line 1 in forward
+something printed
+Fatal Python error: Segmentation fault
+
+Current thread 0x2 (most recent call first):
+  File "/usr{site}autograd/function.py", line 300 in apply
+  File "/x/ops.py", line 12 in backward
+Thread 0x1 (most recent call first):
+  File "{Path(gradcheck_tool.__file__).parent}/harness/worker.py", line 9 in main
+  File "<string>", line 1 in <module>
+"""
+        assert _stack(printed) == ["/x/ops.py:12 in backward"]
+        assert _stack("nothing was written") == []
+
+
+class TestHeat:
+    @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (5,), (), (300, 200)])
+    def test_rows_from_0_to_1_of_bounded_size(self, shape):
+        rows = small_heat(torch.rand(shape) * 1e6)
+        assert 1 <= len(rows) <= LARGEST
+        assert all(len(row) == len(rows[0]) <= LARGEST for row in rows)
+        assert max(max(row) for row in rows) == 1.0
+
+    def test_the_wrong_entry_stays_where_it_is(self):
+        values = torch.zeros(2, 3)
+        values[1, 2] = -5.0
+        assert small_heat(values) == [[0, 0, 0], [0, 0, 1]]
+        values[0, 0] = float("nan")
+        assert small_heat(values) == [[1, 0, 0], [0, 0, 1]]
+
+    def test_nothing_and_no_error(self):
+        assert small_heat(torch.zeros(0, 3)) == []
+        assert small_heat(torch.zeros(2, 2)) == [[0, 0], [0, 0]]
