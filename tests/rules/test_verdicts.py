@@ -163,6 +163,8 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL816", invalid("unpack-hook")),
     ("GL817", invalid("reentrant-inputs")),
     ("GL309", invalid("grad-count")),
+    ("GL322", invalid("optimizer-parameters")),
+    ("GL323", invalid("number-of-many")),
     ("GL321", event(ev.UnguardedNone, input="w", call="w.grad.zero_", because="no-backward")),
     ("GL306", invalid("non-leaf-flag")),
     ("GL307", invalid("non-leaf-deepcopy")),
@@ -282,6 +284,24 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL909", named("torch.nn.MSELoss", "size_average")),
     ("GL910", method("tensor", "backward", "retain_variables")),
     ("GL912", method("tensor", "reinforce")),
+    ("GL415", event(ev.MaskedDecay, parameter="weight", optimizer="opt")),
+    ("GL516", event(ev.EvalModeTraining, module="model", call="model.eval()", optimizer="opt")),
+    (
+        "GL517",
+        event(ev.BroadcastLoss, call="mse()", first="out", second="y", sizes=("(N, 1)", "(N,)"), warns=True),
+    ),
+    ("GL724", defect("unread-argument")),
+    ("GL725", defect("unread-saved")),
+    ("GL726", defect("ignores-cotangent")),
+    ("GL316", event(ev.FlagWrite, receiver="state-dict", subject="p", name="requires_grad")),
+    ("GL318", event(ev.ParameterReplaced, attribute="net.table", optimizer="opt", is_new=True)),
+    ("GL401", backward(accumulated=(LEAF,), unreached=HERE)),
+    ("GL505", event(ev.ZeroGradient, root="loss", op="x.round()", tensor="weight", all_of_them=False)),
+    ("GL509", event(ev.DroppedResult, tensor="p.data", call="p.data.clamp(0, 1)", name="clamp")),
+    (
+        "GL809",
+        event(ev.HookMisuse, kind="returns-nothing", subject="layer", call="out + v", passes="output"),
+    ),
 ]
 
 LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
