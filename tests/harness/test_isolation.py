@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -196,11 +197,10 @@ def ends(pid):
     """Whether a process that was killed is gone, which may take it a moment."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            return True
+        with suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                continue
+        return True
     return False
 
 
