@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.autograd import optable
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Generator, Instance, State, Tensor, merge
 from gradcheck_tool.autograd.values import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 30
 MAX_RECURSION = 3
 MAX_RESULTS = 8
+# Functions of these modules raise nothing that has to do with files, devices or other processes.
+CERTAIN = ("torch.autograd.", "torch.nn.", "torch.optim.", "torch.set_grad_enabled")
 
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
 INERT = frozenset(
@@ -615,10 +618,13 @@ class Calls:
     # -- exceptions -------------------------------------------------------------------------------
 
     def may_raise_unseen(self, s: State, i: ir.Call) -> bool:
-        """Should this call also be taken to raise? Once for each `try` with an `except`, its first call."""
+        """Should this call also be taken to raise? Once for each `try` with an `except`, its first call.
+
+        Operations on tensors raise what the model says and nothing else.
+        """
         frame: Frame = s[s.frames[-1]]
         handler = self._handler_of(frame.function, i)
-        if handler is None or frame.rounds.get(-1 - handler):
+        if handler is None or frame.rounds.get(-1 - handler) or _is_modelled(s, self.m.get(s, i.func)):
             return False
         s.edit(s.frames[-1]).rounds[-1 - handler] = 1
         return True
@@ -635,6 +641,16 @@ class Calls:
                         table[id(instr)] = block.handler
             self.m.handlers[id(function)] = table
         return table.get(id(i))
+
+
+def _is_modelled(s: State, func: Value) -> bool:
+    """Is it an operation on tensors, or a function of autograd that the model executes?"""
+    if isinstance(func, Method):
+        return s.get(func.receiver, Tensor) is not None
+    if not isinstance(func, Lib):
+        return False
+    executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)
+    return executed or optable.find(func.name) is not None
 
 
 def _longest(results: Pairs) -> Pairs:
