@@ -56,6 +56,8 @@ def keep_watching(check: Callable[[], object], paths: Sequence[Path]) -> None:
 def _round(check: Callable[[], object]) -> None:
     if sys.stdout.isatty():
         sys.stdout.write(CLEAR)
+    # Editors recognise the rounds of a background task by these two lines.
+    note("Checking.")
     check()
     sys.stdout.flush()
     note("Watching for changes; Ctrl+C ends it.")
