@@ -144,6 +144,31 @@ class Impossible(Function):
     def backward(ctx, g):
         return g, None
 
+class Modulus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = (x[..., 0] ** 2 + x[..., 1] ** 2).sqrt()
+        ctx.save_for_backward(x, y)
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return x * (g / y)[..., None]
+
+class Power(Function):
+    @staticmethod
+    def forward(ctx, x, exponent):
+        ctx.save_for_backward(x, exponent)
+        return x.abs() ** exponent
+    @staticmethod
+    def backward(ctx, g):
+        x, exponent = ctx.saved_tensors
+        y = x.abs() ** exponent
+        return g * exponent * y / x, g * y * x.abs().log()
+
+def power(x, exponent=1.5):
+    return Power.apply(x, torch.tensor(exponent))
+
 class Importing(Function):
     @staticmethod
     def forward(ctx, x):
@@ -300,3 +325,14 @@ def test_a_forward_that_never_ends_ends_the_search(synthesise):
     _, found = synthesise("Endless")
     assert found.cases == ()
     assert "works for longer than" in found.tried[-1]
+
+
+def test_axes_are_as_long_as_they_are_used(synthesise):
+    assert shapes(synthesise("Modulus")[1])[0][-1] == 2
+
+
+def test_tensors_are_near_the_numbers_that_callers_pass(synthesise):
+    _, found = synthesise("Power")
+    exponent = found.cases[0].args[1]
+    assert exponent.requires_grad
+    assert 1.3 < float(exponent.detach().min()) <= float(exponent.detach().max()) < 1.7

@@ -62,6 +62,9 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
     if parameter.seen:
         yield [_constant(value) for value in parameter.seen], 0 if parameter.gradient is not True else 2
     if parameter.gradient:
+        # Where callers pass a number, others of its kind may be far out of range.
+        numbers = [value for value in parameter.seen if isinstance(value, (int, float)) and value > 0]
+        yield [TensorSpec((SIDE, SIDE), center=float(value)) for value in numbers[:2]], -0.5
         yield [TensorSpec((SIDE, SIDE))], 0
         said = tuple(spec for spec in said if isinstance(spec, TensorSpec))
     yield said, 0.1

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.gradcheck.problem import identical
 from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.target import backward_of, overrides
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.synthesised.search import Found, Search, State
-from gradcheck_tool.harness.inputs.synthesised.sizes import with_distinct_sizes
+from gradcheck_tool.harness.inputs.synthesised.sizes import with_distinct_sizes, without_unused
 from gradcheck_tool.harness.inputs.synthesised.specs import Several, Spec, TensorSpec, build
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, try_call
 from gradcheck_tool.harness.inputs.synthesised.usage import Body
@@ -47,6 +49,24 @@ class Maker:
             torch.manual_seed(self._seed)
             return try_call(self._function.apply, arguments, self._bodies)
 
+    def unused(self, state: State, index: int, axis: int, position: int) -> bool:
+        """Whether the outputs are the same with other numbers at one position of an axis of an argument."""
+        before, after = self.arguments(state), list(self.arguments(state))
+        changed = after[index].detach().clone()
+        changed.select(axis, position).add_(3.0).mul_(-2.0)
+        after[index] = changed
+        outputs = [self._outputs(arguments) for arguments in (before, after)]
+        return all(outputs) and len(outputs[0]) == len(outputs[1]) and all(map(identical, *outputs))
+
+    def _outputs(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
+        """The outputs as detached tensors; none where the Function refuses."""
+        with preserved(), torch.no_grad():
+            torch.manual_seed(self._seed)
+            outputs = quiet(lambda: flatten(self._function.apply(*arguments))[0])
+        if isinstance(outputs, Exception):
+            return []
+        return [y.detach() for y in outputs if isinstance(y, torch.Tensor)]
+
 
 def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
     """Search for arguments of `apply`; their lengths differ where that is accepted, and only tensors
@@ -55,7 +75,8 @@ def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
     found = Search(parameters, maker.attempt).run()
     if found.state is None:
         return found
-    state = with_distinct_sizes(found.state, lambda s: _good(maker.attempt(s)))
+    state = without_unused(found.state, lambda s: _good(maker.attempt(s)), maker.unused)
+    state = with_distinct_sizes(state, lambda s: _good(maker.attempt(s)))
     outcome = maker.attempt(state)
     return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
 

@@ -33,6 +33,40 @@ def with_distinct_sizes(state: State, accepted: Callable[[State], bool]) -> Stat
     return state
 
 
+def without_unused(
+    state: State, accepted: Callable[[State], bool], unused: Callable[[State, int, int, int], bool]
+) -> State:
+    """The same arguments without ends of axes that the outputs do not depend on.
+
+    Code that takes `x[..., 0]` and `x[..., 1]` accepts five columns and means two: what it says about the
+    others is nobody's business.
+
+    Args:
+        state: accepted arguments.
+        accepted: whether arguments are.
+        unused: whether an entry (argument, axis, position) has no influence.
+    """
+    for index, spec in enumerate(state):
+        for axis in range(len(spec.shape)) if isinstance(spec, TensorSpec) and spec.differentiable else ():
+            shorter = _used(state, index, axis, unused)
+            changed = (*state[:index], shorter, *state[index + 1 :])
+            if changed != state and accepted(changed):
+                state = changed
+    return state
+
+
+def _used(state: State, index: int, axis: int, unused: Callable[[State, int, int, int], bool]) -> Spec:
+    """A tensor without the end of an axis that has no influence; two entries stay at least."""
+    spec = state[index]
+    if not isinstance(spec, TensorSpec):
+        return spec
+    length = spec.shape[axis]
+    while length > 1 and unused(state, index, axis, length - 1):
+        length -= 1
+    shape = (*spec.shape[:axis], length, *spec.shape[axis + 1 :])
+    return replace(spec, shape=shape) if length > 1 else spec
+
+
 def _groups(state: State) -> list[tuple[tuple[int, int], ...]]:
     """Sets of (argument, axis) that may have to agree: one by itself, all together, two."""
     tensors = [(i, spec) for i, spec in enumerate(state) if isinstance(spec, TensorSpec)]

@@ -26,11 +26,13 @@ class TensorSpec:
         kind: one of `FLOATING`, or `complex`, `mask` (booleans), `index` (whole numbers below the
             shortest length).
         grad: whether it is to require grad, where its kind can.
+        center: all values lie close to this one; None for values of any size.
     """
 
     shape: tuple[int, ...]
     kind: str = "normal"
     grad: bool = True
+    center: float | None = None
 
     @property
     def differentiable(self) -> bool:
@@ -96,6 +98,9 @@ def describe(spec: Spec) -> str:
     if isinstance(spec, Several):
         inside = ", ".join(map(describe, spec.items))
         return f"[{inside}]" if spec.as_list else f"({inside},)" if spec.items else "()"
+    if spec.center is not None:
+        near = f"torch.rand({', '.join(map(str, spec.shape)) or '()'}, {_OPTIONS})"
+        return f"{near}.mul({0.2 * spec.center:g}).add({0.9 * spec.center:g}).requires_grad_()"
     return _TEXTS[spec.kind].format(shape=", ".join(map(str, spec.shape)) or "()", grad=_grad_text(spec))
 
 
@@ -126,6 +131,8 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
         other = torch.randn(spec.shape, generator=generator, dtype=torch.float64)
         return torch.complex(normal, other).to(dtype.to_complex() if not dtype.is_complex else dtype)
     uniform = torch.rand(spec.shape, generator=generator, dtype=torch.float64)
+    if spec.center is not None:
+        return (spec.center * (0.9 + 0.2 * uniform)).to(dtype)
     values = {
         "normal": normal,
         "wide": 3 * normal,
