@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gradcheck_tool.findings import Location
     from gradcheck_tool.rule import Rule
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
@@ -55,3 +56,8 @@ def checkout(folder: Path) -> Path:
 def relative_name(filename: str, folder: Path) -> str:
     """The name of a file below a folder as seen from there; any other name as it is."""
     return filename.removeprefix(str(folder).rstrip(os.sep) + os.sep)
+
+
+def in_cell(location: Location) -> str:
+    """`cell 2, row 3: ` for a place in a notebook, else nothing: for formats that know no cells."""
+    return "" if location.cell is None else f"cell {location.cell}, row {location.start.row}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.context import in_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +38,11 @@ def _command(finding: Finding, context: ReportContext) -> str:
 
 
 def _message(finding: Finding, context: ReportContext) -> str:
-    cell = (
-        f"cell {finding.location.cell}, row {finding.location.start.row}: " if finding.location.cell else ""
-    )
-    lines = [f"{cell}{finding.code} {finding.message}"]
+    lines = [f"{in_cell(finding.location)}{finding.code} {finding.message}"]
     for step in finding.trace:
         name = context.uri(step.location.filename)
-        lines.append(f"{name}:{step.location.start.row}: {step.message}")
+        where = in_cell(step.location) or f"{name}:{step.location.start.row}: "
+        lines.append(f"{where}{step.message}")
     if finding.predicts:
         lines.append(f"predicts: {finding.predicts}")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.context import in_cell
 from gradcheck_tool.report.fingerprint import fingerprints
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 
 def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any]:
-    cell = f"cell {finding.location.cell}: " if finding.location.cell else ""
     issue: dict[str, Any] = {
         "type": "issue",
         "check_name": finding.code,
-        "description": f"{cell}{finding.code}: {finding.message}",
+        "description": f"{in_cell(finding.location)}{finding.code}: {finding.message}",
         "categories": ["Bug Risk"],
         "severity": SEVERITIES[finding.severity],
         "fingerprint": name,
@@ -43,10 +43,11 @@ def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any
 
 
 def _location(location: Location, context: ReportContext) -> dict[str, Any]:
-    return {
-        "path": context.uri(location.filename),
-        "positions": {
-            "begin": {"line": location.start.row, "column": location.start.column},
-            "end": {"line": location.end.row, "column": location.end.column},
-        },
+    positions = {
+        "begin": {"line": location.start.row, "column": location.start.column},
+        "end": {"line": location.end.row, "column": location.end.column},
     }
+    if location.cell is not None:
+        # Rows of a cell mean nothing in the notebook's file, but a row there must be.
+        positions = {"begin": {"line": 1, "column": 1}}
+    return {"path": context.uri(location.filename), "positions": positions}

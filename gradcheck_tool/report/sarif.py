@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.context import in_cell
 from gradcheck_tool.report.fingerprint import fingerprints
 
 if TYPE_CHECKING:
@@ -87,9 +88,9 @@ def _rule_of(finding: Finding) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int, name: str, context: ReportContext) -> dict[str, Any]:
-    text = (
-        finding.message if finding.predicts is None else f"{finding.message}\n\npredicts: {finding.predicts}"
-    )
+    text = f"{in_cell(finding.location)}{finding.message}"
+    if finding.predicts is not None:
+        text += f"\n\npredicts: {finding.predicts}"
     here = _location(finding.location, context, finding.message)
     result: dict[str, Any] = {
         "ruleId": finding.code,
@@ -120,13 +121,15 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
 
 
 def _location(location: Location, context: ReportContext, message: str | None = None) -> dict[str, Any]:
+    # Rows of a cell mean nothing in the notebook's file, but GitHub takes no place without a row.
+    in_file = location.cell is None
     physical = {
         "artifactLocation": _artifact(location.filename, context),
-        "region": _region(location.start, location.end),
+        "region": _region(location.start, location.end) if in_file else {"startLine": 1, "startColumn": 1},
     }
     found: dict[str, Any] = {"physicalLocation": physical}
-    if location.cell is not None:
-        found["logicalLocations"] = [{"name": f"cell {location.cell}"}]
+    if not in_file:
+        found["logicalLocations"] = [{"name": f"cell {location.cell}, row {location.start.row}"}]
     if message is not None:
         found["message"] = {"text": message}
     return found
