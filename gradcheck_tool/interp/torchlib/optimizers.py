@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Raised, story
 from gradcheck_tool.autograd.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
-from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.autograd.values import NONE, TRUE, Const, Ref, Tup, unknown
+from gradcheck_tool.autograd.heap import Dict, Instance, Iter, List, State, Tensor
+from gradcheck_tool.autograd.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.interp import natives
-from gradcheck_tool.interp.iterate import exhaust
+from gradcheck_tool.interp.iterate import elements, exhaust
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import breaks, masks, protocols
@@ -69,6 +69,8 @@ def init(m: Machine, s: State, call: Args) -> Result:
 def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     given = gone_through(m, s, call.get(0, "params") or NONE, call.site)
     params, is_open = parameters_of(s, given)
+    if not call.unsure:
+        _check_given(s, given, call)
     exhaust(s, given)
     for p in params:
         engine.refresh_view(s, p)
@@ -98,6 +100,30 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     mine = s.edit(ref)
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
     protocols.note_made(m, s, ref, call)
+
+
+def _check_given(s: State, given: Value, call: Args) -> None:
+    """An optimizer takes an iterable of parameters, or of groups of them, that is not empty.
+
+    A list may be empty on one of many paths only, so that just what `parameters()` returns is judged.
+
+    Raises:
+        Raised: for one tensor, and for an iterator that certainly holds nothing.
+    """
+    iterator = s.get(given, Iter)
+    listed = iterator is not None and iterator.kind in ("items", "drained")
+    if s.get(given, Tensor) is not None:
+        text, error = "params argument given to the optimizer should be an iterable", "TypeError"
+    elif listed and elements(s, given) == ([], False):
+        text, error = "optimizer got an empty parameter list", "ValueError"
+    else:
+        return
+    raise Raised(
+        InvalidTensorUse(
+            site=call.site, text=text, kind="optimizer-parameters", tensor="", call=str(call.text)
+        ),
+        error,
+    )
 
 
 def unknown_group(s: State, site: Any) -> Ref:

@@ -262,6 +262,17 @@ def _transposed(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     return engine.apply(s, VIEW, {"self": ref}, site, f"{s[ref].name}.T", [flipped])[0]
 
 
+def _component(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    """`z.real` and `z.imag`: views of complex tensors; the real part of any other is the tensor itself."""
+    tensor: Tensor = s[ref]
+    if tensor.dtype == "float":
+        return ref
+    if tensor.dtype != "complex":
+        return unknown()
+    effect = dataclasses.replace(VIEW, dtypes=("float",))
+    return engine.apply(s, effect, {"self": ref}, site, m.label(s, site.node), [tensor.shape])[0]
+
+
 _ATTRIBUTES: dict[str, Any] = {
     "grad": _grad,
     "requires_grad": _requires_grad,
@@ -270,6 +281,8 @@ _ATTRIBUTES: dict[str, Any] = {
     "shape": _shape,
     "ndim": _ndim,
     "data": _data,
+    "real": _component,
+    "imag": _component,
     "T": _transposed,
     "mT": _transposed,
     "H": _transposed,
@@ -650,14 +663,30 @@ def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -
     """`float(t)`, `int(t)`, `bool(t)`: a Python number without history."""
     if name == "bool":
         return Sym(("truth", ref), "bool")
+    _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
     key = ("number", ref, fresh()) if s[ref].rg else ("number", ref)
     return breaks.make_number(m, s, ref, Sym(key, "data"), text, site)
+
+
+def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
+    """Only a tensor of one element is a number.
+
+    Raises:
+        Raised: where it has certainly more, or none.
+    """
+    tensor: Tensor = s[ref]
+    if engine.numel_is_one(tensor.shape) is False:
+        sizes = "x".join("?" if n is None else str(n) for n in tensor.shape or ())
+        why = f"`{tensor.name}` has the shape {sizes}"
+        raise engine.refused(site, tensor, why, text, "number-of-many", call, error)
 
 
 @method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
 def item(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "item"
+    if name == "item":
+        _check_single(s, ref, call.site, str(call.text), "cannot be converted to Scalar", "RuntimeError")
     kind = "float" if name == "item" and s[ref].dtype == "float" else "data"
     return breaks.make_number(m, s, ref, unknown(kind), call.text, call.site)
 

@@ -1,0 +1,70 @@
+"""GL322: an optimizer is given no parameters."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+
+
+class OptimizerParameters(Rule):
+    """An optimizer is made with an empty list, or with one tensor in place of a list.
+
+    ## What it detects
+
+    An optimizer whose first argument certainly holds no parameter (a module without parameters, an iterator
+    that is used up, a filter that lets none through), or is one tensor.
+
+    ## Why it is wrong
+
+    PyTorch raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(network[1].parameters(), lr=0.1)  # <- GL322
+    ```
+
+    ```python
+    import torch
+
+    weight = torch.zeros(3, requires_grad=True)
+    optimizer = torch.optim.SGD(weight, lr=0.1)  # <- GL322
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    ```
+
+    ```python
+    import torch
+
+    weight = torch.zeros(3, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    ```
+
+    ## References
+
+    - [`torch.optim`](https://docs.pytorch.org/docs/stable/optim.html#constructing-it)
+    """
+
+    code = "GL322"
+    name = "optimizer-parameters"
+    severity = Severity.ERROR
+    predicts = (
+        "optimizer got an empty parameter list | params argument given to the optimizer should be an iterable"
+    )
+
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "optimizer-parameters":
+            yield self.finding(
+                event,
+                f"`{event.call}` gets no list of parameters: {event.text}",
+                "pass a list with the parameters that it is to change",
+            )

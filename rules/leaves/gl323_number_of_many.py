@@ -1,0 +1,54 @@
+"""GL323: a tensor of several elements is turned into one number."""
+
+from collections.abc import Iterator
+
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+
+
+class NumberOfMany(Rule):
+    """`item()`, `float()` or `int()` of a tensor that has more than one element.
+
+    ## What it detects
+
+    `item()`, `float()` or `int()` of a tensor whose shape is known, and is not that of one number:
+    often a loss that was not reduced.
+
+    ## Why it is wrong
+
+    Only a tensor of one element is a number. PyTorch raises.
+
+    ## Example
+
+    ```python
+    import torch
+
+    losses = (torch.nn.Linear(3, 1)(torch.rand(4, 3)) - 1) ** 2
+    print(losses.item())  # <- GL323
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    losses = (torch.nn.Linear(3, 1)(torch.rand(4, 3)) - 1) ** 2
+    print(losses.mean().item())
+    ```
+
+    ## References
+
+    - [`torch.Tensor.item`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html)
+    """
+
+    code = "GL323"
+    name = "number-of-many"
+    severity = Severity.ERROR
+    predicts = "cannot be converted to Scalar | only one element tensors can be converted"
+
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+        if event.kind == "number-of-many":
+            yield self.finding(
+                event,
+                f"`{event.call}` makes one number of `{event.tensor}`, which has several elements",
+                "reduce it first, with `mean()` or `sum()`",
+            )
