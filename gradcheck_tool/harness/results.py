@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import gradcheck_tool
 from gradcheck_tool.harness.inputs.files import fingerprint, sample_files
 from gradcheck_tool.harness.outcomes import Outcome, pack_case, pack_finding, unpack_case, unpack_finding
-from gradcheck_tool.sources.cache import digest, digest_file, stamp
+from gradcheck_tool.sources.cache import digest, digest_file, mark, stamp
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.discovery import Discovery
@@ -64,7 +64,8 @@ class Results:
         path = self._path(outcome.unit)
         text = json.dumps({"key": self._key(outcome.unit), "outcome": _pack(outcome)}, default=str)
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            mark(self._cache)
+            path.parent.mkdir(exist_ok=True)
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)

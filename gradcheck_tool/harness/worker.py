@@ -92,6 +92,8 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
 def _check_cases(
     channel: Channel, function: type, unit: Unit, found: CasesFound, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    from gradcheck_tool.harness.incoming import check_incoming
+
     started = time.monotonic()
     notes, causes = [], []
     for number, case in enumerate(found.cases):
@@ -102,6 +104,7 @@ def _check_cases(
         try:
             with _beating(function, channel):
                 report = _report(function, case, settings)
+                incoming = check_incoming(function, unit, case, report)
         except SystemExit as error:
             return {"end": f"calls sys.exit({error})"}
         broken = _broken_device(unit.device)
@@ -114,7 +117,7 @@ def _check_cases(
         channel.tell(
             "case",
             result=pack_case(_result(report, case)),
-            findings=[pack_finding(finding) for finding in report.findings],
+            findings=[pack_finding(f) for f in (*report.findings, incoming) if f is not None],
         )
     checked = len(causes) < len(found.cases)
     facts: dict[str, Any] = {"notes": notes, "lasting": not notes}
