@@ -6,6 +6,7 @@ import textwrap
 import pytest
 import torch
 
+import gradcheck_tool
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs import InputSettings, cases
 from gradcheck_tool.harness.loading import load_function
@@ -82,14 +83,14 @@ class Through(Function):
     @staticmethod
     def forward(x, run, times: int):
         for _ in range(times):
-            x = run(x)
-        return x.clone()
+            x = x + 0 * run(x)
+        return x * times
     @staticmethod
     def setup_context(ctx, inputs, output):
-        pass
+        ctx.times = inputs[2]
     @staticmethod
     def backward(ctx, g):
-        return g, None, None
+        return g * ctx.times, None, None
 
 class Sum(Function):
     @staticmethod
@@ -168,6 +169,34 @@ class Power(Function):
 
 def power(x, exponent=1.5):
     return Power.apply(x, torch.tensor(exponent))
+
+class OfProbabilities(Function):
+    @staticmethod
+    def forward(ctx, p):
+        ctx.save_for_backward(p)
+        return p / p.sum(-1, keepdim=True)
+    @staticmethod
+    def backward(ctx, g):
+        (p,) = ctx.saved_tensors
+        return g - (g * p).sum(-1, keepdim=True)
+
+class Wrong(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].sin()
+
+class OfLinear(Function):
+    @staticmethod
+    def forward(ctx, x, run):
+        ctx.slope = run(torch.ones(()))
+        return run(x)
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.slope, None
 
 class Importing(Function):
     @staticmethod
@@ -336,3 +365,23 @@ def test_tensors_are_near_the_numbers_that_callers_pass(synthesise):
     exponent = found.cases[0].args[1]
     assert exponent.requires_grad
     assert 1.3 < float(exponent.detach().min()) <= float(exponent.detach().max()) < 1.7
+
+
+def test_values_for_which_the_function_is_made(synthesise):
+    function, found = synthesise("OfProbabilities")
+    (case,) = found.cases
+    assert not gradcheck_tool.check_function(function, torch.randn(3, 4, requires_grad=True)).ok
+    assert gradcheck_tool.check_function(function, case.args, **case.options).ok
+    assert "make no sense" in case.note
+
+
+def test_a_wrong_gradient_stays_wrong(synthesise):
+    function, found = synthesise("Wrong")
+    assert found.cases[0].options == {}
+    assert not gradcheck_tool.check_function(function, found.cases[0].args).ok
+
+
+def test_a_gradient_that_is_wrong_for_a_guessed_function_says_nothing(synthesise):
+    _, found = synthesise("OfLinear")
+    assert found.cases == ()
+    assert "none of the functions" in found.tried[-1]

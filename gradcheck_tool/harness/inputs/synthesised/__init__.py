@@ -10,6 +10,12 @@ import torch
 from gradcheck_tool.harness.inputs import Case
 from gradcheck_tool.harness.inputs.synthesised.callsites import call_sites
 from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_directly
+from gradcheck_tool.harness.inputs.synthesised.domains import (
+    GIVEN_ONLY,
+    calls_a_guess,
+    is_wrong,
+    right_domain,
+)
 from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of_function
 from gradcheck_tool.harness.inputs.synthesised.specs import describe
 from gradcheck_tool.harness.inputs.synthesised.wrappers import captured_calls
@@ -45,21 +51,40 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     maker = Maker(function, dtype, settings.device, settings.seed)
     names = tuple(parameter.name for parameter in parameters)
     found = search_directly(maker, parameters)
+    texts = tuple(map(describe, found.closest))
     if found.state is not None:
+        made = _drawn(maker, found.state, found.tries)
         texts = tuple(map(describe, found.state))
-        return Synthesised(_drawn(maker, found.state, found.tries), "", texts, names)
-    calls = captured_calls(function, sites, maker)
-    if calls:
-        return Synthesised(calls[: settings.limit], "", (), names)
-    return Synthesised((), _problem(found), tuple(map(describe, found.closest)), names)
+    else:
+        made = captured_calls(function, sites, maker)
+    if not made:
+        return Synthesised((), _problem(found), texts, names)
+    # A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them.
+    doubtful = [case for case in made if calls_a_guess(case.args) and is_wrong(function, case.args)]
+    if doubtful:
+        return Synthesised(
+            (), "the gradient is right for none of the functions that were passed", texts, names
+        )
+    return Synthesised(made[: settings.limit], "", texts, names)
 
 
 def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:
-    """The same shapes with several draws of values, as many as are accepted."""
-    note = "f(" + ", ".join(map(describe, state)) + f"), found in {tries} tries"
+    """The same shapes with several draws of values; values of another kind where these show a wrong
+    gradient and those do not.
+    """
+    if is_wrong(maker.function, maker.arguments(state)):
+        domain = right_domain(maker, state)
+        if domain is not None:
+            note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
+            return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
     drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
     accepted = [args for args in drawn if not maker.attempt_with(args).problem]
-    return tuple(Case(args, source="synthesised", note=note) for args in accepted or drawn[:1])
+    note = f"{_call(state)}, found in {tries} tries"
+    return tuple(Case(args, note=note) for args in accepted or drawn[:1])
+
+
+def _call(state: State) -> str:
+    return "f(" + ", ".join(map(describe, state)) + ")"
 
 
 def _apply_sites(parameters: list[Parameter], sites: list[CallSite]) -> None:

@@ -28,7 +28,7 @@ class Maker:
     """Makes values from descriptions, always the same ones, and tries them."""
 
     def __init__(self, function: Any, dtype: torch.dtype, device: str, seed: int) -> None:
-        self._function, self._dtype, self._device, self._seed = function, dtype, device, seed
+        self.function, self._dtype, self._device, self._seed = function, dtype, device, seed
         methods = [(1, function.forward), (3, backward_of(function))]
         if overrides(function, "setup_context"):
             methods.append((2, function.setup_context))
@@ -47,7 +47,7 @@ class Maker:
         """Try the Function with given arguments."""
         with preserved():
             torch.manual_seed(self._seed)
-            return try_call(self._function.apply, arguments, self._bodies)
+            return try_call(self.function.apply, arguments, self._bodies)
 
     def unused(self, state: State, index: int, axis: int, position: int) -> bool:
         """Whether the outputs are the same with other numbers at one position of an axis of an argument."""
@@ -62,7 +62,7 @@ class Maker:
         """The outputs as detached tensors; none where the Function refuses."""
         with preserved(), torch.no_grad():
             torch.manual_seed(self._seed)
-            outputs = quiet(lambda: flatten(self._function.apply(*arguments))[0])
+            outputs = quiet(lambda: flatten(self.function.apply(*arguments))[0])
         if isinstance(outputs, Exception):
             return []
         return [y.detach() for y in outputs if isinstance(y, torch.Tensor)]

@@ -17,14 +17,18 @@ FLOATING = ("normal", "positive", "unit", "above-one", "positive-definite", "one
 """Kinds of floating-point values, most usual first."""
 
 
+SPECIAL = ("lower-triangular", "symmetric", "unit-norm", "simplex", "orthogonal", "ascending")
+"""Kinds of floating-point values that some code takes for granted."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """A tensor.
 
     Attributes:
         shape: lengths of its axes.
-        kind: one of `FLOATING`, or `complex`, `mask` (booleans), `index` (whole numbers below the
-            shortest length).
+        kind: one of `FLOATING` or `SPECIAL`, or `complex`, `mask` (booleans), `index` (whole numbers below
+            the shortest length).
         grad: whether it is to require grad, where its kind can.
         center: all values lie close to this one; None for values of any size.
     """
@@ -37,7 +41,7 @@ class TensorSpec:
     @property
     def differentiable(self) -> bool:
         """Whether its values are real or complex numbers."""
-        return self.kind in FLOATING or self.kind == "complex"
+        return self.kind in FLOATING or self.kind in SPECIAL or self.kind == "complex"
 
     def of_rank(self, rank: int) -> TensorSpec:
         """The same with another number of axes."""
@@ -110,7 +114,7 @@ def _grad_text(spec: TensorSpec) -> str:
 
 _OPTIONS = "device=device, dtype=dtype"
 _TEXTS = {
-    **dict.fromkeys(FLOATING, f"torch.randn({{shape}}, {_OPTIONS}{{grad}})"),
+    **dict.fromkeys((*FLOATING, *SPECIAL), f"torch.randn({{shape}}, {_OPTIONS}{{grad}})"),
     "positive": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).requires_grad_()",
     "unit": f"torch.rand({{shape}}, {_OPTIONS}{{grad}})",
     "above-one": f"torch.rand({{shape}}, {_OPTIONS}).add(1.5).requires_grad_()",
@@ -143,7 +147,25 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
     }
     if spec.kind in values:
         return values[spec.kind].to(dtype)
-    square = len(spec.shape) >= 2 and spec.shape[-1] == spec.shape[-2]
-    if not square:
-        return (0.5 + uniform).to(dtype)
-    return (normal @ normal.mT / spec.shape[-1] + torch.eye(spec.shape[-1], dtype=torch.float64)).to(dtype)
+    return _special(spec.kind, normal, uniform).to(dtype)
+
+
+def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
+    """Values with a property; those of a matrix need equal lengths of the last two axes."""
+    if normal.dim() == 0:
+        return 0.5 + uniform
+    if kind == "unit-norm":
+        return torch.nn.functional.normalize(normal, dim=-1)
+    if kind == "simplex":
+        return normal.softmax(-1)
+    if kind == "ascending":
+        return (0.2 + uniform).cumsum(-1)
+    if normal.dim() < 2 or normal.shape[-1] != normal.shape[-2]:
+        return 0.5 + uniform
+    if kind == "symmetric":
+        return normal + normal.mT
+    if kind == "orthogonal":
+        return torch.linalg.qr(normal)[0]
+    if kind == "lower-triangular":
+        return 0.5 * normal.tril(-1) + torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
+    return normal @ normal.mT / normal.shape[-1] + torch.eye(normal.shape[-1], dtype=normal.dtype)

@@ -1,0 +1,82 @@
+"""What a Function takes for granted of its arguments, when made-up ones show a wrong gradient.
+
+Code that is right for probabilities, triangular matrices or a converged iteration accepts other numbers
+too, and says nothing about them. Where the gradient is right for such arguments, they are checked instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck.session import quiet
+from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness.inputs.synthesised.specs import (
+    FLOATING,
+    SIDE,
+    SPECIAL,
+    Plain,
+    Spec,
+    TensorSpec,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gradcheck_tool.harness.inputs.synthesised.direct import Maker
+    from gradcheck_tool.harness.inputs.synthesised.search import State
+
+GIVEN_ONLY = {"variations": False}
+"""Options that keep the check to the given values: others may be out of the domain."""
+
+_QUICK = {"contracts": False, "second_order": False, "forward_mode": False, "vmap": False, **GIVEN_ONLY}
+_MANY = 8
+_MOST = 40
+
+
+def is_wrong(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> bool:
+    """Whether the gradient at exactly these arguments is not the derivative."""
+    report = quiet(lambda: check_function(function, tuple(args), kwargs, **_QUICK))
+    if isinstance(report, Exception):
+        return False
+    return any(verdict.verdict == "wrong" for verdict in report.inputs)
+
+
+def calls_a_guess(args: Sequence[Any]) -> bool:
+    """Whether some argument is a function or module: what it computes was guessed, too."""
+    return any(callable(leaf) for leaf in flatten(list(args))[0])
+
+
+def right_domain(maker: Maker, state: State) -> State | None:
+    """Arguments with some usual property for which the gradient is right; None where none is found."""
+    for count, other in enumerate(_others(state)):
+        if count >= _MOST:
+            return None
+        args = maker.arguments(other)
+        if not maker.attempt_with(args).problem and not is_wrong(maker.function, args):
+            return other
+    return None
+
+
+def _others(state: State) -> Iterator[State]:
+    """One tensor of another kind, all of them, more steps of an iteration."""
+    kinds = ("positive-definite", *SPECIAL, *(kind for kind in FLOATING[1:] if kind != "positive-definite"))
+    places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
+    more = tuple(_more(spec) for spec in state)
+    if more != state:
+        yield more
+    for kind in kinds:
+        for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
+            yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
+
+
+def _of_kind(spec: Spec, kind: str) -> Spec:
+    return replace(spec, kind=kind, center=None) if isinstance(spec, TensorSpec) else spec
+
+
+def _more(spec: Spec) -> Spec:
+    """A number that may count the steps of an approximation, several times as large."""
+    small = isinstance(spec, Plain) and type(spec.value) is int and SIDE <= spec.value <= 2 * SIDE
+    return plain(_MANY * spec.value) if small and isinstance(spec, Plain) else spec
