@@ -24,7 +24,7 @@ from gradcheck_tool.autograd.values import (
 )
 from gradcheck_tool.interp import attributes, conditions, iterate
 from gradcheck_tool.interp.natives import Args, Result, const, function, lib_name, method
-from gradcheck_tool.interp.torchlib import kept
+from gradcheck_tool.interp.torchlib import breaks, kept
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -408,7 +408,10 @@ def sum_(m: Machine, s: State, call: Args) -> Result:
                 )
             ]
         if is_open:
-            rows = [(st, acc if isinstance(acc, Ref) else unknown()) for st, acc in rows]
+            rows = [
+                (st, acc if isinstance(acc, Ref) else breaks.compute(m, unknown(), (acc,)))
+                for st, acc in rows
+            ]
         out += rows
     return out
 

@@ -8,6 +8,7 @@ from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Bound, Const, Ref, Slice, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.torchlib import breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
@@ -35,7 +36,7 @@ def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
             return [(s, unknown("str"))]
     if isinstance(obj, Sym):
         key = Sym(("item", obj, index), obj.kind)
-        return [(s, s.known.get(key, key))]
+        return [(s, s.known.get(key) or breaks.compute(m, key, (obj,)))]
     return [(s, unknown())]
 
 
@@ -140,6 +141,7 @@ def put(
         from gradcheck_tool.interp.torchlib.tensors import write_array
 
         write_array(s, obj, site, text)
+        breaks.compute(m, obj, (obj, value))
         s.known[Sym(("item", obj, index))] = value
     return [s]
 

@@ -15,7 +15,7 @@ from gradcheck_tool.autograd.events import (
     UncalledMethod,
 )
 from gradcheck_tool.autograd.heap import Class, Frame, Generator, Instance, Iter, State, Tensor
-from gradcheck_tool.autograd.values import FALSE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
@@ -171,7 +171,8 @@ def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
     if record.open or (cls is not None and cls.open) or not is_module(s, record):
         return False
     frame: Frame = s[s.frames[-1]]
-    return frame.receiver != obj and attributes.in_class(s, record.cls, name) is None
+    runs = frame.cls != NONE and frame.receiver == obj
+    return not runs and attributes.in_class(s, record.cls, name) is None
 
 
 def note_exhausted(m: Machine, s: State, value: Value, site: Site, use: str) -> None:

@@ -266,13 +266,12 @@ def note_sample(m: Machine, s: State, cut: Cut, missed: list[Ref], is_latent: bo
 
 
 def _is_latent(s: State, p: Pass, user: Node) -> bool:
-    """Does a layer go on from the sample, in a root that has a divergence and no likelihood of a sample?
+    """Does a layer go on from the sample, in a root that has no likelihood of a sample?
 
-    Such a root is an evidence lower bound: it trains the distribution by the divergence alone. With a
-    likelihood it may be a score function estimate.
+    Such a root trains the distribution by something else alone, as a divergence in an evidence lower bound.
+    With a likelihood it may be a score function estimate.
     """
-    ops = {s[ref].op for ref in p.ran}
-    return user.op in LAYERS and "KLBackward0" in ops and "LogProbBackward0" not in ops
+    return user.op in LAYERS and all(s[ref].op != "LogProbBackward0" for ref in p.ran)
 
 
 def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:

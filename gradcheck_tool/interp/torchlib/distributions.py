@@ -35,6 +35,8 @@ REPARAMETRISED = (
     "RelaxedBernoulli",
 )
 OTHERS = ("Categorical", "OneHotCategorical", "Bernoulli", "Binomial", "Poisson", "Geometric")
+# Those that are made of a location and a scale.
+LOCATED = frozenset({"Normal", "Laplace", "Cauchy", "Gumbel", "LogNormal"})
 # Those with one random number for each element of their parameters.
 UNIVARIATE = frozenset(REPARAMETRISED) - {"Dirichlet", "MultivariateNormal"} | {
     "Bernoulli",
@@ -53,7 +55,13 @@ def make(m: Machine, s: State, call: Args) -> Result:
     values = [v for v in (*call.args, *call.kwargs.values()) if v != NONE]
     params = [as_tensor(m, s, value, call.site) for value in values]
     known = tuple(ref for ref in params if ref is not None)
-    return s.new(Instance(call.func, {"#params": Tup(known)}, open=True))
+    record = Instance(call.func, {"#params": Tup(known)}, open=True)
+    name = natives.lib_name(call.func).rpartition(".")[2]
+    if name in LOCATED and len(known) == len(values) == 2 and not call.kwargs:
+        record.attrs.update(dict(zip(("loc", "scale"), known, strict=True)))
+    if name == "Normal" and "loc" in record.attrs:
+        record.attrs.update({"mean": known[0], "stddev": known[1]})
+    return s.new(record)
 
 
 def _params(s: State, distribution: Value | None) -> list[Ref]:

@@ -44,7 +44,7 @@ def note_item(m: Machine, s: State, ref: Ref, index: Value, value: Value, site: 
 def note_product(m: Machine, s: State, ref: Ref, factor: Value, site: Site) -> None:
     """`grad *= mask` with a factor of several elements."""
     tensor = s.get(factor, Tensor)
-    if tensor is not None and tensor.rg is False and numel_is_one(tensor.shape) is False:
+    if tensor is not None and tensor.rg is False and tensor.shape and numel_is_one(tensor.shape) is not True:
         _note(m, s, ref, site)
 
 

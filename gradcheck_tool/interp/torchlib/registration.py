@@ -176,7 +176,7 @@ def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
 def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) -> None:
     """An optimizer steps in a loop: do other new modules get gradients of the same loss, and no optimizer?"""
     known = optimizers(s)
-    if m.places.loop_of(site) is None or any(r.open or r.attrs["#params"].open for _, r in known):  # type: ignore[union-attr]
+    if not _repeats(m, s, site) or any(r.open or r.attrs["#params"].open for _, r in known):  # type: ignore[union-attr]
         return
     held = {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
     mine: Any = s[optimizer].attrs["#params"].items
@@ -205,6 +205,12 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
             continue
         event = UntrainedModule(site=s[optimizer].site, module=s[ref].name, optimizer=text)
         m.suspicions.hold(("untrained", id(event.site.node), s[ref].name), event, {p.id for p in own})
+
+
+def _repeats(m: Machine, s: State, site: Site) -> bool:
+    """Is the place in a loop, or a function on the way to it called in one?"""
+    calls = [s[frame].site for frame in s.frames]
+    return any(at is not None and m.places.loop_of(at) is not None for at in (site, *calls))
 
 
 def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
