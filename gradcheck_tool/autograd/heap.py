@@ -494,10 +494,12 @@ class State:
     `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
     inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep
     it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
-    use it.
+    use it. `changed` are the records that were written to since the running function was entered: of all
+    others, two ways through the function have the same.
     """
 
     __slots__ = (
+        "changed",
         "exc",
         "facts",
         "frames",
@@ -521,6 +523,7 @@ class State:
         self.known: dict[Value, Value] = {}
         self.exc: Value | None = None
         self.owner = object()
+        self.changed: set[int] = set()
 
     def fork(self) -> State:
         """Another state that starts as this one is."""
@@ -534,6 +537,7 @@ class State:
         new.facts = self.facts.copy()
         new.known = self.known.copy()
         new.exc = self.exc
+        new.changed = self.changed.copy()
         new.owner = object()
         self.owner = object()
         return new
@@ -555,6 +559,7 @@ class State:
         if record.owner is not self.owner:
             record = record.clone(self.owner)
             self.heap[ref.id] = record
+            self.changed.add(ref.id)
         return record
 
     def get(self, value: Value | None, kind: type[R]) -> R | None:
@@ -761,12 +766,11 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
     record would mean walking the whole heap; taking the rest to matter keeps states apart that could
     be one, which costs time and nothing else.
     """
-    heap = b.heap
-    stack = {ref.id for ref in a.frames}
     held: set[int] | None = None
-    for number, record in a.heap.items():
-        other = heap.get(number)
-        if other is None or other is record or number == a.frames[-1].id:
+    stack = {ref.id for ref in a.frames}
+    for number in a.changed | b.changed:
+        record, other = a.heap.get(number), b.heap.get(number)
+        if record is other or record is None or other is None or number == a.frames[-1].id:
             continue
         kind = type(record)
         returned = kind is Frame and number not in stack and record.function.kind.value != "module"  # type: ignore[attr-defined]
@@ -785,19 +789,23 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
     todo: list[Any] = [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
     for ref in s.frames[:-1]:
         todo += s[ref].locals.values()
+    heap = s.heap
     seen: set[int] = set()
     while todo:
         value = todo.pop()
-        if isinstance(value, Tup):
-            todo += value.items
-        elif isinstance(value, Ref) and value.id not in seen:
-            record = s.heap[value.id]
+        kind = type(value)
+        if kind is Ref:
+            record = heap[value.id]
+            if value.id in seen:
+                continue
             if isinstance(record, Iter):
                 seen.add(value.id)
                 todo += record.parts
             elif isinstance(record, Generator):
                 seen |= {value.id, record.frame.id}
-                todo += s[record.frame].locals.values()
+                todo += heap[record.frame.id].locals.values()  # type: ignore[attr-defined]
+        elif kind is Tup:
+            todo += value.items
     return seen
 
 

@@ -162,6 +162,7 @@ class Machine:
         self.entered.add(id(function))
         rank = self.rank(function)
         exits: list[Exit] = []
+        before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}
         seen: dict[int, list[tuple[int, State]]] = {}
         for target, state in self._run_block(s, function.blocks[block], index, exits):
@@ -177,6 +178,8 @@ class Machine:
             for state in states:
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
                     pending.setdefault(target, []).append(after)
+        for end in exits:
+            end.state.changed |= before
         return exits
 
     def _new_at_head(

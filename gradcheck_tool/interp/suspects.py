@@ -44,13 +44,19 @@ def suspects(outline: Outline) -> Suspects:
     found |= {
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
-    body = seeds.named_in(outline.outside) or (outline.runs and bool(found))
+    body = outline.runs or _MAKES.search(outline.outside) is not None or seeds.named_in(outline.outside)
     names = frozenset(unit.qualname for unit in found)
     return Suspects(names, body, sum(unit.last - unit.first + 1 for unit in found))
 
 
 # A comment to the end of a line, where no quote follows that might make it a part of a string.
 _COMMENT = re.compile(r"#[^'\"\n]*$", re.MULTILINE)
+
+# A file whose top-level code makes tensors or modules runs: what happens then is known in detail.
+_MAKES = re.compile(
+    r"\bnn\.[A-Z]\w*\("
+    r"|\btorch\.(?!(?:ops|library|jit|cuda|distributed|profiler|backends|version)\.|(?:device|finfo|compile)\()[\w.]+\("
+)
 
 # What makes tensors that require grad. Where a file has none of it, all its tensors come from outside,
 # and nothing is known of them that could make a finding of the kinds that need it.

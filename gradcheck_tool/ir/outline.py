@@ -96,7 +96,7 @@ def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[st
 
 
 def _is_import_or_text(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Expr):
+    if isinstance(statement, ast.Expr | ast.Assign):
         return isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
