@@ -16,7 +16,8 @@ _PROSE = re.compile(
     r"straight[- ]?through|\bSTE\b|surrogate|(?:gradient|grad)[- ](?:reversal|scaling|clipping)"
     r"|not (?:the|a|its) (?:true |exact |real )?(?:derivative|gradient)"
     r"|(?:pseudo|approximate|custom|synthetic|fake)[- ]gradient"
-    r"|gradient is (?:replaced|approximated|modified)",
+    r"|gradient is (?:replaced|approximated|modified|set)|lineari[sz]e d|natural gradient"
+    r"|(?:sign|gradient) estimator|substitut\w+ (?:the )?gradient",
     re.IGNORECASE,
 )
 
