@@ -109,6 +109,18 @@ def test_full_report_of_a_file_that_is_gone_still_names_the_place():
     assert "inplace operation" in text
 
 
+def test_of_a_very_long_line_the_part_that_matters_is_shown():
+    text = f"x = [{'1, ' * 5000}y.add_(1), {'2, ' * 5000}]"
+    column = text.index("y.add_") + 1
+    context = ReportContext(REPO, lambda *_: [text])
+    report = render("full", [finding(row=1, column=column, end_column=column + 9)], context)
+    source, underline = report.splitlines()[3:5]
+    assert len(source) < 250
+    assert source.startswith("1 | ...")
+    assert source.endswith("...")
+    assert source[underline.index("^") : underline.rindex("^") + 1] == "y.add_(1)"
+
+
 def test_control_characters_in_source_do_not_reach_the_terminal():
     context = ReportContext(REPO, lambda *_: ["", "", "x = '\x1b[31m'"])
     assert "\x1b" not in render("full", [finding(end_column=3)], context)
