@@ -530,8 +530,9 @@ class FunctionDefect(Event):
     tensor that forward computes from an input, and does not return, is kept for backward, and the
     program differentiates the backward again: that part of the second derivative is missing),
     `unread-argument` (an argument that forward only puts on ctx, where no method reads it: it has no
-    effect), `unread-saved` (save_for_backward, and no method reads saved tensors) or `ignores-cotangent`
-    (backward computes a gradient without reading the gradient that it is given).
+    effect), `unread-saved` (save_for_backward, and no method reads saved tensors), `ignores-cotangent`
+    (backward computes a gradient without reading the gradient that it is given) or `wrong-derivative` (the
+    gradient of an elementwise Function is not what the values of its forward say).
     `detail` names the tensor, attribute or method.
     """
 

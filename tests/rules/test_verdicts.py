@@ -293,6 +293,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL724", defect("unread-argument")),
     ("GL725", defect("unread-saved")),
     ("GL726", defect("ignores-cotangent")),
+    ("GL729", defect("wrong-derivative")),
     ("GL316", event(ev.FlagWrite, receiver="state-dict", subject="p", name="requires_grad")),
     ("GL318", event(ev.ParameterReplaced, attribute="net.table", optimizer="opt", is_new=True)),
     ("GL401", backward(accumulated=(LEAF,), unreached=HERE)),

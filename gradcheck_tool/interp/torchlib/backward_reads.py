@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import Site, StoryStep
 from gradcheck_tool.interp.torchlib.contracts import flowing, kept, on_ctx_only
+from gradcheck_tool.interp.torchlib.elementwise import wrong_derivative
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -79,4 +80,4 @@ def _loads(body: Body, name: str) -> int:
     return sum(isinstance(i, ir.LoadName) and i.name == name for i in body.instrs)
 
 
-CHECKS = (unread_argument, unread_saved, ignored_cotangent)
+CHECKS = (unread_argument, unread_saved, ignored_cotangent, wrong_derivative)
