@@ -167,18 +167,25 @@ def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list
 
 
 def _finish(rule: Rule, draft: Draft, locate: Locate) -> Finding:
+    location = locate(draft.site)
     trace = tuple(TraceStep(locate(step.site), step.message) for step in draft.event.story)
     return Finding(
         code=rule.code,
         name=rule.name,
         severity=rule.severity,
         message=draft.message,
-        location=locate(draft.site),
+        location=location,
         predicts=draft.predicts,
-        trace=trace,
+        trace=trace + _ending(location, trace) if rule.effect == "raises" and draft.predicts else trace,
         fix=_finish_fix(draft.fix, locate) if draft.fix else None,
         url=anchor(rule.code),
     )
+
+
+def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
+    """How the story of a foretold error ends, where it does not say that itself."""
+    told = any(step.location == location or "raises" in step.message for step in story)
+    return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
 
 
 def _finish_fix(fix: DraftFix, locate: Locate) -> Fix:

@@ -91,7 +91,6 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
     text = f"{in_cell(finding.location)}{finding.message}"
     if finding.predicts is not None:
         text += f"\n\npredicts: {finding.predicts}"
-    here = _location(finding.location, context, finding.message)
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index,
@@ -103,9 +102,9 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
     steps = [_location(step.location, context, step.message) for step in finding.trace]
     if steps:
         result["relatedLocations"] = [{"id": number, **step} for number, step in enumerate(steps, start=1)]
-        flow = [
-            {"location": location, "executionOrder": n} for n, location in enumerate([*steps, here], start=1)
-        ]
+        ended = finding.trace[-1].location == finding.location
+        places = steps if ended else [*steps, _location(finding.location, context, finding.message)]
+        flow = [{"location": place, "executionOrder": n} for n, place in enumerate(places, start=1)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
     # An edit in a cell has no place in the file's text that a viewer could apply it to.
     if finding.fix is not None and finding.location.cell is None:

@@ -185,7 +185,7 @@ def test_sarif_tells_the_story_as_a_code_flow_that_ends_at_the_finding():
     result = json.loads(render("sarif", [IN_PLACE], CONTEXT))["runs"][0]["results"][0]
     flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
     regions = [step["location"]["physicalLocation"]["region"]["startLine"] for step in flow]
-    assert regions == [3, 2, 7, 9, 9]
+    assert regions == [3, 2, 7, 9]
     assert [related["id"] for related in result["relatedLocations"]] == [1, 2, 3, 4]
 
 

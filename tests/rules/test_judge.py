@@ -110,6 +110,7 @@ def test_the_trace_is_the_story_and_the_prediction_is_the_engines_text() -> None
     assert [(step.location.start.row, step.message) for step in finding.trace] == [
         (1, "saved here"),
         (2, "freed here"),
+        (9, "PyTorch raises here"),
     ]
 
 
