@@ -68,6 +68,8 @@ def bind(state_value: Value, func: Value, s: State) -> Value:
     if wrapper is not None and kind == "builtins.classmethod":
         owner = s.get(state_value, Instance)
         return Bound(owner.cls if owner is not None else state_value, wrapper.attrs["#func"])
+    if kind == "#memoised":
+        return Bound(state_value, func)
     if s.get(func, Func) is not None or isinstance(func, (Partial, Bound)):
         return Bound(state_value, func) if s.get(func, Func) is not None else func
     return func
@@ -145,7 +147,11 @@ def _get_instance(m: Machine, s: State, obj: Ref, record: Instance, name: str, s
     found = in_class(s, record.cls, name)
     prop = _property(s, found)
     if prop is not None and name not in record.attrs:
-        return m.calls.call(s, prop.attrs["#func"], [obj], {}, site)
+        out = m.calls.call(s, prop.attrs["#func"], [obj], {}, site)
+        if prop.cls == Lib("functools.cached_property"):
+            for state, value in out:
+                state.edit(obj).attrs[name] = value
+        return out
     if name in record.attrs:
         return [(s, record.attrs[name])]
     if name == "__class__":

@@ -589,8 +589,6 @@ def partial(m: Machine, s: State, call: Args) -> Result:
 
 @function(
     "functools.wraps",
-    "functools.lru_cache",
-    "functools.cache",
     "functools.update_wrapper",
     "functools.total_ordering",
     "typing.overload",

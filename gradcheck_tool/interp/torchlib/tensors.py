@@ -911,13 +911,20 @@ def convert(m: Machine, s: State, call: Args) -> Result:
         )
     if target is not None and tensor.dtype is not None and target != tensor.dtype:
         return _cast(m, s, ref, call, target)
-    if name in ("double", "half", "bfloat16") and tensor.dtype == "float":
+    usual = name == "float" or (name == "to" and _is_default_float(call))
+    if name in ("to", "double", "half", "bfloat16") and target == tensor.dtype == "float" and not usual:
         return _cast(m, s, ref, call, "float")
-    if name == "float" or (name == "to" and target == "float"):
+    if usual:
         return ref if tensor.dtype == "float" else _maybe_copy(m, s, ref, call, "float")
     if name == "cpu" or (name == "to" and _is_cpu(call)):
         return ref
     return _maybe_copy(m, s, ref, call, target or tensor.dtype)
+
+
+def _is_default_float(call: Args) -> bool:
+    """Is the dtype that `to` gets the one that tensors of floats have unless they are told otherwise?"""
+    names = [natives.lib_name(value).rpartition(".")[2] for value in (*call.args, *call.kwargs.values())]
+    return "float" in names or "float32" in names
 
 
 def _is_cpu(call: Args) -> bool:
