@@ -105,6 +105,14 @@ def read_doc(rule: type[Rule]) -> RuleDoc:
     return RuleDoc(summary, sections, wrong, right)
 
 
+def described(rule: type[Rule]) -> RuleDoc:
+    """As `read_doc`, but a docstring without the headings is a summary: packs of a team may be brief."""
+    try:
+        return read_doc(rule)
+    except ValueError:
+        return RuleDoc(_docstring(rule), {}, (), ())
+
+
 def _docstring(rule: type[Rule]) -> str:
     """The docstring without the indentation that the class body gives it."""
     lines = (rule.__doc__ or "").expandtabs().splitlines()
@@ -131,7 +139,7 @@ def family(code: str) -> str:
 def render(rule: Rule | type[Rule]) -> str:
     """One rule as Markdown: what `gradlint rule CODE` prints and the catalogue lists."""
     kind = rule if isinstance(rule, type) else type(rule)
-    doc = read_doc(kind)
+    doc = described(kind)
     lines = [f"# {kind.code}", "", f"**{kind.name}** · {_facts(kind)}", ""]
     lines += [doc.summary, ""]
     if kind.predicts:

@@ -1,4 +1,4 @@
-"""What the README says is true."""
+"""What the README and the page on writing rules say is true."""
 
 import json
 import os
@@ -142,3 +142,15 @@ def test_editors_pattern_reads_the_lines_and_knows_when_a_round_begins_and_ends(
     said = re.findall(r'note\("(.+?)"\)', source)
     for pattern in matcher["background"].values():
         assert any(re.match(pattern, words) for words in said)
+
+
+def test_the_rule_that_the_page_on_rules_shows_reports_what_it_shows(tmp_path):
+    page = (ROOT / "docs" / "writing-rules.md").read_text(encoding="utf-8")
+    rule, program = blocks("python", page)
+    (tmp_path / "tools" / "gradlint_rules").mkdir(parents=True)
+    (tmp_path / "tools" / "gradlint_rules" / "team001.py").write_text(rule)
+    (tmp_path / "pyproject.toml").write_text(blocks("toml", page)[0])
+    (tmp_path / "train.py").write_text(program)
+    result = gradlint("check", "--no-cache", cwd=tmp_path)
+    assert result.stdout.rstrip("\n") == blocks("text", page)[0].rstrip("\n")
+    assert "keeps the memory" in gradlint("rule", "TEAM001", cwd=tmp_path).stdout

@@ -55,9 +55,10 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    from gradcheck_tool.ruledoc import family, read_doc, render
+    from gradcheck_tool.ruledoc import described, family, render
 
-    what = read_doc(type(rule)).sections["What it detects"]
+    doc = described(type(rule))
+    what = doc.sections.get("What it detects", doc.summary) or rule.name
     return {
         "id": rule.code,
         "name": _pascal(rule.name),

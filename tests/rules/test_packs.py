@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gradcheck_tool.builtin import builtin_pack
+from gradcheck_tool.report import sarif
+from gradcheck_tool.report.context import ReportContext
+from gradcheck_tool.ruledoc import render, render_catalogue
 from gradcheck_tool.rulepack import RulePackError, load_pack
 from gradcheck_tool.ruleset import RuleSet
 
@@ -104,3 +107,11 @@ def test_a_rule_file_is_named_after_its_code_and_holds_one_rule() -> None:
 def load_pack_file(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     return [line.split('"')[1].lower() for line in text.splitlines() if line.startswith("    code = ")]
+
+
+def test_a_brief_docstring_is_the_documentation(tmp_path: Path) -> None:
+    rules = RuleSet.load([pack(tmp_path, team=GOOD)])
+    assert render(rules.rule("TEAM001")).startswith("# TEAM001\n")
+    assert "Every backward is reported." in render_catalogue(list(rules.known))
+    report = sarif.render([], ReportContext(tmp_path, lambda *_: (), lambda: rules.known))
+    assert '"id": "TEAM001"' in report
