@@ -107,7 +107,7 @@ def wrong_derivative(c: Contract) -> Iterator[FunctionDefect]:
         return
     try:
         trials = [_trial(c, names, at) for at in range(len(POINTS))]
-    except (Unknown, ArithmeticError, ValueError, TypeError, RecursionError):
+    except (Unknown, ArithmeticError, LookupError, TypeError, ValueError):
         return
     for index, name in enumerate(names):
         pairs = [trial[index] for trial in trials]
@@ -157,7 +157,7 @@ def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vec
     grads = list(result) if isinstance(result, tuple) else [result]
     if len(grads) < count or any(grad is not None and not isinstance(grad, list) for grad in grads):
         raise Unknown
-    return grads
+    return grads[:count]
 
 
 def _numeric(c: Contract, inputs: list[Vector], index: int, incoming: Any) -> Vector:

@@ -243,8 +243,24 @@ def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.P
 
 
 def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
-    """An op that the tables do not decide: an unknown tensor."""
-    return engine.unknown_tensor(s, site, text)
+    """An op that the tables do not decide: an unknown tensor, but no graph comes of constants."""
+    ref = engine.unknown_tensor(s, site, text)
+    if values and all(_is_constant(s, value) for value in values):
+        tensor: Tensor = s[ref]
+        tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, False
+        given = [r for value in values if isinstance(value, Ref) for r in [value] if s.get(r, Tensor)]
+        engine.cut_off(s, tensor, "", given, site, text)
+    return ref
+
+
+def _is_constant(s: State, value: Value) -> bool:
+    """Is it a number, a name or a tensor that certainly has no history?"""
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return tensor.rg is False and not tensor.unsure_graph
+    return isinstance(value, (Const, Slice)) or (
+        isinstance(value, Sym) and value.kind in ("int", "float", "bool", "str")
+    )
 
 
 def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0) -> Effect:
