@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.harness.inputs.files import sample_files
 from gradcheck_tool.harness.roots import import_folders
 
 if TYPE_CHECKING:
@@ -111,6 +112,19 @@ def missing_packages(ref: FunctionRef) -> list[str]:
         for name in packages
         if (why := getattr(sys.modules.get(name), _WITHOUT, None)) is not None
     ]
+
+
+def import_samples(ref: FunctionRef) -> list[str]:
+    """Import the files that may declare samples of a Function; a remark for each that cannot be."""
+    return [problem for path in sample_files(ref) if (problem := _problem_of_samples(path))]
+
+
+def _problem_of_samples(path: Path) -> str | None:
+    try:
+        import_file(path, path.stem)
+    except BaseException as error:  # noqa: BLE001 - the Function may do without
+        return f"{path.name}, which may declare samples, {cause_of(error, path)}"
+    return None
 
 
 def import_file(path: Path, name: str) -> types.ModuleType:

@@ -74,9 +74,8 @@ class Results:
         return self._cache / FOLDER / f"{digest(f'{unit.ref.filename}::{unit.name}'.encode())}.json"
 
     def _key(self, unit: Unit) -> str:
-        root = Path(unit.ref.root)
         files = self._discovery.dependencies(Path(unit.ref.filename))
-        for path in sample_files(root):
+        for path in sample_files(unit.ref):
             files |= self._discovery.dependencies(path)
         contents = [f"{path}:{self._digest(path)}" for path in sorted(files)]
         parts = [self._common, *contents, self._compiled(unit.ref.root), fingerprint(unit.ref, self._cache)]

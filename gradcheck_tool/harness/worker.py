@@ -60,7 +60,7 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
 
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
     """Check one unit; the facts for its `done` event."""
-    from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages
+    from gradcheck_tool.harness.loading import LoadError, import_samples, load_function, missing_packages
 
     channel.tell("stage", stage="import")
     absent = _absent_device(unit.device)
@@ -70,7 +70,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         function = load_function(unit.ref)
     except LoadError as error:
         return {"cause": str(error)}
-    notes = missing_packages(unit.ref)
+    notes = [*missing_packages(unit.ref), *import_samples(unit.ref)]
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}

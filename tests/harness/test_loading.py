@@ -98,6 +98,47 @@ class TestImports:
         assert load(project("ops.py", f"{FUNCTION}\nMine = Mine.apply\n")).__qualname__ == "Mine"
 
 
+class TestSamples:
+    DECLARED = """
+        import torch, gradcheck_tool
+        from {module} import Mine
+
+        @gradcheck_tool.samples(Mine)
+        def _(device, dtype):
+            yield gradcheck_tool.Sample(torch.ones(2, device=device, dtype=dtype, requires_grad=True))
+        """
+    CHECKED = f"{FUNCTION}\n    @staticmethod\n    def backward(ctx, g):\n        return g\n"
+
+    @pytest.mark.parametrize(
+        ("function", "samples", "module"),
+        [
+            ("ops.py", "gradcheck_ops.py", "ops"),
+            ("ops.py", "conftest.py", "ops"),
+            ("ops.py", "tests/conftest.py", "ops"),
+            ("src/pkg/ops.py", "tests/gradcheck_all.py", "pkg.ops"),
+            ("src/pkg/ops.py", "src/pkg/gradcheck_ops.py", "pkg.ops"),
+        ],
+    )
+    def test_samples_are_declared_in_files_of_their_own(self, project, gradcheck, function, samples, module):
+        project("src/pkg/__init__.py")
+        project(function, self.CHECKED)
+        project(samples, self.DECLARED.format(module=module))
+        result = gradcheck("-j", 1, "-k", "Mine")
+        assert "Checked: 1 by declared inputs." in result.stderr
+
+    def test_a_file_of_samples_that_cannot_be_imported_is_told(self, project, gradcheck):
+        project("ops.py", self.CHECKED)
+        project("conftest.py", "import absent_package, gradcheck_tool")
+        told = gradcheck("-j", 1, "-v").stderr
+        why = "needs a module that is missing: absent_package"
+        assert f"note: conftest.py, which may declare samples, {why}" in told
+
+    def test_a_conftest_without_samples_is_not_run(self, project, gradcheck):
+        project("ops.py", self.CHECKED)
+        project("conftest.py", "raise SystemExit")
+        assert "conftest" not in gradcheck("-j", 1, "-v").stderr
+
+
 class TestCauses:
     def test_a_missing_dependency(self, project):
         path = project("ops.py", f"import absent_package.ops\n{FUNCTION}")

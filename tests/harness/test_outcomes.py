@@ -133,7 +133,7 @@ class TestRun:
         assert not cached("--no-cache")
         ops.write_text(ops.read_text() + "\n# changed\n")
         assert not cached()
-        project("conftest.py", "# samples may be declared here")
+        project("conftest.py", "import gradcheck_tool")
         assert not cached()
         assert cached()
 
