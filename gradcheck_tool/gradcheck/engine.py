@@ -12,6 +12,7 @@ from gradcheck_tool.gradcheck import (
     contracts,
     forwardmode,
     heatmap,
+    interpreted,
     lowprecision,
     modes,
     secondorder,
@@ -99,7 +100,11 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
         wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.layout == torch.strided)
     problem = Problem(target.call, tuple(leaves), build, wrt, (), shared)
     session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
+    interpreted.prepare()
+    before = interpreted.launches()
     started = _start(session)
+    if started and interpreted.launches() > before:
+        _interpret(session)
     if started:
         _run(session)
     return _report(session)
@@ -136,6 +141,14 @@ def _start(session: Session) -> bool:
     for index, chosen in session.options.manifold.items():
         session.manifolds[index] = PROJECTIONS[chosen] if isinstance(chosen, str) else chosen
     return True
+
+
+def _interpret(session: Session) -> None:
+    """Kernels run by Triton's interpreter are judged in float32: its half precision is not a GPU's."""
+    session.interpreted = True
+    session.notes.append(interpreted.NOTE)
+    if coarsest(session.native.values) in (torch.float16, torch.bfloat16):
+        session.problem = session.native = session.native.cast(torch.float32)
 
 
 def _run(session: Session) -> None:

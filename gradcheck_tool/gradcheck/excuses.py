@@ -20,7 +20,22 @@ if TYPE_CHECKING:
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def is_below_native(session: Session, m: Mismatch) -> bool:
+def is_within_rounding(session: Session, m: Mismatch) -> bool:
+    """Whether rounding inside the Function, or the tolerance of a solver, explains the disagreement.
+
+    Such an input is right, as far as can be seen: the sensitivity that a pass states is lowered to it.
+    """
+    if not (_is_below_native(session, m) or _is_tolerated(session, m)):
+        return False
+    verdict, gap = session.verdicts[m.index], m.judgement.gap
+    verdict.word = "ok" if verdict.word == "inconclusive" else verdict.word
+    size = max(abs(gap.numeric), abs(gap.analytic))
+    if verdict.factor is not None and size > 0:
+        verdict.factor = max(verdict.factor, abs(gap.size) / size)
+    return True
+
+
+def _is_below_native(session: Session, m: Mismatch) -> bool:
     """Rounding to float32 inside a Function that was given float32 or less is no mistake in double."""
     if session.problem is session.native:
         return False
@@ -39,7 +54,7 @@ def is_below_native(session: Session, m: Mismatch) -> bool:
     return float((a - r).abs().max()) <= small * float(r.abs().max())
 
 
-def is_tolerated(session: Session, m: Mismatch) -> bool:
+def _is_tolerated(session: Session, m: Mismatch) -> bool:
     """Whether the disagreement is small and `forward` a solver that stops at a tolerance."""
     value = m.problem.values[m.index]
     (scale,) = scales([value])
@@ -49,8 +64,6 @@ def is_tolerated(session: Session, m: Mismatch) -> bool:
     session.iterative = session.iterative or iterates(session.problem, session.draws)
     if not session.iterative:
         return False
-    if session.verdicts[m.index].word == "inconclusive":
-        session.verdicts[m.index].word = "ok"
     relative = abs(m.judgement.gap.size) / size
     session.notes.append(
         f"forward iterates until a tolerance, which explains that the gradient of input {m.index} is off by "

@@ -21,7 +21,7 @@ from gradcheck_tool.gradcheck.compare import (
 )
 from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
 from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, localise
-from gradcheck_tool.gradcheck.excuses import is_below_native, is_excused, is_tolerated
+from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.kinks import outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
@@ -333,13 +333,8 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         return
     # A saturated output that is exactly zero shows no noise, and a derivative of 1e-20 there no mistake.
     least = 0.0 if natural else 1e-9 * session.usual
-    mismatches = [
-        m
-        for m in mismatches
-        if not abs(m.judgement.gap.size) <= least
-        and not is_below_native(session, m)
-        and not is_tolerated(session, m)
-    ]
+    mismatches = [m for m in mismatches if not abs(m.judgement.gap.size) <= least]
+    mismatches = [m for m in mismatches if not is_within_rounding(session, m)]
     if not mismatches:
         return
     for m in mismatches:

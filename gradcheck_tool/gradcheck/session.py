@@ -90,6 +90,8 @@ class Session:
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     manifolds: dict[int, Projection] = field(default_factory=dict)
+    interpreted: bool = False
+    """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
     usual: float = 0.0
@@ -145,6 +147,11 @@ class Session:
     def coarse(self) -> bool:
         """Whether finite differences in half precision are all there is: too little for fine questions."""
         return self.body is None and coarsest(self.problem.values) in (torch.float16, torch.bfloat16)
+
+    @property
+    def kernel(self) -> bool:
+        """Whether forward runs code that trusts sizes and may write anywhere: it gets only what fits."""
+        return self.body is None and (self.interpreted or self.problem.values[0].device.type != "cpu")
 
     def wrong_inputs(self) -> set[int]:
         """Inputs whose gradient is already known to be wrong or intended to deviate."""

@@ -66,7 +66,7 @@ def _all(session: Session, problem: Problem) -> Iterator[Variation]:
     if total <= _LARGEST:
         yield from _values(session, problem)
         yield from _indices(session, problem)
-    if total <= LARGE:
+    if total <= LARGE and not session.kernel:
         yield from _arguments(session, problem)
     if total <= _LARGEST:
         yield from _batches(session, problem)
@@ -208,7 +208,7 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     sharing = [
         i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 1 and x.shape[0] == size
     ]
-    groups = [[leading]] if len(sharing) == 1 else [[leading], sharing]
+    groups = [sharing] if len(sharing) == 1 or session.kernel else [[leading], sharing]
     for group in groups:
         if size > 1:
             yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})

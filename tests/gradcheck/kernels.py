@@ -1,0 +1,47 @@
+"""A Triton kernel, right and with a mask that leaves out the last block; imported where Triton interprets."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 32
+
+
+@triton.jit
+def _silu(x_ptr, y_ptr, n, block: tl.constexpr):
+    at = tl.program_id(0) * block + tl.arange(0, block)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(y_ptr + at, x * tl.sigmoid(x), mask=at < n)
+
+
+@triton.jit
+def _silu_backward(x_ptr, g_ptr, out_ptr, n, block: tl.constexpr):
+    at = tl.program_id(0) * block + tl.arange(0, block)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    g = tl.load(g_ptr + at, mask=at < n, other=0.0)
+    s = tl.sigmoid(x)
+    tl.store(out_ptr + at, g * s * (1 + x * (1 - s)), mask=at < n)
+
+
+class Silu(torch.autograd.Function):
+    kept = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        x = x.contiguous()
+        y = torch.empty_like(x)
+        _silu[(triton.cdiv(x.numel(), BLOCK),)](x, y, x.numel(), BLOCK)
+        ctx.save_for_backward(x)
+        return y
+
+    @classmethod
+    def backward(cls, ctx, g):
+        (x,) = ctx.saved_tensors
+        out = torch.zeros_like(x)
+        n = x.numel() - x.numel() % BLOCK if cls.kept else x.numel()
+        _silu_backward[(triton.cdiv(x.numel(), BLOCK),)](x, g.contiguous(), out, n, BLOCK)
+        return out
+
+
+class SiluWithoutTail(Silu):
+    kept = 1
