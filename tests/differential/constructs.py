@@ -112,23 +112,27 @@ class Constructs(Generator):
         self.scope.shapes |= {n: self.scope.shapes[w] for n, w in zip(names, wanted, strict=True)}
 
     def closure(self) -> None:
-        """LBFGS, which calls the program back."""
+        """LBFGS, which calls the program back: once only where the gradient is zero, so it is not."""
         leaves = [name for name in sorted(self.scope.leaves) if name.isidentifier()]
         if not leaves or self.in_function or self.indent:
             return
         optimizer, name = self.fresh("opt"), self.fresh("closure")
-        self.emit(f"{optimizer} = torch.optim.LBFGS([{self.random.choice(leaves)}], lr=0.1, max_iter=2)")
+        leaf = self.random.choice(leaves)
+        self.emit(f"{optimizer} = torch.optim.LBFGS([{leaf}], lr=0.1, max_iter=2)")
         with self.definition(f"def {name}():", self.scope.copy()):
             if self.chance(0.7):
                 self.emit(f"{optimizer}.zero_grad()")
             loss = self.fresh("loss")
-            self.bind(loss, SCALAR, self.expression(SCALAR))
+            self.bind(loss, SCALAR, f"({self.expression(SCALAR)}) + ({leaf} * 3.0).sum()")
             self.emit(f"{loss}.backward({self.random.choice(words.ROOT_ARGUMENTS)})")
             self.emit(f"return {loss}")
         self.emit(f"{optimizer}.step({name})")
 
     def checkpointed(self) -> None:
-        """A call that is run again in backward."""
+        """A call that is run again in backward.
+
+        Reentrant, what is wrong in the function is wrong in backward only: there it is one operation.
+        """
         fitting = [h for h in self.helpers if len(h.takes) == 1 and not self.in_function]
         fitting += [Helper(name, (MATRIX,), MATRIX) for name in self.scope.modules if not self.in_function]
         shape: Shape = self.random.choice(SHAPES)
@@ -138,7 +142,7 @@ class Constructs(Generator):
             if fitting and self.chance(0.6)
             else Helper(f"lambda a: {inner}", (shape,), shape)
         )
-        variant = self.random.choice(("True", "False", "False"))
+        variant = helper.call.startswith("lambda") and self.chance(0.3)
         given = self.expression(helper.takes[0], 0)
         self.bind(
             self.fresh("k"), helper.gives, f"checkpoint({helper.call}, {given}, use_reentrant={variant})"

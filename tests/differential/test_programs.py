@@ -148,6 +148,11 @@ def closure():
     return loss
 opt.step(closure)
 """,
+    "backward to inputs gives nothing to those it does not reach": """
+with torch.inference_mode():
+    s.backward(inputs=[m, s])
+m.sum().backward()
+""",
     "a view that was saved keeps its memory": """
 net = nn.Linear(3, 3)
 y = net(m).sum()

@@ -456,7 +456,7 @@ OPTIMIZERS = (
 HOOKS = (
     "saved_tensors_hooks(lambda t: t, lambda t: t)",
     "saved_tensors_hooks(lambda t: t.clone(), lambda t: t)",
-    "saved_tensors_hooks(lambda t: t.detach(), lambda t: t * 1.0)",
+    "saved_tensors_hooks(lambda t: t.detach(), lambda t: t.clone())",
     "save_on_cpu()",
     "allow_mutation_on_saved_tensors()",
 )

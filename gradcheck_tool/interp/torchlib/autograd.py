@@ -134,7 +134,7 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
         )
     run_pass(m, s, p)
     retained = _retained(s, p)
-    targets = p.leaves if p.inputs is None else [r for r in p.inputs if s[r].leaf]
+    targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
     scaled = any(Sym(("scaled", root)) in s.known for root in roots)
     for leaf in targets:
         only_scaled = scaled and s[leaf].grad_state in ("none", "zeroed", "scaled")
