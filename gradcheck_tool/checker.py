@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.check import Modules, check_source
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
+from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION, is_selected
 from gradcheck_tool.sources.cache import digest
 from gradcheck_tool.sources.discover import matches_patterns
 from gradcheck_tool.sources.prefilter import may_hold_findings
@@ -127,18 +128,19 @@ class Checker:
         self._modules.asked.clear()
         self._unfinished = []
         relevant = may_hold_findings(data)
-        if not relevant and not (config.report_unused_suppressions and may_hold_suppressions(data)):
+        unused_too = _reports_unused(config)
+        if not relevant and not (unused_too and may_hold_suppressions(data)):
             return None
         source = read_source(filename, data)
         findings = self._analysed(source, config) if relevant else []
-        if not findings and not config.report_unused_suppressions:
+        if not findings and not unused_too:
             return Examined(source, (), tuple(self._unfinished))
         suppressions = read_suppressions(source.text)
         if suppressions.skip_file:
             return Examined(source, (), tuple(self._unfinished))
         others: dict[str, Suppressions] = {source.filename: suppressions}
         kept = [finding for finding in findings if not _is_suppressed(finding, others)]
-        if config.report_unused_suppressions:
+        if unused_too:
             kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
         kept = [finding for finding in kept if not _is_ignored(finding, config)]
         findings = sorted(kept, key=Finding.sort_key)
@@ -191,12 +193,18 @@ def _load_rules(config: Config) -> RuleSet:
     try:
         rules = RuleSet.load(config.rule_packs)
         for pattern, selectors in config.per_file_ignores.items():
-            check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes)
+            check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
     except (RulePackError, UnknownCodeError) as error:
         key = error.key.partition(".")[0] if isinstance(error, UnknownCodeError) else "rule-packs"
         files = config.origins.get(key)
         raise ConfigError(f"{files[-1]}: {error}" if files else f"--{error}") from error
+
+
+def _reports_unused(config: Config) -> bool:
+    """Whether suppressions that suppress nothing are findings: by their key, or by their code like rules."""
+    selected = is_selected(UNUSED_SUPPRESSION, False, (*config.select, *config.extend_select), config.ignore)
+    return config.report_unused_suppressions or selected
 
 
 def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:

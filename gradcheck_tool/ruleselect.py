@@ -7,10 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 ALL = "ALL"
 DEFAULT = "default"
+
+# Suppressions that suppress nothing are found by no rule, but selected like one.
+UNUSED_SUPPRESSION = "GL001"
 
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 
@@ -39,8 +42,10 @@ def matches(selector: str, code: str, default: bool = True) -> bool:
     return code.startswith(selector)
 
 
-def check_selectors(key: str, selectors: Iterable[str], codes: Iterable[str]) -> None:
-    """Refuse a selector that matches none of `codes`.
+def check_selectors(
+    key: str, selectors: Iterable[str], codes: Iterable[str], names: Mapping[str, str] | None = None
+) -> None:
+    """Refuse a selector that matches none of `codes`; `names` gives the code of a rule's name.
 
     Raises:
         UnknownCodeError: naming the key, the selector and the nearest valid one.
@@ -50,7 +55,7 @@ def check_selectors(key: str, selectors: Iterable[str], codes: Iterable[str]) ->
         if selector in (ALL, DEFAULT):
             continue
         if not _PREFIX.fullmatch(selector) or not any(code.startswith(selector) for code in known):
-            raise UnknownCodeError(key, selector, nearest(selector, known))
+            raise UnknownCodeError(key, selector, (names or {}).get(selector) or nearest(selector, known))
 
 
 def nearest(selector: str, codes: Iterable[str]) -> str | None:

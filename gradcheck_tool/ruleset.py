@@ -22,7 +22,14 @@ from gradcheck_tool.rule import (
 )
 from gradcheck_tool.ruledoc import anchor
 from gradcheck_tool.rulepack import RulePackError, load_pack
-from gradcheck_tool.ruleselect import DEFAULT, UnknownCodeError, check_selectors, is_selected, nearest
+from gradcheck_tool.ruleselect import (
+    DEFAULT,
+    UNUSED_SUPPRESSION,
+    UnknownCodeError,
+    check_selectors,
+    is_selected,
+    nearest,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +94,7 @@ class RuleSet:
             UnknownCodeError: a selector matches no known rule.
         """
         for key, selectors in (("select", select), ("extend-select", extend_select), ("ignore", ignore)):
-            check_selectors(key, selectors, self.codes)
+            check_selectors(key, selectors, self.codes, self.names)
         wanted = [*select, *extend_select]
         chosen = [
             rule
@@ -98,8 +105,13 @@ class RuleSet:
 
     @property
     def codes(self) -> list[str]:
-        """Every code that a selector may mean: those of the rules and of the run-time engine."""
-        return [*(rule.code for rule in self.known), *CODES]
+        """Every code that a selector may mean: those of the rules and of the run-time engine, and GL001."""
+        return [UNUSED_SUPPRESSION, *(rule.code for rule in self.known), *CODES]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The code of each rule's name, for hints: selectors are codes."""
+        return {rule.name: rule.code for rule in self.known}
 
     def rule(self, code: str) -> Rule:
         """The known rule of this code (or name).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Applicability, Edit, Finding, Fix, Location, Position, Severity
+from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION
 from gradcheck_tool.sources.source import split_lines
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.sources.source import Source
     from gradcheck_tool.sources.suppression import Suppression, Suppressions
 
-CODE = "GL001"
 NAME = "unused-suppression"
 DOCUMENTATION = """\
 # GL001
@@ -24,8 +24,9 @@ DOCUMENTATION = """\
 ## What it detects
 
 A `# noqa: GL201` or `# gradlint: ignore[GL201]` comment, or a code in one, that suppresses nothing. It is
-reported with `--report-unused-suppressions`, or `report-unused-suppressions = true` in the configuration.
-A bare `# noqa`, codes of other linters, and rules that are not in force are left alone.
+reported with `--report-unused-suppressions`, with `report-unused-suppressions = true` in the configuration,
+or where GL001 is selected. A bare `# noqa`, codes of other linters, and rules that are not in force are left
+alone.
 
 ## Why it is wrong
 
@@ -73,7 +74,7 @@ def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal
     end = Position(comment.row, comment.end + 1)
     what = f" for {', '.join(unused)}" if unused else ""
     return Finding(
-        code=CODE,
+        code=UNUSED_SUPPRESSION,
         name=NAME,
         severity=Severity.INFO,
         message=f"nothing to suppress here{what}; remove it",

@@ -11,6 +11,7 @@ from gradcheck_tool import unused
 from gradcheck_tool.cli.completion import rules
 from gradcheck_tool.cli.console import fail
 from gradcheck_tool.config import ConfigError, Configs, Overrides
+from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION
 
 
 def rule(
@@ -25,7 +26,7 @@ def rule(
 
     if (code is None) == (not every):
         fail("name one rule, or give --all")
-    if code in (unused.CODE, unused.NAME):
+    if code in (UNUSED_SUPPRESSION, unused.NAME):
         typer.echo(unused.DOCUMENTATION, nl=False)
         return
     if code is not None and (entry := find_code(code)) is not None:

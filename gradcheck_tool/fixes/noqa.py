@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Edit, Position
+from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION
 from gradcheck_tool.sources.source import split_lines
 from gradcheck_tool.sources.suppression import read_suppressions, statement_rows
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 def noqa_edits(source: Source, findings: Iterable[Finding]) -> list[Edit]:
     """One `# noqa: CODES` at the end of each statement with findings, joined to one that is there.
 
+    An unused suppression gets none: it is to be removed, not to be suppressed.
+
     Args:
         source: the program.
         findings: findings in rows of the program; those in other files are passed over.
@@ -25,7 +28,7 @@ def noqa_edits(source: Source, findings: Iterable[Finding]) -> list[Edit]:
     rows = statement_rows(source.text)
     codes: dict[int, set[str]] = {}
     for finding in findings:
-        if finding.location.filename == source.filename:
+        if finding.location.filename == source.filename and finding.code != UNUSED_SUPPRESSION:
             row = finding.location.start.row
             codes.setdefault(rows.get(row, (row, row))[1], set()).add(finding.code)
     lines = split_lines(source.text)

@@ -199,6 +199,10 @@ class TestSelection:
         assert result.exit_code == 2
         assert "did you mean 'GL201'?" in result.stderr
 
+    def test_the_name_of_a_rule_is_answered_with_its_code(self, gradlint):
+        result = gradlint("check", "--ignore", "inplace-on-saved")
+        assert "did you mean 'GL201'?" in result.stderr
+
     def test_wrong_codes_are_refused_even_where_no_file_needs_rules(self, gradlint, project):
         (project / "a.py").write_text("x = 1\n")
         assert gradlint("check", "--select", "GL299").exit_code == 2
@@ -330,6 +334,13 @@ class TestSuppression:
         write("a.py", "x = 1  # noqa: GL201\n")
         assert gradlint("check", "--report-unused-suppressions", "--ignore", "GL201").exit_code == 0
 
+    def test_selecting_its_code_turns_the_report_on_like_a_rule(self, gradlint, write):
+        write("a.py", "x = 1  # gradlint: ignore[GL201]\n")
+        assert gradlint("check", "--ignore", "GL001").exit_code == 0
+        for options in (["--extend-select", "GL001"], ["--select", "ALL"]):
+            assert "GL001" in gradlint("check", *options).stdout
+        assert gradlint("check", "--select", "ALL", "--ignore", "GL001").exit_code == 0
+
     def test_configuration_turns_the_report_on(self, gradlint, write):
         write("gradlint.toml", "report-unused-suppressions = true\n")
         write("a.py", "x = 1  # gradlint: ignore\n")
@@ -348,6 +359,11 @@ class TestSuppression:
             "z = BAD  # noqa: E501, GL201\ns = '''BAD\n'''  # noqa: GL201\n"
         )
         assert gradlint("check").exit_code == 0
+
+    def test_add_noqa_leaves_unused_suppressions_alone(self, gradlint, write):
+        path = write("a.py", "x = 1  # noqa: GL201\n")
+        gradlint("check", "--report-unused-suppressions", "--add-noqa")
+        assert path.read_text() == "import torch.autograd\nx = 1  # noqa: GL201\n"
 
 
 class TestFix:
