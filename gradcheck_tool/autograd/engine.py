@@ -454,9 +454,9 @@ class OpCall:
         self.refs = [ref for _, ref in self.differentiable]
 
     def param_requires(self, name: str) -> bool | None:
-        return requires(
-            self.s, [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")]
-        )
+        """Will a gradient for this parameter be asked for? Not where it only borrows requires_grad."""
+        refs = [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")]
+        return requires(self.s, [r for r in refs if edge(self.s, r) != NONE])
 
     def any_requires(self, names: Sequence[str]) -> bool | None:
         answers = [self.param_requires(name) for name in names]
@@ -466,11 +466,12 @@ class OpCall:
         """The graph node of this call, without the slots of its outputs."""
         s, effect = self.s, self.effect
         node = Node(effect.node, self.text, self.site)
-        unsure = [ref for ref in self.refs if s[ref].rg is None]
-        sole = rg is not None or len(unsure) == 1
+        # If the one unsure input decides whether this node is there at all, the node leads to it.
+        decides = rg is None and sum(s[ref].rg is None for ref in self.refs) == 1
         edges = [edge(s, ref) for ref in self.refs]
         node.inputs = tuple(
-            e if sole or s[ref].rg is not None else unknown() for e, ref in zip(edges, self.refs, strict=True)
+            e if decides or s[ref].rg is not None else unknown()
+            for e, ref in zip(edges, self.refs, strict=True)
         )
         node.slots = tuple(self._input_slots())
         node.loose = tuple(
@@ -484,6 +485,9 @@ class OpCall:
         node.frees = effect.frees
         if effect.frees is not False and effect.frees_if is not None:
             node.frees = self.any_requires(effect.frees_if)
+        # Numbers and sizes are kept for gradients that somebody asks for; tensors kept always are asked for.
+        if all(e == NONE for e in edges) and None not in effect.saves.values():
+            node.frees = None
         node.needs = self._needs()
         if effect.unimplemented and self.any_requires(effect.unimplemented):
             node.broken = f"derivative for {effect.node or self.text} is not implemented"

@@ -1,6 +1,16 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "a constant of unknown origin in every round's graph": """
+import torch
+unseen = vars(torch)
+adjacency = unseen["ones"](2, 2)
+scale = unseen["diag"](adjacency.sum(1)) ** -0.5
+mixed = scale @ adjacency @ scale
+w = torch.ones(2, 2, requires_grad=True)
+for _ in range(3):
+    (mixed @ (w * 2)).sum().backward()
+""",
     "a loop whose third round breaks": """
 import torch
 w = torch.ones(3, requires_grad=True)
