@@ -478,6 +478,7 @@ class SavingHooks(Record):
 
     __slots__ = ("on_read", "on_save", "site")
     STATE = ("on_save", "on_read")
+    STORY = ("site",)
 
     def __init__(self, site: Any) -> None:
         self.on_save = ""

@@ -64,6 +64,12 @@ y = checkpoint(torch.exp, h, use_reentrant=False)
 h.mul_(2.0)
 y.sum().backward()
 """,
+    "mutation that was allowed needs its context in backward": """
+with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    for step in range(3):
+        y = w.pow(w)
+y.sum().backward()
+""",
     "select leaves a dimension": "m.select(0, 1).backward()\n",
     "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
     "a list as index keeps its length": "w[[0, 1]].backward()\n",
@@ -153,6 +159,15 @@ with torch.inference_mode():
     s.backward(inputs=[m, s])
 m.sum().backward()
 """,
+    "what only borrows requires_grad asks for no gradient": """
+with torch.no_grad():
+    v = w.view(3)
+h = v
+for step in range(2):
+    h = h * 0.9 + w
+    loss = h.exp().mean()
+    loss.backward()
+""",
     "a view that was saved keeps its memory": """
 net = nn.Linear(3, 3)
 y = net(m).sum()
@@ -211,6 +226,12 @@ SILENTLY_WRONG = {
     ".data writes": "y = (w * w).sum()\nw.data.add_(1.0)\ny.backward()\n",
     ".data is replaced": "y = (w * w).sum()\nw.data = torch.rand(3)\ny.backward()\n",
     "an array that shares memory": "y = (w * w).sum()\nw.detach().numpy()[...] += 1.0\ny.backward()\n",
+    "a vector becomes the parameters of a module": """
+net = nn.LayerNorm(3)
+y = (net(m) ** 2).sum()
+nn.utils.vector_to_parameters(torch.rand(6), net.parameters())
+y.backward()
+""",
     "a vector becomes the parameters": """
 y = (w * w).sum()
 nn.utils.vector_to_parameters(torch.rand(3), [w])
