@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,6 +114,8 @@ def gradcheck(
     try:
         harness = Harness(folder, overrides)
         settings = _settings(harness, device, dtype, timeout, memory, seed, plots)
+        if settings.plots is not None and find_spec("matplotlib") is None:
+            fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
         plan = harness.plan(what or ["."], settings, part=shard, select=select_by)
         if list_only:
             for unit in plan.units:

@@ -95,7 +95,7 @@ class Results:
 
 
 # Settings that change how a run goes, not what it finds.
-_WITHOUT_EFFECT = ("devices", "dtypes", "timeout", "memory")
+_WITHOUT_EFFECT = ("devices", "dtypes", "timeout", "memory", "plots")
 
 
 def torch_version() -> str | None:

@@ -189,6 +189,15 @@ class TestRun:
         assert names[0] == names[1]
         assert len(names[0]) == 4
 
+    def test_pictures_need_matplotlib(self, ops, gradcheck, monkeypatch):
+        monkeypatch.setattr("gradcheck_tool.cli.gradcheck.find_spec", lambda name: None)
+        result = gradcheck("--plots", "heat")
+        assert result.exit_code == 2
+        assert (
+            result.stderr
+            == "gradlint: error: heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`\n"
+        )
+
     def test_a_dtype_reaches_the_samples(self, ops, gradcheck):
         result = gradcheck("-j", 1, "--dtype", "float64", "--output-format", "json")
         (found,) = json.loads(result.stdout)
