@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -27,10 +28,12 @@ def main() -> None:
     torch.set_num_threads(1)
     summary = Summary()
     shown: dict[str, int] = {}
-    for seed in range(options.seed, options.seed + options.count):
-        verdict = judge(seed)
-        summary.add(verdict)
-        _show(verdict, shown, options.show)
+    # What there is so far is reported where the run is interrupted.
+    with suppress(KeyboardInterrupt):
+        for seed in range(options.seed, options.seed + options.count):
+            verdict = judge(seed)
+            summary.add(verdict)
+            _show(verdict, shown, options.show)
     report(summary)
 
 
