@@ -63,18 +63,17 @@ def _block(finding: Finding, context: ReportContext) -> Iterator[Text]:
 
 def _labels(finding: Finding, style: str) -> list[Label]:
     """The steps of the story, numbered where there are several, and the place of the finding itself."""
-    steps = list(finding.trace)
-    ending = ""
-    if steps and steps[-1].location == finding.location:
-        ending = steps.pop().message
-    numbered = len(steps) + bool(ending) > 1
+    here = finding.location
     labels = [
-        Label(step.location, f"{number}: {step.message}" if numbered else step.message, "-", "blue")
-        for number, step in enumerate(steps, start=1)
+        Label(
+            step.location,
+            f"{number}: {step.message}" if len(finding.trace) > 1 else step.message,
+            *(("^", style) if step.location == here else ("-", "blue")),
+        )
+        for number, step in enumerate(finding.trace, start=1)
     ]
-    if ending and numbered:
-        ending = f"{len(steps) + 1}: {ending}"
-    labels.append(Label(finding.location, ending, "^", style))
+    if all(step.location != here for step in finding.trace):
+        labels.append(Label(here, "", "^", style))
     return labels
 
 

@@ -109,6 +109,14 @@ def test_full_report_of_a_file_that_is_gone_still_names_the_place():
     assert "inplace operation" in text
 
 
+def test_a_place_that_the_story_names_is_underlined_once():
+    story = (step("/repo/train.py", 9, 2, 20, "adds"), step("/repo/train.py", 3, 2, 3, "applies"))
+    report = render("full", [finding("/repo/train.py", 9, 2, end_column=20, trace=story)], CONTEXT)
+    assert report.count("^" * 18) == 1
+    assert "^ 1: adds" in report
+    assert "- 2: applies" in report
+
+
 def test_of_a_very_long_line_the_part_that_matters_is_shown():
     text = f"x = [{'1, ' * 5000}y.add_(1), {'2, ' * 5000}]"
     column = text.index("y.add_") + 1
