@@ -114,16 +114,19 @@ def gradcheck(
     try:
         harness = Harness(folder, overrides)
         settings = _settings(harness, device, dtype, timeout, memory, seed, plots)
-        if settings.plots is not None and find_spec("matplotlib") is None:
-            fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
         plan = harness.plan(what or ["."], settings, part=shard, select=select_by)
-        if list_only:
-            for unit in plan.units:
-                typer.echo(unit.name)
-            return
+    except (ConfigError, TargetError, ValueError) as error:
+        fail(str(error))
+    if list_only:
+        for unit in plan.units:
+            typer.echo(unit.name)
+        return
+    if settings.plots is not None and find_spec("matplotlib") is None:
+        fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
+    try:
         with progress_bar() as progress:
             verdicts = harness.check(plan, jobs or default_jobs(), keep=not no_cache, progress=progress)
-    except (ConfigError, TargetError, WorkerError, ValueError) as error:
+    except (ConfigError, WorkerError) as error:
         fail(str(error))
     _print(plan, verdicts, reports, verbose)
     raise typer.Exit(_status(verdicts, fail_on))
@@ -154,12 +157,12 @@ def _settings(
     """The configured settings with the command line's choices.
 
     Raises:
-        ValueError: a dtype or a size that means nothing.
+        ValueError: a device, a dtype or a size that means nothing.
     """
-    from gradcheck_tool.harness.settings import check_dtypes, parse_size
+    from gradcheck_tool.harness.settings import check_devices, check_dtypes, parse_size
 
     return harness.settings.with_choices(
-        devices=tuple(dict.fromkeys(device)) if device else None,
+        devices=check_devices(tuple(dict.fromkeys(device))) if device else None,
         dtypes=check_dtypes(tuple(dict.fromkeys(dtype))) if dtype else None,
         timeout=timeout,
         memory=None if memory is None else parse_size(memory),

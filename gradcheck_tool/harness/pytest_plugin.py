@@ -116,13 +116,13 @@ class _Checks:
     def __init__(self, config: pytest.Config, targets: list[str]) -> None:
         from gradcheck_tool.config import ConfigError, Overrides
         from gradcheck_tool.harness.run import Harness
-        from gradcheck_tool.harness.settings import check_dtypes
+        from gradcheck_tool.harness.settings import check_devices, check_dtypes
         from gradcheck_tool.harness.targets import TargetError
 
         try:
             self.harness: Harness = Harness(config.rootpath, Overrides())
             settings = self.harness.settings.with_choices(
-                devices=_tuple(config.getoption("gradlint_device")),
+                devices=check_devices(_tuple(config.getoption("gradlint_device")) or ()) or None,
                 dtypes=check_dtypes(_tuple(config.getoption("gradlint_dtype")) or ()) or None,
             )
             self.plan: Plan = self.harness.plan(targets, settings)

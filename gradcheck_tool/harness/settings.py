@@ -11,6 +11,7 @@ from gradcheck_tool.config import ConfigError, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla")
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
 MODES = ("saved_hooks", "checkpoint", "autocast", "compile")
 
@@ -59,6 +60,21 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ValueError(f"{text!r} is no size such as 512M or 4G")
     return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def check_devices(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as they are. Whether there is such a device is known to workers only.
+
+    Raises:
+        ValueError: one of them is no kind of device, with or without a number.
+    """
+    for name in names:
+        kind, colon, number = name.partition(":")
+        if kind not in DEVICES or (colon and not number.isdigit()):
+            close = nearest(kind, DEVICES)
+            hint = f"did you mean {close!r}?" if close and close != kind else ", ".join(DEVICES)
+            raise ValueError(f"no device {name!r}; {hint}")
+    return names
 
 
 def check_dtypes(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -147,7 +163,7 @@ def _folder(value: Any) -> str:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "devices": _texts,
+    "devices": lambda value: check_devices(_texts(value)),
     "dtypes": lambda value: check_dtypes(_texts(value)),
     "seed": _whole,
     "timeout": _seconds,

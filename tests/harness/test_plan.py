@@ -109,7 +109,7 @@ class TestUnits:
 class TestSettings:
     def test_every_key_can_be_configured(self):
         table = {
-            "devices": ["cuda"],
+            "devices": ["cpu", "cuda:1"],
             "dtypes": ["bfloat16"],
             "seed": 3,
             "timeout": 7,
@@ -133,6 +133,8 @@ class TestSettings:
             ({"memory": 4}, "`gradcheck.memory`: must be a size"),
             ({"dtypes": ["float31"]}, "no dtype 'float31'; did you mean 'float32'?"),
             ({"modes": ["fast"]}, "`gradcheck.modes`: must be some of"),
+            ({"devices": ["cdua"]}, "`gradcheck.devices`: no device 'cdua'; did you mean 'cuda'?"),
+            ({"devices": ["cuda:first"]}, "`gradcheck.devices`: no device 'cuda:first'"),
             ({"devices": "cpu"}, "`gradcheck.devices`: must be a list of strings"),
             ({"surrogates": ["x"]}, "`gradcheck.surrogates`: must be a table"),
         ],
@@ -162,6 +164,7 @@ class TestSettings:
         "arguments",
         [
             ("--dtype", "float31"),
+            ("--device", "gpu"),
             ("--memory", "lots"),
             ("--shard", "3/2"),
             ("-k", "a b"),
