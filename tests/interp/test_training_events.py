@@ -8,6 +8,7 @@ from gradcheck_tool.autograd.events import (
     Event,
     ExhaustedParameters,
     FreedGraph,
+    FunctionDefect,
     ModuleAttribute,
     NameUse,
     OptimizerStep,
@@ -119,3 +120,25 @@ def test_the_first_name_of_retain_graph_keeps_the_graph() -> None:
     """What runs there today is told of by its own rule; the second backward adds nothing."""
     source = HEAD + "loss = net(torch.ones(2)).sum()\nloss.backward(retain_variables=True)\nloss.backward()\n"
     assert not events(source, FreedGraph)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [("importlib.import_module('kernels')", False), ("x * 2", True), ("helper(x)", True)]
+)
+def test_only_what_a_call_computes_is_state_between_calls(value: str, told: bool) -> None:
+    """A library that forward loads when it is first needed is the same for every call."""
+    source = f"""
+import importlib, torch
+shared = None
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        global shared
+        if shared is None:
+            shared = {value}
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * shared
+"""
+    assert any(e.kind == "state-on-class" for e in events(source, FunctionDefect)) is told  # type: ignore[attr-defined]

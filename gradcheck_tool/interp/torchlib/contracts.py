@@ -17,6 +17,7 @@ from gradcheck_tool.autograd.values import Lib, Tup, Value
 from gradcheck_tool.interp.attributes import in_class
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.operands import reads
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -130,6 +131,25 @@ class Body:
         """The instruction that made the value of a register."""
         source = self.source(reg)
         return self.made.get(source) if isinstance(source, int) else None
+
+    def comes_of_arguments(self, reg: int) -> bool:
+        """Is a parameter among what the value of a register was computed from, on any way?"""
+        seen: set[int] = set()
+        todo = [reg]
+        while todo:
+            source = self.source(todo.pop())
+            if isinstance(source, str):
+                return True
+            made = self.made.get(source)
+            if source in seen or made is None:
+                continue
+            seen.add(source)
+            if isinstance(made, ir.LoadName) and made.scope is ir.Scope.LOCAL:
+                if made.name in self.params:
+                    return True
+                todo += [store.src for store in self.stores.get(made.name, ())]
+            todo += [read for read in reads(made) if read is not None]
+        return False
 
     def calls(self, name: str) -> Iterator[tuple[ir.Call, ir.GetAttr]]:
         """Calls of methods of this name."""
@@ -400,6 +420,8 @@ def state_on_class(c: Contract) -> Iterator[FunctionDefect]:
     for i in c.forward.instrs:
         if not isinstance(i, (ir.SetAttr, ir.StoreName)) or i.augmented:
             continue
+        if not c.forward.comes_of_arguments(i.src):
+            continue  # a module loaded late, a count: not what this call computes
         if isinstance(i, ir.SetAttr) and i.name in attributes and _is_name(c.forward, i.obj, c.name):
             yield c.defect(i.node, "state-on-class", f"{c.name}.{i.name}")
         elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and i.name in names:
