@@ -576,8 +576,8 @@ class CheckpointUse(Event):
 class UnguardedNone(Event):
     """A gradient that is certainly None is used, and Python raises.
 
-    `because` is `unused` (`autograd.grad(..., allow_unused=True)` returns it) or `no-backward` (no backward
-    has filled `.grad` yet).
+    `because` is `unused` (`autograd.grad(..., allow_unused=True)` returns it), `no-backward` (no backward has
+    filled `.grad` yet) or `non-leaf` (none ever fills it).
     """
 
     input: str

@@ -45,7 +45,7 @@ NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a g
 NON_SCALAR = "grad can be implicitly created only for scalar outputs"
 # The state of a `.grad` after one more backward has added to it.
 ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
-UNUSED = "One of the differentiated Tensors appears to not have been used in the graph"
+UNUSED = "The differentiated Tensor at index {} appears to not have been used in the graph."
 REENTRANT = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
     "parameter to .backward()."
@@ -398,7 +398,7 @@ def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
     return UnusedInput(
         site=p.site,
         story=_made(tensor),
-        text=UNUSED,
+        text=UNUSED.format(list(p.inputs or ()).index(target)),
         input=str(tensor.name),
         root=str(s[p.roots[0]].name),
         reason="unused",

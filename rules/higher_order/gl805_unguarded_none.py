@@ -47,7 +47,7 @@ class UnusedGradientUsed(Rule):
     code = "GL805"
     name = "unused-gradient-used"
     severity = Severity.ERROR
-    predicts = "'NoneType' object has no attribute"
+    predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
         if event.because != "unused":

@@ -13,7 +13,7 @@ from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.torchlib.sizes import factory_shape
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, dtype_class
+from gradcheck_tool.interp.torchlib.tensors import INTEGER_MADE, as_tensor, dtype_class
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.shapes import Shape
@@ -95,7 +95,7 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
         raise Raised(
             InvalidTensorUse(
                 site=call.site,
-                text=INTEGER_GRAD_FLAG,
+                text=INTEGER_MADE,
                 kind="integer-grad",
                 tensor=str(call.text),
                 call=str(call.text),

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse, ParameterOfResult
+from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
-from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.interp.iterate import exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_GRAD_FLAG, as_tensor, note_manual_step, note_zeroed
+from gradcheck_tool.interp.torchlib.tensors import INTEGER_MADE, as_tensor, note_manual_step, note_zeroed
 from gradcheck_tool.interp.uses import note_exhausted
 
 if TYPE_CHECKING:
@@ -38,28 +37,18 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
             raise Raised(
                 InvalidTensorUse(
                     site=call.site,
-                    text=INTEGER_GRAD_FLAG,
+                    text=INTEGER_MADE,
                     kind="integer-grad",
                     tensor=str(tensor.name),
                     call="Parameter",
                 )
             )
-        if tensor.rg and tensor.leaf is False and _is_held(s, source):
-            m.emit(ParameterOfResult(site=call.site, tensor=str(tensor.name)))
     ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
     s[ref].is_param = True
     s[ref].inference = False
+    if source is not None and s[source].rg and s[source].leaf is False:
+        breaks.note_parameter(m, s, ref, source, call.site)
     return ref
-
-
-def _is_held(s: State, tensor: Ref) -> bool:
-    """Can the program still reach a leaf behind the tensor? The gradient of another is missed by nobody."""
-    frames = [s[ref] for ref in s.frames]
-    variables = [frame.locals for frame in frames] + [s[frame.env.globals].locals for frame in frames]
-    named = (value for names in variables for name, value in names.items() if isinstance(name, str))
-    held = {ref.id for ref in reachable(s, named)}
-    leaves = list(breaks.leaves(s, [s[tensor].node]))
-    return not leaves or any(leaf.id in held for leaf in leaves)
 
 
 @function("torch.autograd.Variable")

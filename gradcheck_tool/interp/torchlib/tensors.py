@@ -56,7 +56,7 @@ INDEX_PUT = Effect(
 NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
 NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
 INTEGER_GRAD = "only Tensors of floating point dtype can require gradients"
-INTEGER_GRAD_FLAG = "only Tensors of floating point and complex dtype can require gradients"
+INTEGER_MADE = "Only Tensors of floating point and complex dtype can require gradients"
 RETAIN_CONSTANT = "can't retain_grad on Tensor that has requires_grad=False"
 HOOK_CONSTANT = "cannot register a hook on a tensor that doesn't require gradient"
 ACCUMULATE_NON_LEAF = "post accumulate grad hooks cannot be registered on non-leaf tensors"
@@ -167,6 +167,7 @@ def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
                 none_because="non-leaf",
             )
         )
+        return NoGradient(None, str(tensor.name), "non-leaf")
     if tensor.grad == NONE and tensor.grad_state == "none" and tensor.rg and tensor.leaf:
         if _made_in_run(m, s, ref):
             return NoGradient(None, str(tensor.name), "no-backward")
@@ -318,7 +319,7 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
             InvalidTensorUse(
                 site=site,
                 story=(story(given.site, f"`{given.name}` has another size"),),
-                text="assigned grad has data of a different size",
+                text="attempting to assign a gradient of size",
                 kind="grad-size",
                 tensor=str(tensor.name),
                 call="grad = ...",
