@@ -15,11 +15,13 @@ from gradcheck_tool.autograd.events import (
     GraphBreak,
     NonReparametrised,
     OptimizerStep,
+    ParameterOfResult,
     StoryStep,
     ZeroGradient,
 )
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref, Sym, Value
+from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Value
+from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -47,7 +49,11 @@ LAYERS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "AddmmBackward0", "C
 
 @dataclass(slots=True)
 class Ledger:
-    """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root."""
+    """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root.
+
+    `behind` has for each place that cuts something off the leaves behind it, `shared` those places whose
+    values several backward calls use, `kept` what must live on for its identity.
+    """
 
     fed: set[int] = field(default_factory=set)
     starving: dict[int, GraphBreak] = field(default_factory=dict)
@@ -55,15 +61,20 @@ class Ledger:
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
     stuck: dict[int, ZeroGradient] = field(default_factory=dict)
+    behind: dict[int, set[int]] = field(default_factory=dict)
+    shared: set[int] = field(default_factory=set)
+    kept: list[object] = field(default_factory=list)
     pairs: dict[int, BroadcastLoss] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
+    remade: dict[int, tuple[ParameterOfResult, set[int]]] = field(default_factory=dict)
     numbers: dict[Value, tuple[Cut, ...]] = field(default_factory=dict)
 
 
 def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
     """The breaks and the constant terms of a backward; remembers the parameters that it did not reach."""
     ledger = m.ledger
+    judge_parameters(m, p)
     reached = {leaf.id for leaf in p.leaves}
     if p.inputs is not None:
         return (), ()
@@ -78,6 +89,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     note_sample(m, s, cut, missed, _is_latent(s, p, s[ref]))
                     continue
                 _remember(s, ledger, cut, missed)
+                _note_use(s, ledger, p, cut)
                 is_term = id(loose) in terms
                 if (cut.kind == "retensor" and (missed or is_term)) or (
                     cut.kind == "create-graph" and is_term
@@ -87,6 +99,31 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     name = str(loose.name) or str(cut.call)
                     constants.setdefault(id(loose), replace(_break(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
+
+
+def note_parameter(m: Machine, s: State, made: Ref, source: Ref, site: Any) -> None:
+    """A Parameter has been made of a result: it matters to the leaves behind that which the program holds."""
+    behind = {leaf.id for leaf in leaves(s, [s[source].node])} & _held(s)
+    if behind:
+        event = ParameterOfResult(site=site, tensor=str(s[source].name))
+        m.ledger.remade[made.id] = event, behind
+
+
+def judge_parameters(m: Machine, p: Pass) -> None:
+    """A gradient that stops at a Parameter made of a result, and comes to what is behind it in no other way."""
+    reached = {leaf.id for leaf in p.leaves}
+    for number in reached & m.ledger.remade.keys():
+        event, behind = m.ledger.remade[number]
+        if not p.opaque and not reached & behind:
+            m.emit(event)
+
+
+def _held(s: State) -> set[int]:
+    """What the variables of the program lead to."""
+    frames = [s[ref] for ref in s.frames]
+    variables = [frame.locals for frame in frames] + [s[frame.env.globals].locals for frame in frames]
+    named = (value for names in variables for name, value in names.items() if isinstance(name, str))
+    return {ref.id for ref in reachable(s, named)}
 
 
 def _is_unasked(cut: Cut, loose: Loose) -> bool:
@@ -176,6 +213,26 @@ def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
         tensor: Tensor = s[leaf]
         if tensor.is_param:
             ledger.starving[leaf.id] = replace(_break(cut), tensor=str(tensor.name))
+
+
+def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut) -> None:
+    """What is cut off here is used by a backward: is it for the second time, or of several origins?
+
+    A value that several backward calls use has to be cut off, because the first one frees its graph. So has
+    a state that goes on from window to window of a sequence; the first window then cuts off what made it.
+    """
+    place = id(cut.site.node)
+    ledger.behind.setdefault(place, set()).update(leaf.id for leaf in leaves(s, cut.sources))
+    mark = Sym(("cut-used", id(cut)))
+    if s.known.setdefault(mark, Const(id(p))) != Const(id(p)):
+        ledger.shared.add(place)
+    ledger.kept.append((cut, p))
+
+
+def _is_boundary(ledger: Ledger, cut: GraphBreak) -> bool:
+    place = id(cut.site.node)
+    carried = cut.kind in ("detach", "data") and not ledger.fed.isdisjoint(ledger.behind.get(place, ()))
+    return place in ledger.shared or carried
 
 
 def _terms(s: State, p: Pass) -> list[Loose]:
@@ -296,7 +353,7 @@ def report(m: Machine) -> None:
         if leaves and not leaves & m.ledger.fed:
             m.emit(sampled)
     for number, event in m.ledger.starved.items():
-        if number not in m.ledger.fed:
+        if number not in m.ledger.fed and not _is_boundary(m.ledger, event.starved[0]):
             m.emit(event)
     stuck = {id(e.site.node): e for number, e in m.ledger.stuck.items() if number not in m.ledger.moved}
     for zero in stuck.values():
