@@ -6,6 +6,7 @@ zero because they have been pruned: any write of the program's own to the parame
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import numel_is_one, story
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import Site
     from gradcheck_tool.interp.machine import Machine
     from gradcheck_tool.interp.natives import Args
+
+# Writes that may set elements to zero, which decay leaves there.
+PRUNING = re.compile(r"mul_|\*=|masked_fill_|zero_|= *0")
 
 
 def decays(s: State, call: Args) -> Value:
@@ -61,11 +65,13 @@ def stepped(m: Machine, s: State, optimizer: Ref, params: Iterable[Any], site: S
     """An optimizer steps: does it decay what a mask is to keep, for the second time running?"""
     decay = s[optimizer].attrs.get("#decay") == TRUE
     for ref in params:
-        key, excuse = Sym(("masked", ref)), Sym(("own-write", ref))
+        key, excuse, before = (Sym((word, ref)) for word in ("masked", "own-write", "stepped"))
         place = s.known.pop(key, None)
         storage: Storage = s[s[ref].storage]
-        if storage.writer == "inplace" or storage.unsure:
+        own = storage.writer == "inplace" and (before in s.known or PRUNING.search(str(storage.how)))
+        if own or storage.unsure:
             s.known[excuse] = TRUE
+        s.known[before] = TRUE
         if place is None or not decay or excuse in s.known or storage.writer != "optimizer":
             continue
         where = m.masks[int(natives.const(place))]
