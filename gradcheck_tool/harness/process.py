@@ -45,6 +45,11 @@ STACK = 8
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
+# Files in whose functions a call spends its time while PyTorch or Triton compile something.
+_COMPILERS = re.compile(
+    r'File ".*[/\\](_inductor|_dynamo|triton[/\\]compiler|cpp_extension\.py)\b'
+)
+
 Death = Literal["crash", "hang", "slow", "memory"]
 
 
@@ -127,7 +132,10 @@ class Worker:
             answer.death, answer.how = "crash", answer.done["end"]
         if answer.death is not None:
             self.close()
-            answer.stack = _stack(self._printed())
+            printed = self._printed()
+            answer.stack = _stack(printed)
+            if answer.death == "hang" and _COMPILERS.search(_last_stack(printed)):
+                answer.death, answer.how = "slow", f"{answer.how}; it was compiling"
         return answer
 
     @property
@@ -264,13 +272,17 @@ def _ending(status: int) -> str:
     return f"killed the process: {name}"
 
 
+def _last_stack(printed: str) -> str:
+    """What faulthandler wrote last; empty where it has written nothing."""
+    last = max(printed.rfind(mark) for mark in ("Fatal Python error", "Timeout ("))
+    return printed[last:] if last >= 0 else ""
+
+
 def _stack(printed: str) -> list[str]:
     """The stack that faulthandler wrote last, of all threads, without the frames of gradlint and PyTorch."""
-    last = max(printed.rfind(mark) for mark in ("Fatal Python error", "Timeout ("))
     package = str(Path(gradcheck_tool.__file__).parent)
-    frames = _FRAME.findall(printed[last:]) if last >= 0 else []
     return [
         f"{name}:{row} in {function}"
-        for name, row, function in frames
+        for name, row, function in _FRAME.findall(_last_stack(printed))
         if not name.startswith(("<", package)) and f"{os.sep}site-packages{os.sep}torch{os.sep}" not in name
     ][:STACK]

@@ -156,6 +156,14 @@ def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
     assert "ops.Right[cpu]: ok" in result.stderr
 
 
+def test_a_compiler_that_takes_its_time_is_no_hang(project, gradcheck):
+    project("_dynamo/__init__.py", "def compiled():\n    while True: pass")
+    project("ops.py", f"from _dynamo import compiled\n{DEADLY}".replace("os.abort()", "compiled()"))
+    result = gradcheck("-k", "abort", "--timeout", "8", "-j", 1)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "ops.Abort[cpu]: checking it did not end within 8 s; it was compiling" in result.stderr
+
+
 def test_endless_imports_and_inputs_are_causes_and_no_findings(project, gradcheck):
     project(
         "slow.py",
