@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import GraphBreak as GraphBreak
     from gradcheck_tool.autograd.events import GraphKept as GraphKept
     from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
+    from gradcheck_tool.autograd.events import InnerUpdateCut as InnerUpdateCut
     from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
     from gradcheck_tool.autograd.events import MaskedDecay as MaskedDecay
@@ -128,6 +129,7 @@ _PUBLIC = {
     "gradcheck_tool.autograd.events": (
         "BroadcastLoss",
         "EvalModeTraining",
+        "InnerUpdateCut",
         "MaskedDecay",
         "UntrainedModule",
         "Accumulation",

@@ -609,6 +609,19 @@ class UntrainedModule(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InnerUpdateCut(Event):
+    """A value is updated by its own differentiable gradient (create_graph), but from its detached self.
+
+    The result is back-propagated: the way through the gradient counts, the direct way is cut. `start` is
+    the text of the detached value.
+    """
+
+    parameter: str
+    start: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastLoss(Event):
     """The two sides of a loss have different sizes and are broadcast, so that it is over wrong pairs.
 

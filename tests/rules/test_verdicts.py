@@ -290,6 +290,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
         "GL517",
         event(ev.BroadcastLoss, call="mse()", first="out", second="y", sizes=("(N, 1)", "(N,)"), warns=True),
     ),
+    ("GL818", event(ev.InnerUpdateCut, parameter="w", start="w.data", call="w.data - lr * g")),
     ("GL724", defect("unread-argument")),
     ("GL725", defect("unread-saved")),
     ("GL726", defect("ignores-cotangent")),

@@ -34,7 +34,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function, method
-from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, kept, losses
+from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, inner_updates, kept, losses
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.function_results import Applied, check, takes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
@@ -184,6 +184,7 @@ def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
     breaks.note_pass(m, p)
     kept.note_pass(m, p)
     losses.note_pass(m, p)
+    inner_updates.note_pass(m, p)
     distributed.note_pass(m, s, p)
     for event in p.silent[:1]:
         m.emit(event)

@@ -13,6 +13,7 @@ from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import (
     BroadcastLoss,
     GraphBreak,
+    InnerUpdateCut,
     NonReparametrised,
     OptimizerStep,
     ParameterOfResult,
@@ -64,6 +65,7 @@ class Ledger:
     behind: dict[int, set[int]] = field(default_factory=dict)
     shared: set[int] = field(default_factory=set)
     kept: list[object] = field(default_factory=list)
+    updates: dict[int, InnerUpdateCut] = field(default_factory=dict)
     pairs: dict[int, BroadcastLoss] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
@@ -110,7 +112,7 @@ def note_parameter(m: Machine, s: State, made: Ref, source: Ref, site: Any) -> N
 
 
 def judge_parameters(m: Machine, p: Pass) -> None:
-    """A gradient that stops at a Parameter made of a result, and comes to what is behind it in no other way."""
+    """Tell of Parameters made of results where a gradient ends and comes to what is behind in no other way."""
     reached = {leaf.id for leaf in p.leaves}
     for number in reached & m.ledger.remade.keys():
         event, behind = m.ledger.remade[number]

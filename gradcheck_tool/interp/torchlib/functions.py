@@ -22,7 +22,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp.iterate import elements
-from gradcheck_tool.interp.torchlib import breaks, losses, masks
+from gradcheck_tool.interp.torchlib import breaks, inner_updates, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_zeroed
 
@@ -93,6 +93,7 @@ def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site
     breaks.note_numbers(m, s, result, (left, right))
     if op == "-":
         losses.note_difference(m, s, left, right, result, site)
+        inner_updates.note_difference(m, s, left, right, result, site)
     return result
 
 
@@ -266,7 +267,7 @@ def _is_constant(s: State, value: Value) -> bool:
 def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0) -> Effect:
     """The engine's view of a profile."""
     first = profile.outputs[index] if profile.outputs else None
-    views = {"view": "plain", "multi": "multi-output", "maybe": "maybe", "same": "same"}
+    views = {"view": "plain", "multi": "multi-output"}
     return Effect(
         node=profile.node or name,
         saves=profile.saves,
@@ -278,7 +279,7 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
         ),
         dtypes=tuple(o.dtype or "" for o in profile.outputs),
         view_of=first.view_of if first is not None else None,
-        view=views.get(first.view or "") if first is not None else None,
+        view=views.get(first.view or "", first.view) if first is not None else None,
         tracked=profile.tracked,
         unimplemented=profile.unimplemented,
         apart=profile.apart,
