@@ -10,7 +10,8 @@ class ParameterOfResultRule(Rule):
 
     ## What it detects
 
-    `nn.Parameter(t)` where `t` was computed from something that requires a gradient.
+    `nn.Parameter(t)` where `t` was computed from something that requires a gradient, and a backward whose
+    gradients end there: they come to what `t` was computed from in no other way.
 
     ## Why it is wrong
 

@@ -109,10 +109,21 @@ def test_an_iterator_of_parameters_is_used_up_by_an_optimizer(iterator: str, use
 
 
 @pytest.mark.parametrize(
-    ("data", "told"), [("w * 2", True), ("0.1 * torch.ones(2, requires_grad=True)", False)]
+    ("data", "loss", "told"),
+    [
+        ("w * 2", "scale.sum()", True),
+        ("0.1 * torch.ones(2, requires_grad=True)", "scale.sum()", False),
+        ("w.std()", "(scale * w).sum()", False),
+        ("w * 2", "w.sum()", False),
+    ],
+    ids=["cut off", "nobody holds the leaf", "reached in another way", "never used"],
 )
-def test_only_a_leaf_that_somebody_holds_misses_its_gradient(data: str, told: bool) -> None:
-    source = HEAD + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n"
+def test_a_parameter_of_a_result_matters_where_a_leaf_misses_its_gradient(
+    data: str, loss: str, told: bool
+) -> None:
+    source = (
+        HEAD + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n({loss}).backward()\n"
+    )
     assert bool(events(source, ParameterOfResult)) is told
 
 
