@@ -87,7 +87,8 @@ class Effect:
     `saves` maps a slot (`self`, `weight`, `out`) to None (always) or to the parameters of which one
     must require grad. `frees_if` as in the tables; `second` may be None where it is not known.
     `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
-    derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same` or `maybe`.
+    derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same`, `maybe` or `unversioned`
+    (the same memory, but writes to the one are not counted for the other).
     `apart` are the slots that hold a view of the argument. `overlap_allowed`: writes to a tensor whose
     elements share memory are not refused.
     """
@@ -496,10 +497,25 @@ class OpCall:
     def _input_slots(self) -> list[Slot]:
         slots = []
         for role, condition in self.effect.saves.items() if self.s.saving_hooks == NONE else ():
-            if role not in self.by_param or not self.holds(condition):
-                continue
-            slots += [self.slot(role, ref) for ref in self.by_param[role]]
+            kept = [ref for ref in self.by_param.get(role, ()) if self._keeps(role, ref, condition)]
+            slots += [self.slot(role, ref) for ref in kept]
         return slots
+
+    def _keeps(self, role: str, ref: Ref, condition: tuple[str, ...] | None) -> bool:
+        """Is this tensor, which may be one of a list, certainly saved?
+
+        `ROLE.own` asks whether the tensor itself requires grad, `ROLE.others` whether another of the list
+        does.
+        """
+        if condition is None:
+            return True
+        others = [each for each in self.by_param[role] if each != ref]
+        of_list = {f"{role}.own": [ref], f"{role}.others": others}
+        asked = (
+            requires(self.s, of_list[name]) if name in of_list else self.param_requires(name)
+            for name in condition
+        )
+        return any(answer is True for answer in asked)
 
     def holds(self, condition: tuple[str, ...] | None) -> bool:
         """Is something certainly saved under this condition?"""
@@ -590,7 +606,9 @@ class OpCall:
         out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
             out.node = node
-        if base is not None:
+        if base is not None and effect.view == "unversioned":
+            out.counter = Sym(fresh())
+        elif base is not None:
             source: Tensor = s[base]
             out.base = source.base if source.base is not None and source.view not in APART else base
             out.counter = source.counter

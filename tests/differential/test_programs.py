@@ -70,6 +70,12 @@ with torch.autograd.graph.allow_mutation_on_saved_tensors():
         y = w.pow(w)
 y.sum().backward()
 """,
+    "einsum saves an operand where another one requires grad": """
+c = torch.rand(3)
+y = torch.einsum("ij,j->i", m, c)
+c.add_(1.0)
+y.sum().backward()
+""",
     "select leaves a dimension": "m.select(0, 1).backward()\n",
     "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
     "a list as index keeps its length": "w[[0, 1]].backward()\n",
@@ -167,6 +173,20 @@ for step in range(2):
     h = h * 0.9 + w
     loss = h.exp().mean()
     loss.backward()
+""",
+    "einsum saves no operand that alone requires grad": """
+c = torch.rand(3)
+h = m * 1.0
+y = torch.einsum("ij,j->i", h, c)
+h.add_(1.0)
+y.sum().backward()
+""",
+    "parts that count their own writes": """
+h = w * 2.0
+a, b, c = h.unsafe_chunk(3)
+y = (a * w[:1]).sum()
+h.add_(1.0)
+y.backward()
 """,
     "a view that was saved keeps its memory": """
 net = nn.Linear(3, 3)
