@@ -53,10 +53,8 @@ class Look:
 
     @property
     def sketch(self) -> Outline | None:
-        """The outline, where lowering a part of the file saves work."""
-        if self.outline is None or self.suspects is None or self.suspects.body:
-            return None
-        return self.outline if 2 * self.suspects.rows < len(self.outline.lines) else None
+        """The outline, where the file is to be lowered in part first: it does not run by itself."""
+        return None if self.suspects is None or self.suspects.body else self.outline
 
 
 @dataclass(frozen=True)
@@ -107,20 +105,19 @@ def check_source(
         look = Look.at(source, thorough=thorough)
         if look.is_clear or not _holds_findings(look, filename, ruleset, around):
             return []
-        starts = look.suspects.functions if look.suspects is not None else frozenset()
         around.unfinished.clear()
-        analyze = _interpreter(starts, around)
+        analyze = _interpreter(look.suspects, around)
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
     return ruleset.judge(analyze(module, around.imports), _Locator())
 
 
-def _interpreter(starts: frozenset[str], around: Surroundings) -> Analyze:
+def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
     from gradcheck_tool.interp.entries import Plan, analyze
 
     def interpret(module: ModuleIR, imports: Imports | None) -> Sequence[Event]:
-        return analyze(module, imports, Plan.of(module, starts), around.unfinished)
+        return analyze(module, imports, Plan.of(module, suspects), around.unfinished)
 
     return interpret
 
@@ -131,8 +128,8 @@ def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroun
         return True
     from gradcheck_tool.ir.lower import lower_outline
 
-    module = lower_outline(look.sketch, filename)
-    events = _interpreter(look.suspects.functions, around)(module, around.sketches)
+    module = lower_outline(look.sketch, filename, look.suspects.functions)
+    events = _interpreter(look.suspects, around)(module, around.sketches)
     return bool(ruleset.judge(events, lambda _: _NOWHERE))
 
 

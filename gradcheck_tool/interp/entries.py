@@ -16,13 +16,16 @@ from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.interp.torchlib import breaks, kept
 
 if TYPE_CHECKING:
+    from gradcheck_tool.interp.suspects import Suspects
     from gradcheck_tool.ir import nodes as ir
 
 LIMIT = 60_000
 TOTAL = 600_000
-# A module that is lowered in part: instructions whatever its size, and for each of its rows.
-SKETCH_BASE = 4_000
-SKETCH_PER_ROW = 40
+# A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
+# row of its suspects.
+SKETCH_BASE = 1_500
+SKETCH_PER_ROW = 2
+SKETCH_PER_SUSPECT_ROW = 20
 IMPORT_LIMIT = 10_000
 KEEP = 128
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
@@ -44,12 +47,14 @@ class Plan:
     total: int = TOTAL
 
     @classmethod
-    def of(cls, module: ir.ModuleIR, starts: frozenset[str]) -> Plan:
-        """What the size of a file allows: a first look at a part of it is to cost little."""
+    def of(cls, module: ir.ModuleIR, suspects: Suspects | None) -> Plan:
+        """What the text of a file suggests: a first look at a part of it is to cost little."""
+        if suspects is None:
+            return cls()
         if not module.partial:
-            return cls(starts)
-        total = SKETCH_BASE + SKETCH_PER_ROW * (module.source.count("\n") + 1)
-        return cls(starts, total // 2, total)
+            return cls(suspects.functions)
+        total = SKETCH_BASE + SKETCH_PER_ROW * _rows(module) + SKETCH_PER_SUSPECT_ROW * suspects.rows
+        return cls(suspects.functions, max(SKETCH_BASE, total // 3), total)
 
 
 def analyze(
@@ -144,6 +149,8 @@ def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None
     key = Sym(("module", level, dotted))
     if key in s.known:
         return s.known[key]
+    if m.total_left <= 0:
+        return None
     module = m.imports(dotted, level)
     if module is None or id(module) in m.importing:
         return None
@@ -170,6 +177,10 @@ class Executed:
 _EXECUTED: dict[int, Executed] = {}
 
 
+def _rows(module: ir.ModuleIR) -> int:
+    return module.source.count("\n") + 1
+
+
 def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
     """Run the body of an imported module, within a work limit of its own."""
     s = State()
@@ -181,6 +192,7 @@ def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
     s.frames.append(ref)
     left, limit = m.steps_left, m.limit
     m.limit = IMPORT_LIMIT
+    m.total_left -= _rows(module)  # lowering it takes about as long as executing so many instructions
     m.importing.add(id(module))
     ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
     m.importing.discard(id(module))

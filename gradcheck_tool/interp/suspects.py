@@ -44,7 +44,7 @@ def suspects(outline: Outline) -> Suspects:
     found |= {
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
-    body = outline.runs or _MAKES.search(outline.outside) is not None or seeds.named_in(outline.outside)
+    body = _RUNS.search(outline.source if outline.runs else outline.outside) is not None
     names = frozenset(unit.qualname for unit in found)
     return Suspects(names, body, sum(unit.last - unit.first + 1 for unit in found))
 
@@ -52,10 +52,12 @@ def suspects(outline: Outline) -> Suspects:
 # A comment to the end of a line, where no quote follows that might make it a part of a string.
 _COMMENT = re.compile(r"#[^'\"\n]*$", re.MULTILINE)
 
-# A file whose top-level code makes tensors or modules runs: what happens then is known in detail.
-_MAKES = re.compile(
+# A file whose top-level code makes tensors or modules, or trains: what happens then is known in detail.
+_RUNS = re.compile(
     r"\bnn\.[A-Z]\w*\("
-    r"|\btorch\.(?!(?:ops|library|jit|cuda|distributed|profiler|backends|version)\.|(?:device|finfo|compile)\()[\w.]+\("
+    r"|\btorch\.(?!(?:ops|library|jit|cuda|distributed|profiler|backends|version)\.|(?:device|finfo|compile|load|save|manual_seed)\()[\w.]+\("
+    r"|\.(?:backward|zero_grad|requires_grad_|parameters)\(|\brequires_grad\s*=|\bautograd\.|\boptim\."
+    r"|\b(?:Variable|GradScaler|set_grad_enabled|no_grad|enable_grad)\(|\b(?:cuda|cpu)\.amp\."
 )
 
 # What makes tensors that require grad. Where a file has none of it, all its tensors come from outside,

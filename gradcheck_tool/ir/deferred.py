@@ -6,6 +6,7 @@ tree of such a module lacks has no position: what is found is to be located in a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ import libcst as cst
 from gradcheck_tool.ir.nodes import Function, FunctionKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.ir.outline import Outline, Unit
+    from gradcheck_tool.ir.outline import Definition, Outline, Unit
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 _OF_THE_BODY = frozenset(
     {
@@ -91,18 +94,55 @@ class Bodies:
         return f"if 1:\n{code}" if code[0] in " \t" else code
 
 
-def skeleton(outline: Outline) -> tuple[str, dict[int, Unit]]:
-    """The file's text without bodies, and the units by the numbers that stand for theirs."""
+def skeleton(outline: Outline, wanted: frozenset[str] | None) -> tuple[str, dict[int, Unit]]:
+    """The file's text without bodies, and the units by the numbers that stand for theirs.
+
+    With `wanted`, qualified names of functions, without the definitions that nothing names which these
+    or the top-level code need.
+    """
     lines = outline.lines
+    dropped = [] if wanted is None else _unneeded(outline, wanted)
+    gone = {row for definition in dropped for row in range(definition.first, definition.last + 1)}
     kept: list[str] = []
     units: dict[int, Unit] = {}
-    at = 0
+    at = 1
     for unit in outline.units:
-        if not unit.body:
+        if not unit.body or unit.row in gone:
             continue
-        kept += lines[at : unit.body - 1]
+        kept += [lines[row - 1] for row in range(at, unit.body) if row not in gone]
         first = lines[unit.body - 1]
         kept.append(f"{first[: len(first) - len(first.lstrip())]}{unit.row}")
         units[unit.row] = unit
-        at = unit.last
-    return "\n".join(kept + lines[at:]), units
+        at = unit.last + 1
+    kept += [lines[row - 1] for row in range(at, len(lines) + 1) if row not in gone]
+    return "\n".join(kept), units
+
+
+def _unneeded(outline: Outline, wanted: frozenset[str]) -> list[Definition]:
+    """The definitions of names that occur neither in what is wanted nor in anything that it needs."""
+    roots = {unit.row for unit in outline.units if unit.qualname in wanted}
+    waiting: list[Definition] = []
+    rest: list[Definition] = []
+    for definition in outline.definitions:
+        rows = range(definition.first, definition.last + 1)
+        (rest if roots.isdisjoint(rows) else waiting).append(definition)
+    words = _words(outline, _between(outline.definitions, len(outline.lines)))
+    while waiting:
+        words |= _words(outline, [(one.first, one.last) for one in waiting])
+        waiting = [one for one in rest if not words.isdisjoint(one.names)]
+        rest = [one for one in rest if words.isdisjoint(one.names)]
+    return rest
+
+
+def _between(definitions: list[Definition], last: int) -> Iterator[tuple[int, int]]:
+    """The rows that belong to no definition."""
+    at = 1
+    for definition in definitions:
+        yield at, definition.first - 1
+        at = definition.last + 1
+    yield at, last
+
+
+def _words(outline: Outline, spans: Iterable[tuple[int, int]]) -> set[str]:
+    code = "\n".join("\n".join(outline.lines[first - 1 : last]) for first, last in spans)
+    return set(_WORD.findall(code))

@@ -31,8 +31,10 @@ def lower_module(source: str, filename: str) -> ModuleIR:
     return lower_tree(parse(source), source, filename)
 
 
-def lower_outline(outline: Outline, filename: str) -> ModuleIR:
+def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None = None) -> ModuleIR:
     """Parse and lower what a file does when it is imported; the bodies of its functions on demand.
+
+    With `wanted`, qualified names of functions, definitions that these do not need are left out.
 
     Returns:
         A partial module.
@@ -41,7 +43,7 @@ def lower_outline(outline: Outline, filename: str) -> ModuleIR:
         libcst.ParserSyntaxError: the parser does not know the syntax. A body may raise it later.
         LoweringError: the file is nested too deeply. A body may raise it later.
     """
-    text, units = skeleton(outline)
+    text, units = skeleton(outline, wanted)
     tree = parse(text)
     bodies = Bodies(outline, units, [])
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)

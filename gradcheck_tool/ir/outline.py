@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +42,21 @@ class Unit:
 
 
 @dataclass(slots=True, eq=False)
+class Definition:
+    """A top-level statement that does no more than bind names: rows from `first` to `last`, inclusive."""
+
+    names: frozenset[str]
+    first: int
+    last: int
+
+
+@dataclass(slots=True, eq=False)
 class Outline:
     """A file cut into its units and the rest.
 
     `outside` is the code of the statements of the rest, imports and texts aside. `classes` maps each
-    class around units to the last parts of its bases' names. `runs` tells whether the file is made
-    to be run as a script.
+    class around units to the last parts of its bases' names. `definitions` are in order. `runs`
+    tells whether the file is made to be run as a script.
     """
 
     source: str
@@ -55,6 +64,7 @@ class Outline:
     units: list[Unit] = field(default_factory=list)
     outside: str = ""
     classes: dict[str, list[str]] = field(default_factory=dict)
+    definitions: list[Definition] = field(default_factory=list)
     runs: bool = False
 
 
@@ -75,7 +85,9 @@ def outline(source: str) -> Outline | None:
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
-    found.runs = any(isinstance(s, ast.If) and "__name__" in ast.dump(s.test) for s in tree.body)
+    found.definitions = [_definition(statement) for statement in tree.body if _binds_only(statement)]
+    own = {unit.qualname for unit in found.units}
+    found.runs = any(_runs(statement, own) for statement in tree.body)
     return found
 
 
@@ -93,6 +105,27 @@ def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[st
             outside += found.lines[statement.lineno - 1 : last]
             for suite in suites:
                 _collect(found, suite, around, outside)
+
+
+def _runs(statement: ast.stmt, own: set[str]) -> bool:
+    """Does a top-level statement ask whether this is the main program, or call a function of the file?"""
+    if isinstance(statement, ast.If):
+        return "__name__" in ast.dump(statement.test)
+    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in own
+
+
+def _binds_only(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in statement.targets)
+    return isinstance(statement, (*_FUNCTIONS, ast.ClassDef))
+
+
+def _definition(statement: Any) -> Definition:
+    targets: list[Any] = statement.targets if isinstance(statement, ast.Assign) else [statement]
+    names = frozenset(target.id if isinstance(target, ast.Name) else target.name for target in targets)
+    first = min((d.lineno for d in getattr(statement, "decorator_list", ())), default=statement.lineno)
+    return Definition(names, first, statement.end_lineno)
 
 
 def _is_import_or_text(statement: ast.stmt) -> bool:
