@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Variation = tuple[str, Problem]
 
+_STEPS = 8
+"""From here on a whole number may count steps."""
+
 _LARGEST = 20_000
 """Value variations of larger inputs would cost more than they show."""
 
@@ -40,7 +43,7 @@ def check(session: Session) -> None:
     for label, varied in _all(session, problem):
         if len(session.wrong_inputs()) == len(problem.wrt) or session.surrogate is not None:
             return
-        if not _accepted(varied):
+        if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(varied)):
             session.skipped += 1
             continue
         body = None
@@ -59,6 +62,14 @@ def _accepted(problem: Problem) -> bool:
     if isinstance(outcome, Exception):
         return False
     return all(y.requires_grad for y in outcome) and finite([y.detach() for y in outcome])
+
+
+def _has_gradient(problem: Problem) -> bool:
+    """Whether the gradient is finite: a changed number may be none that the Function is made for."""
+    outcome = quiet(
+        lambda: problem.vjp(problem.values, [torch.ones_like(y) for y in problem.graph(problem.values)[1]])
+    )
+    return isinstance(outcome, Exception) or finite([g for g in outcome if g is not None])
 
 
 def _all(session: Session, problem: Problem) -> Iterator[Variation]:
@@ -175,7 +186,8 @@ def _others(value: Any) -> list[Any]:
     if isinstance(value, float):
         return [value * 1.75 if value else 0.375]
     if isinstance(value, int) and abs(value) <= 64:
-        return [value + 1, 1] if value > 1 else [value + 1]
+        # One step of an iteration that was to converge is no approximation of it.
+        return [value + 1, 1] if 1 < value < _STEPS else [value + 1]
     return []
 
 
