@@ -13,7 +13,7 @@ from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_direc
 from gradcheck_tool.harness.inputs.synthesised.domains import (
     GIVEN_ONLY,
     calls_a_guess,
-    is_wrong,
+    judged,
     right_domain,
 )
 from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of_function
@@ -60,7 +60,7 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     if not made:
         return Synthesised((), _problem(found), texts, names)
     # A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them.
-    doubtful = [case for case in made if calls_a_guess(case.args) and is_wrong(function, case.args)]
+    doubtful = [case for case in made if calls_a_guess(case.args) and judged(function, case.args) == "wrong"]
     if doubtful:
         return Synthesised(
             (), "the gradient is right for none of the functions that were passed", texts, names
@@ -72,15 +72,22 @@ def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:
     """The same shapes with several draws of values; values of another kind where these show a wrong
     gradient and those do not.
     """
-    if is_wrong(maker.function, maker.arguments(state)):
+    drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
+    accepted = [args for args in drawn if not maker.attempt_with(args).problem] or drawn[:1]
+    words = [judged(maker.function, args) for args in accepted]
+    if words[0] == "wrong" and "surrogate" not in words:
         domain = right_domain(maker, state)
         if domain is not None:
             note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
             return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
-    drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
-    accepted = [args for args in drawn if not maker.attempt_with(args).problem]
     note = f"{_call(state)}, found in {tries} tries"
-    return tuple(Case(args, note=note) for args in accepted or drawn[:1])
+    # What is meant to be no derivative may look like one for some values.
+    meant = "surrogate" in words
+    return tuple(
+        Case(args, note=note)
+        for args, word in zip(accepted, words, strict=True)
+        if word == "surrogate" or not meant
+    )
 
 
 def _call(state: State) -> str:

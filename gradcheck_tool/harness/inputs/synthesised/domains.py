@@ -28,20 +28,25 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.direct import Maker
     from gradcheck_tool.harness.inputs.synthesised.search import State
 
-GIVEN_ONLY = {"variations": False}
+GIVEN_ONLY: dict[str, Any] = {"variations": False}
 """Options that keep the check to the given values: others may be out of the domain."""
 
-_QUICK = {"contracts": False, "second_order": False, "forward_mode": False, "vmap": False, **GIVEN_ONLY}
+_QUICK: dict[str, Any] = {
+    "contracts": False,
+    "second_order": False,
+    "forward_mode": False,
+    "vmap": False,
+    **GIVEN_ONLY,
+}
 _MANY = 8
 _MOST = 40
 
 
-def is_wrong(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> bool:
-    """Whether the gradient at exactly these arguments is not the derivative."""
-    report = quiet(lambda: check_function(function, tuple(args), kwargs, **_QUICK))
-    if isinstance(report, Exception):
-        return False
-    return any(verdict.verdict == "wrong" for verdict in report.inputs)
+def judged(function: Any, args: Sequence[Any]) -> str:
+    """What the gradient at exactly these arguments is: `ok`, `wrong` or `surrogate`."""
+    report = quiet(lambda: check_function(function, tuple(args), **_QUICK))
+    words = {verdict.verdict for verdict in report.inputs} if not isinstance(report, Exception) else set()
+    return next((word for word in ("surrogate", "wrong") if word in words), "ok")
 
 
 def calls_a_guess(args: Sequence[Any]) -> bool:
@@ -55,7 +60,7 @@ def right_domain(maker: Maker, state: State) -> State | None:
         if count >= _MOST:
             return None
         args = maker.arguments(other)
-        if not maker.attempt_with(args).problem and not is_wrong(maker.function, args):
+        if not maker.attempt_with(args).problem and judged(maker.function, args) == "ok":
             return other
     return None
 

@@ -165,7 +165,8 @@ def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
     if kind == "symmetric":
         return normal + normal.mT
     if kind == "orthogonal":
-        return torch.linalg.qr(normal)[0]
+        orthogonal: Tensor = torch.linalg.qr(normal)[0]
+        return orthogonal
     if kind == "lower-triangular":
         return 0.5 * normal.tril(-1) + torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
     return normal @ normal.mT / normal.shape[-1] + torch.eye(normal.shape[-1], dtype=normal.dtype)
