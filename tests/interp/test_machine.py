@@ -12,6 +12,7 @@ from gradcheck_tool.interp import analyze
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import Positions
 from tests.interp.programs import PROGRAMS
+from tests.interp.refusals import REFUSALS
 
 torch = pytest.importorskip("torch")
 
@@ -46,18 +47,21 @@ def happened(source: str) -> tuple[int | None, str]:
     return None, ""
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+ALL = {**PROGRAMS, **REFUSALS}
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_model_and_pytorch_agree(name: str) -> None:
     """Same line, same error; or no error in either."""
-    line, message = happened(PROGRAMS[name])
-    foretold, text = predicted(PROGRAMS[name])
+    line, message = happened(ALL[name])
+    foretold, text = predicted(ALL[name])
     assert foretold == line
     assert text in message
 
 
 def test_marks_say_what_pytorch_does() -> None:
     """The programs' own marks are true, so that reading them is enough."""
-    for name, source in PROGRAMS.items():
+    for name, source in ALL.items():
         assert ("# raises" in source) == (happened(source)[0] is not None), name
 
 
