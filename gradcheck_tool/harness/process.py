@@ -46,15 +46,13 @@ STACK = 8
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 # Files in whose functions a call spends its time while PyTorch or Triton compile something.
-_COMPILERS = re.compile(
-    r'File ".*[/\\](_inductor|_dynamo|triton[/\\]compiler|cpp_extension\.py)\b'
-)
+_COMPILERS = re.compile(r'File ".*[/\\](_inductor|_dynamo|triton[/\\]compiler|cpp_extension\.py)\b')
 
 Death = Literal["crash", "hang", "slow", "memory"]
 
 
 class WorkerError(Exception):
-    """A worker cannot do its work at all: PyTorch is not there or cannot be imported."""
+    """A worker cannot do its work at all: PyTorch cannot be imported, or takes more memory than allowed."""
 
 
 @dataclass(slots=True)
@@ -98,7 +96,7 @@ class Worker:
             threads: threads that PyTorch may use.
 
         Raises:
-            WorkerError: PyTorch cannot be imported.
+            WorkerError: PyTorch cannot be imported, or takes more memory than a worker may.
         """
         self.history: list[Unit] = []
         self._settings = settings
@@ -195,6 +193,11 @@ class Worker:
             self.close()
             why = event["error"] if event else self._printed().strip()[-500:] or "it gave no sign"
             raise WorkerError(f"a worker process cannot import torch: {why}")
+        limit, used = self._settings.memory, self._memory()
+        if limit is not None and used > limit:
+            self.close()
+            taken = f"a worker takes {used / 2**20:.0f} MiB before anything is checked"
+            raise WorkerError(f"{taken}; the memory limit is {limit / 2**20:.0f} MiB")
 
     def _follow(self, answer: Answer, deadline: float) -> None:
         """Take events until the unit is done or the worker dead."""

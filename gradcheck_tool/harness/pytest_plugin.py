@@ -128,7 +128,7 @@ class _Checks:
             self.plan: Plan = self.harness.plan(targets, settings)
         except (ConfigError, TargetError, ValueError) as error:
             raise pytest.UsageError(f"gradlint: {error}") from error
-        self._bench = self.harness.bench(self.plan)
+        self._bench = self.harness.bench(self.plan, _processes(config))
 
     def check(self, unit: Unit) -> Outcome:
         return self.harness.judged(self._bench.check(unit))
@@ -191,6 +191,11 @@ class _Wrong(Exception):  # noqa: N818 - it is a verdict, no error
 
 def _first(findings: tuple[Finding, ...]) -> str:
     return next(finding.message for finding in findings if finding.severity.value != "info")
+
+
+def _processes(config: pytest.Config) -> int:
+    """How many processes of pytest-xdist run tests."""
+    return int(getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def _tuple(values: list[str] | None) -> tuple[str, ...] | None:

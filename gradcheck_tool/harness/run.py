@@ -138,9 +138,14 @@ class Harness:
         found = [finding for outcome in outcomes for finding in outcome.findings]
         return Verdicts(outcomes, sorted(found, key=_order))
 
-    def bench(self, plan: Plan) -> Bench:
-        """What checks the units of a plan one at a time, without results of earlier runs."""
-        return Bench(Engine.of(plan.settings, 1, self.cache), plan.units)
+    def bench(self, plan: Plan, processes: int) -> Bench:
+        """What checks the units of a plan one at a time, without results of earlier runs.
+
+        Args:
+            plan: made by `plan`.
+            processes: how many such benches share the machine.
+        """
+        return Bench(Engine.of(plan.settings, processes, self.cache), plan.units)
 
     def judged(self, outcome: Outcome) -> Outcome:
         """The outcome without findings that are not selected or that a comment suppresses."""

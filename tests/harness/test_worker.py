@@ -31,6 +31,11 @@ class TestStart:
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr == f"gradlint: error: {why}\n"
 
+    def test_a_limit_below_what_pytorch_takes_is_no_finding(self, ops, gradcheck):
+        result = gradcheck("-j", 1, "--memory", "50M")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "MiB before anything is checked; the memory limit is 50 MiB" in result.stderr
+
     def test_without_psutil_the_extra_is_named(self, ops, project):
         project("broken/psutil.py", "raise ModuleNotFoundError('no', name='psutil')")
         path = os.pathsep.join([HOME, str(project.folder / "broken")])
