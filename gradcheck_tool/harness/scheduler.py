@@ -195,20 +195,26 @@ class _Slot:
         """Check one unit; the board has its outcome afterwards."""
         worker = self._worker_for(unit)
         before = list(worker.history)
-        answer = worker.check(unit)
+        answer, note = worker.check(unit), None
         if answer.death in ("crash", "memory") and before:
             again = self._alone([unit])
             if again.death is None and answer.death == "crash":
-                self._find_culprit(before, unit, answer)
+                note = self._find_culprit(before, unit, answer)
             answer = again
-        self._board.put(outcome_of(unit, answer))
+        outcome = outcome_of(unit, answer)
+        self._board.put(replace(outcome, notes=(*outcome.notes, note), lasting=False) if note else outcome)
 
-    def _find_culprit(self, before: Sequence[Unit], victim: Unit, crash: Answer) -> None:
-        """The crash does not repeat alone: which of the units before the victim brings it about?"""
+    def _find_culprit(self, before: Sequence[Unit], victim: Unit, crash: Answer) -> str:
+        """The crash does not repeat alone: which of the units before the victim brings it about?
+
+        Returns:
+            A remark for the victim.
+        """
         for suspect in reversed(before[-SUSPECTS:]):
             if self._alone([suspect, victim]).death == "crash":
                 self._board.blame(suspect, crash.how, crash, victim)
-                return
+                return f"after {suspect.name}, checking it {crash.how}"
+        return f"checking it {crash.how} once, after others, and not again"
 
     def _alone(self, units: Sequence[Unit]) -> Answer:
         """Check units one after the other in a process of their own; the last answer, or the first death."""

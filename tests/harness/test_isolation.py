@@ -268,6 +268,15 @@ def test_the_one_that_corrupts_the_process_is_the_culprit(project, gradcheck):
         "Corrupts corrupts the process: after it, checking Victim"
     )
     assert "ops.Victim[cpu]: ok" in result.stderr
+    assert "note: after ops.Corrupts[cpu], checking it killed the process: SIGSEGV" in result.stderr
+
+
+def test_a_crash_that_does_not_come_again_is_told(project, gradcheck):
+    once = "if armed and not os.path.exists('mark'):\n            open('mark', 'w').close()"
+    project("ops.py", f"import os\n{DELAYED}".replace("if armed:", f"{once}"))
+    result = gradcheck("-j", 1, "-v")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "note: checking it killed the process: SIGSEGV once, after others, and not again" in result.stderr
 
 
 def test_what_checked_code_prints_reads_and_sets_stays_in_its_process(project, gradcheck):
