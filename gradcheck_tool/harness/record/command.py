@@ -48,12 +48,11 @@ def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
     status = _run([sys.executable, *arguments], cache)
     calls: dict[str, int] = {}
     problems: dict[str, str] = {}
-    for call in store.written_since(cache, started):
-        name = f"{call.module}.{call.qualname}"
-        if call.problem is None:
+    for name, problem in store.written_since(cache, started):
+        if problem is None:
             calls[name] = calls.get(name, 0) + 1
         else:
-            problems.setdefault(name, call.problem)
+            problems.setdefault(name, problem)
     return Recording(status, cache, calls, problems)
 
 

@@ -20,7 +20,7 @@ from gradcheck_tool.harness.record.calls import (
     surroundings_now,
 )
 from gradcheck_tool.harness.record.interception import intercept
-from gradcheck_tool.harness.record.kinds import kind_of, sizes_of
+from gradcheck_tool.harness.record.kinds import kind_of, outline_of, sizes_of
 from gradcheck_tool.harness.record.tensors import NotStorableError
 from gradcheck_tool.sources.cache import digest
 
@@ -29,23 +29,37 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 12
 _MOST_OF_A_KIND = 2
-_LOOK_AT = 2000
-"""After so many calls of a Function its further calls are not even looked at."""
+_LOOK_AT = 500
+"""After so many different calls of a Function its further calls are not even looked at."""
 
 
 @dataclass(slots=True)
 class _Book:
-    """What is known of one Function in this process; `kinds` holds the sizes kept of each kind."""
+    """What is known of one Function in this process.
+
+    Attributes:
+        open: more calls are wanted.
+        filename: where it is defined.
+        known: outlines of the calls that were looked at.
+        kinds: the sizes kept of each kind.
+    """
 
     open: bool
     filename: str | None = None
-    looked: int = 0
+    known: set[tuple[Any, ...]] = field(default_factory=set)
     kinds: dict[str, list[Any]] = field(default_factory=dict)
+
+    def knows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a like call was looked at before. Almost every call ends here, so this is quick."""
+        outline = outline_of(args, kwargs)
+        if outline in self.known:
+            return True
+        self.known.add(outline)
+        return False
 
     def wants(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The kind of the call where it is worth keeping, else None."""
-        self.looked += 1
-        if self.looked > _LOOK_AT or sum(map(len, self.kinds.values())) >= _MOST_CALLS:
+        if len(self.known) > _LOOK_AT or sum(map(len, self.kinds.values())) >= _MOST_CALLS:
             self.open = False
             return None
         kind, sizes = kind_of(args, kwargs), sizes_of(args, kwargs)
@@ -71,7 +85,9 @@ class Recorder:
             book = books.get(cls)
             if book is None:
                 book = books[cls] = _open(cls)
-            return keep(cls, book, call, args, kwargs) if book.open else call(*args, **kwargs)
+            if not book.open or book.knows(args, kwargs):
+                return call(*args, **kwargs)
+            return keep(cls, book, call, args, kwargs)
 
         return intercept(instead)
 

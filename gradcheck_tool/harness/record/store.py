@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import tempfile
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def save(cache: Path, call: RecordedCall, name: str) -> None:
-    """Write a call; one of the same name is replaced.
+    """Write a call; one of the same name is replaced. The first line says whose it is without PyTorch.
 
     Raises:
         OSError: where the folder cannot be written.
@@ -25,36 +26,41 @@ def save(cache: Path, call: RecordedCall, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
     with os.fdopen(handle, "wb") as file:
+        file.write(json.dumps([f"{call.module}.{call.qualname}", call.problem]).encode() + b"\n")
         pickle.dump(call, file, protocol=pickle.HIGHEST_PROTOCOL)
     Path(temporary).replace(folder / f"{name}.call")
 
 
-def discard(cache: Path, qualname: str, name: str) -> None:
-    """Forget one call."""
-    (folder_of(cache, qualname) / f"{name}.call").unlink(missing_ok=True)
-
-
 def load(cache: Path, qualname: str) -> list[RecordedCall]:
     """The calls of all Functions with this qualified name, in a stable order, but for unreadable ones."""
-    return [call for path in sorted(folder_of(cache, qualname).glob("*.call")) if (call := read(path))]
+    found = map(_read, sorted(folder_of(cache, qualname).glob("*.call")))
+    return [call for call in found if call is not None]
 
 
-def written_since(cache: Path, moment_ns: int) -> list[RecordedCall]:
-    """The calls that were written at or after a moment (of `time.time_ns`)."""
+def written_since(cache: Path, moment_ns: int) -> list[tuple[str, str | None]]:
+    """Names of Functions, and why a call could not be stored if so, for every call written since a moment.
+
+    Args:
+        cache: the cache folder.
+        moment_ns: as `time.time_ns` gives it.
+    """
     found = []
     for path in sorted((cache / FOLDER).glob("*/*.call")):
-        with suppress(OSError):
-            if path.stat().st_mtime_ns >= moment_ns and (call := read(path)):
-                found.append(call)
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            if path.stat().st_mtime_ns >= moment_ns:
+                name, problem = json.loads(file.readline())
+                found.append((name, problem))
     return found
 
 
-def read(path: Path) -> RecordedCall | None:
+def _read(path: Path) -> RecordedCall | None:
     """The call in one file; None where another version of the tool or a crash left something else."""
     from gradcheck_tool.harness.record.calls import RecordedCall
 
     try:
-        call = pickle.loads(path.read_bytes())  # noqa: S301 - written by the recorder, run by the same user
+        with path.open("rb") as file:
+            file.readline()
+            call = pickle.load(file)  # noqa: S301 - written by the recorder, read by the same user
     except Exception:  # noqa: BLE001 - whatever pickle makes of a broken file
         return None
     return call if isinstance(call, RecordedCall) else None
