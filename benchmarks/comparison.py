@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import re
+import runpy
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 ROOT = Path(__file__).resolve().parents[1]
-ANOMALY = """
-import runpy, sys, torch
-torch.autograd.set_detect_anomaly(True)
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def gradlint(paths: list[Path]) -> tuple[dict[Path, set[int]], dict[Path, frozen
     for item in json.loads(result.stdout):
         path = Path(item["filename"])
         found.setdefault(path, set()).add(item["location"]["row"])
-        if "modified by an inplace operation" in (item["predicts"] or "") and len(item["trace"]) > 1:
-            writes[path] = frozenset({item["trace"][1]["location"]["row"]})
+        if "modified by an inplace operation" in (item["predicts"] or ""):
+            changing = (step for step in item["trace"] if "change" in step["message"])
+            writes[path] = frozenset(step["location"]["row"] for step in changing)
     return found, writes
 
 
@@ -95,19 +97,31 @@ def lint(name: str, programs: list[Program], found: dict[Path, set[int]]) -> Non
 def anomaly(programs: list[Program]) -> None:
     """Print what running the wrong programs in anomaly mode says."""
     raised = changed = told = named = 0
+    # Each program gets a process of its own, which need not import PyTorch again.
+    torch.autograd.set_detect_anomaly(mode=True)
+    workers = multiprocessing.get_context("fork")
     for program in programs:
-        result = run([sys.executable, "-c", ANOMALY, str(program.path)])
-        raised += result.returncode != 0
-        if "modified by an inplace operation" in result.stderr:
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as said:
+            worker = workers.Process(target=execute, args=(program.path, said.name))
+            worker.start()
+            worker.join()
+            text = said.read()
+        raised += worker.exitcode != 0
+        if "modified by an inplace operation" in text:
             changed += 1
             told += bool(program.writes)
-            rows = set(
-                map(int, re.findall(rf'File "{re.escape(str(program.path))}", line (\d+)', result.stderr))
-            )
-            named += bool(rows & program.writes)
+            places = re.findall(rf'File "{re.escape(str(program.path))}", line (\d+)', text)
+            named += bool(program.writes & set(map(int, places)))
     print(f"anomaly mode: {raised} of {len(programs)} programs with wrong lines raise")
     print(f"changes in place that raise: {changed}; the changing line is named in {named} by anomaly mode,")
     print(f"in {told} by gradlint")
+
+
+def execute(path: Path, said: str) -> None:
+    """Run a program with its standard error in a file, and without what it prints."""
+    os.dup2(os.open(said, os.O_WRONLY), sys.stderr.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    runpy.run_path(str(path), run_name="__main__")
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
