@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.torchlib.sizes import Tensors
 
 # Losses that take sides of different sizes, with a warning.
-LENIENT = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+LENIENT = frozenset(
+    {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "mseloss", "l1loss", "smoothl1loss", "huberloss"}
+)
 
 
 def check(m: Machine, s: State, leaf: str, tensors: Tensors, site: Site, text: object) -> None:
