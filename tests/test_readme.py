@@ -50,6 +50,19 @@ def test_begins_with_the_two_set_up_commands():
     assert second.endswith("pytest")
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/writing-rules.md", "docs/gradcheck/index.md"]
+)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[\w-]*)?\)", text):
+        if not target.startswith("http"):
+            assert (ROOT / page).parent.joinpath(target).exists(), target
+    for anchor in re.findall(r"\]\(#([\w-]+)\)", text):
+        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 class TestFirstExample:
     @pytest.fixture
     def program(self, tmp_path):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gradcheck_tool.findings import Applicability, Severity
 from gradcheck_tool.report.concise import place
-from gradcheck_tool.report.evidence import facts
+from gradcheck_tool.report.facts import facts
 from gradcheck_tool.report.frame import Label, frame
 
 if TYPE_CHECKING:
@@ -91,12 +91,7 @@ def _frames(finding: Finding, labels: list[Label], width: int, context: ReportCo
 
 
 def _notes(finding: Finding, margin: str) -> Iterator[Text]:
-    if finding.function:
-        how = ", ".join(filter(None, (finding.device, finding.dtype)))
-        yield _note(margin, "function", f"{finding.function} ({how})" if how else finding.function)
-    if finding.predicts:
-        yield _note(margin, "predicts", finding.predicts)
-    for label, text in facts(finding.evidence or {}):
+    for label, text in facts(finding):
         yield _note(margin, label, text)
     if finding.fix is not None:
         how = "--fix" if finding.fix.applicability is Applicability.SAFE else "--fix --unsafe-fixes"

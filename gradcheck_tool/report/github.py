@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.context import in_cell
+from gradcheck_tool.report.facts import facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,7 @@ def _message(finding: Finding, context: ReportContext) -> str:
         name = context.uri(step.location.filename)
         where = in_cell(step.location) or f"{name}:{step.location.start.row}: "
         lines.append(f"{where}{step.message}")
-    if finding.predicts:
-        lines.append(f"predicts: {finding.predicts}")
+    lines += [f"{label}: {text}" for label, text in facts(finding)]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gradcheck_tool.report.concise import place
+from gradcheck_tool.report.facts import facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,7 @@ def _case(suite: ET.Element, finding: Finding, context: ReportContext) -> None:
     failure = ET.SubElement(case, "failure", message=_legal(finding.message), type=finding.code)
     steps = [f"{place(step.location, context)}: {step.message}" for step in finding.trace]
     steps.append(f"{place(location, context)}: {finding.code} {finding.message}")
-    if finding.predicts:
-        steps.append(f"predicts: {finding.predicts}")
+    steps += [f"{label}: {text}" for label, text in facts(finding)]
     failure.text = _legal("\n".join(steps))
 
 

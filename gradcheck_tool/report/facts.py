@@ -1,4 +1,4 @@
-"""What the run-time engine measured, in words."""
+"""What is known of a finding besides its message and its story, in words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gradcheck_tool.findings import Finding
+
 # What the line about one element says.
 _ELEMENT = ("input", "argument", "index", "analytic", "numeric", "numeric_error", "ratio")
 
 
-def facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Labels and texts: the element where the gradient is compared, then whatever else is known."""
+def facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Labels and texts: the Function, what is foretold, and what the run-time engine measured."""
+    if finding.function:
+        how = ", ".join(filter(None, (finding.device, finding.dtype)))
+        yield "function", f"{finding.function} ({how})" if how else finding.function
+    if finding.predicts:
+        yield "predicts", finding.predicts
+    yield from _measured(finding.evidence or {})
+
+
+def _measured(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The element where the gradient is compared, then whatever else is known."""
     rest = dict(evidence)
     if isinstance(rest.get("analytic"), (int, float)) and isinstance(rest.get("numeric"), (int, float)):
         yield "measured", _element(rest)
