@@ -707,7 +707,7 @@ def list_append(m: Machine, s: State, call: Args) -> Result:
             mine.items.insert(0, call.args[1])
         else:
             mine.items.append(call.args[-1])
-            if isinstance(call.args[-1], Tup) or s.get(call.args[-1], Tensor) is not None:
+            if isinstance(call.args[-1], (Tup, Ref)):
                 kept.note_append(m, s, call.site, call.self, call.args[-1])
     return NONE
 

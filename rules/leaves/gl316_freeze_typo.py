@@ -7,6 +7,7 @@ from gradcheck_tool import Draft, FlagWrite, Rule, Severity, renamed
 _MISSPELT = (
     "require_grad",
     "required_grad",
+    "requires_grad_",
     "requires_grads",
     "require_grads",
     "requiresgrad",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.events import HookMisuse, Site
 from gradcheck_tool.autograd.heap import Func, State
 from gradcheck_tool.autograd.values import Bound, Value
-from gradcheck_tool.interp.torchlib.contracts import Body
+from gradcheck_tool.interp.torchlib.contracts import Body, writes
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: st
     for at, i in enumerate(body.instrs):
         if not isinstance(i, ir.StoreName) or i.augmented or i.scope is not ir.Scope.LOCAL:
             continue
-        read = any(isinstance(later, ir.LoadName) and later.name == i.name for later in body.instrs[at + 1 :])
+        read = _is_used(body, i.name, body.instrs[at + 1 :])
         made = body.made.get(i.src)
         if (
             read
@@ -79,6 +79,14 @@ def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: st
                     passes=passes,
                 )
             )
+
+
+def _is_used(body: Body, name: str, later: list[ir.Instr]) -> bool:
+    """Is a variable read for anything but to write to its elements?"""
+    loads = {i.dst for i in later if isinstance(i, ir.LoadName) and i.name == name}
+    written = {reg for _, reg in writes(body)}
+    written |= {i.obj for i in later if isinstance(i, ir.GetAttr) and i.name == "requires_grad_"}
+    return not loads <= written
 
 
 def _reads(body: Body, made: ir.Instr, name: str) -> bool:

@@ -108,7 +108,8 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
 
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
     """Something has been appended to a list: does it hold a result, and is it not the first one here?"""
-    items = value.items if isinstance(value, Tup) else (value,)
+    table = s.get(value, Dict)
+    items = value.items if isinstance(value, Tup) else tuple(table.items.values()) if table else (value,)
     tensors = [s.get(item, Tensor) for item in items]
     tensor = next((tensor for tensor in tensors if _is_kept(m, tensor)), None)
     if tensor is None or tensor.node is None or _in_module(s):
