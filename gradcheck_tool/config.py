@@ -278,10 +278,12 @@ def _table(path: Path) -> Mapping[str, Any]:
     document = _toml(path)
     if path.name != "pyproject.toml":
         return document
-    table = document.get("tool", {}).get("gradlint", {})
-    if not isinstance(table, dict):
+    tools = document.get("tool")
+    if not isinstance(tools, dict) or "gradlint" not in tools:
+        raise ConfigError(f"{path}: there is no `[tool.gradlint]` in it")
+    if not isinstance(tools["gradlint"], dict):
         raise ConfigError(f"{path}: `tool.gradlint` must be a table")
-    return table
+    return tools["gradlint"]
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -179,6 +179,12 @@ class TestMistakes:
         with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
             load_config(tmp_path / "none.toml")
 
+    @pytest.mark.parametrize("text", ["", "tool = 3", "[tool.ruff]", "[gradlint]"])
+    def test_a_named_pyproject_without_the_section(self, tmp_path, text):
+        path = write(tmp_path / "pyproject.toml", text)
+        with pytest.raises(ConfigError, match=r"no `\[tool\.gradlint\]` in it"):
+            load_config(path)
+
     def test_section_that_is_no_table(self, tmp_path):
         path = write(tmp_path / "pyproject.toml", '[tool]\ngradlint = "yes"\n')
         with pytest.raises(ConfigError, match="must be a table"):
