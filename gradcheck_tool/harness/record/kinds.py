@@ -22,7 +22,8 @@ def outline_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]
         if isinstance(value, Tensor):
             outline += (value.dtype, value.shape, value.requires_grad, value.is_contiguous(), value.is_cuda)
         else:
-            outline.append(value if value is None or isinstance(value, (bool, str)) else type(value))
+            simple = value is None or isinstance(value, (bool, str))
+            outline.append(value if simple else getattr(value, "__qualname__", type(value)))
     return tuple(outline)
 
 

@@ -7,6 +7,7 @@ too, and says nothing about them. Where the gradient is right for such arguments
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck import check_function
@@ -39,7 +40,7 @@ _QUICK: dict[str, Any] = {
     **GIVEN_ONLY,
 }
 _MANY = 8
-_MOST = 40
+_MOST = 90
 
 
 def judged(function: Any, args: Sequence[Any]) -> str:
@@ -66,7 +67,7 @@ def right_domain(maker: Maker, state: State) -> State | None:
 
 
 def _others(state: State) -> Iterator[State]:
-    """One tensor of another kind, all of them, more steps of an iteration."""
+    """More steps of an iteration; one tensor of another kind, all of them; two matrices of two kinds."""
     kinds = ("positive-definite", *SPECIAL, *(kind for kind in FLOATING[1:] if kind != "positive-definite"))
     places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
     more = tuple(_more(spec) for spec in state)
@@ -75,6 +76,14 @@ def _others(state: State) -> Iterator[State]:
     for kind in kinds:
         for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
             yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
+    squares = [i for i in places if _is_square(state[i])]
+    for pair in permutations(squares, 2):
+        both = dict(zip(pair, ("lower-triangular", "symmetric"), strict=True))
+        yield tuple(_of_kind(spec, both[i]) if i in both else spec for i, spec in enumerate(state))
+
+
+def _is_square(spec: Spec) -> bool:
+    return isinstance(spec, TensorSpec) and len(spec.shape) > 1 and spec.shape[-1] == spec.shape[-2]
 
 
 def _of_kind(spec: Spec, kind: str) -> Spec:
