@@ -18,10 +18,17 @@ def cause_of(s: State, event: FreedGraph) -> FreedGraph:
     if freed.node is not event.site.node:
         same = event.root and event.freed_by.startswith(f"{event.root}.backward")
         return dataclasses.replace(event, cause="same-root" if same else "shared-subgraph")
+    if not _has_gone_round(s):
+        return dataclasses.replace(event, cause="shared-subgraph")
     loop = _innermost_loop(event.site)
     inside = loop is None or built.module is not event.site.module or _contains(loop, built.node)
     outside_function = loop is not None and not inside and not _same_function(event.site, built)
     return dataclasses.replace(event, cause="carried" if inside or outside_function else "outside-loop")
+
+
+def _has_gone_round(s: State) -> bool:
+    """Has a loop of a running function come to its second iteration?"""
+    return any(rounds > 0 for ref in s.frames for rounds in s[ref].rounds.values())
 
 
 def _innermost_loop(site: Site) -> Any:
