@@ -9,6 +9,7 @@ from gradcheck_tool.autograd.events import (
     ExhaustedParameters,
     FreedGraph,
     FunctionDefect,
+    InvalidTensorUse,
     ModuleAttribute,
     NameUse,
     OptimizerStep,
@@ -153,3 +154,18 @@ class Scale(torch.autograd.Function):
         return grad * shared
 """
     assert any(e.kind == "state-on-class" for e in events(source, FunctionDefect)) is told  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("layer", "told"), [("Block(2)", False), ("2", True)])
+def test_an_optimizer_without_parameters_is_certain(layer: str, told: bool) -> None:
+    """What an unknown library returns may be a module with parameters."""
+    source = f"""
+import torch
+from library import Block
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = {layer}
+torch.optim.Adam(Net().parameters())
+"""
+    assert bool(events(source, InvalidTensorUse)) is told

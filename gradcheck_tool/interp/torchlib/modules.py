@@ -196,7 +196,7 @@ def modules(s: State, ref: Ref) -> list[tuple[str, Ref]]:
 def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tuple[str, Ref]], bool]:
     """Parameters by dotted name, and whether there may be more."""
     out: dict[int, tuple[str, Ref]] = {}
-    is_open = False
+    is_open = unseen = False
     for name, at in modules(s, ref) if recurse else [("", ref)]:
         record: Instance = s[at]
         group = record.attrs.get("#group")
@@ -208,7 +208,9 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
             if tensor is not None and tensor.is_param and not attr.startswith("#"):
                 full = f"{name}.{attr}" if name else attr
                 out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
-    return list(out.values()), is_open
+            # Where no parameter is known, one of unknown origin may be all there is.
+            unseen = unseen or (isinstance(value, Sym) and not attr.startswith("#"))
+    return list(out.values()), is_open or (unseen and not out)
 
 
 def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
