@@ -287,15 +287,8 @@ def check_write(
     tensor: Tensor = s[ref]
     # What detach() returns outside inference mode may be written, what it returned inside may not: unsaid.
     if tensor.inference and not s.inference and tensor.view != "detached":
-        raise Raised(
-            InvalidTensorUse(
-                site=site,
-                story=(story(tensor.site, "made in inference mode here"),),
-                text=INFERENCE_WRITE,
-                kind="inference-write",
-                tensor=str(tensor.name),
-                call=str(how),
-            )
+        raise refused(
+            site, tensor, "made in inference mode here", INFERENCE_WRITE, "inference-write", str(how)
         )
     _check_history(s, ref, others, site, how)
     if tensor.overlaps and not overlap_allowed:
@@ -549,16 +542,8 @@ class OpCall:
         s = self.s
         tensor: Tensor = s[ref]
         if tensor.inference and not s.inference:
-            raise Raised(
-                InvalidTensorUse(
-                    site=self.site,
-                    story=(story(tensor.site, f"`{tensor.name}` is made in inference mode here"),),
-                    text=INFERENCE_SAVE,
-                    kind="inference-save",
-                    tensor=str(tensor.name),
-                    call=str(self.text),
-                )
-            )
+            why = f"`{tensor.name}` is made in inference mode here"
+            raise refused(self.site, tensor, why, INFERENCE_SAVE, "inference-save", str(self.text))
         history = own if own is not None else edge(s, ref)
         itself = own is None and role not in self.effect.apart
         return saved(s, ref, history, role, self.site, itself=itself)
@@ -644,7 +629,9 @@ class OpCall:
             out.lost_story = (story(self.site, f"`{self.text}` has no derivative"),)
         elif needed and off:
             out.lost = "no-grad"
-            out.lost_story = (story(self.site, f"`{self.text}` is computed with gradients switched off"),)
+            switched = (story(s.off[0], "gradients are switched off here"),) if s.off is not None else ()
+            computed = story(self.site, f"`{self.text}` is computed with gradients switched off")
+            out.lost_story = (*switched, computed)
         else:
             for ref in everything:
                 if s[ref].lost:

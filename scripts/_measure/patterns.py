@@ -1348,22 +1348,32 @@ nn.PoissonNLLLoss() :: x, y
 nn.PoissonNLLLoss(log_input=False) :: x, y
 nn.GaussianNLLLoss() :: x, y, z
 nn.RNN(4, 3) :: b
+nn.RNN(4, 3) :: b, torch.rand(1, 5, 3)
 nn.RNN(4, 3, num_layers=2) :: b
+nn.RNN(4, 3, num_layers=2) :: b, torch.rand(2, 5, 3)
 nn.RNN(4, 3, batch_first=True) :: b
+nn.RNN(4, 3, batch_first=True) :: b, torch.rand(1, 3, 3)
 nn.RNN(4, 3, bias=False) :: b
 nn.RNN(4, 3, bidirectional=True) :: b
 nn.LSTM(4, 3) :: b
+nn.LSTM(4, 3) :: b, (torch.rand(1, 5, 3), torch.rand(1, 5, 3))
 nn.LSTM(4, 3, batch_first=True) :: b
+nn.LSTM(4, 3, batch_first=True) :: b, (torch.rand(1, 3, 3), torch.rand(1, 3, 3))
 nn.LSTM(4, 3, num_layers=2) :: b
+nn.LSTM(4, 3, num_layers=2) :: b, (torch.rand(2, 5, 3), torch.rand(2, 5, 3))
 nn.LSTM(4, 3, num_layers=2, dropout=0.5) :: b
 nn.LSTM(4, 3, bidirectional=True) :: b
 nn.LSTM(4, 3, bias=False) :: b
 nn.GRU(4, 3) :: b
+nn.GRU(4, 3) :: b, torch.rand(1, 5, 3)
 nn.GRU(4, 3, batch_first=True) :: b
+nn.GRU(4, 3, batch_first=True) :: b, torch.rand(1, 3, 3)
 nn.GRU(4, 3, num_layers=2) :: b
+nn.GRU(4, 3, num_layers=2) :: b, torch.rand(2, 5, 3)
 nn.GRU(4, 3, bidirectional=True) :: b
 nn.GRU(4, 3, bias=False) :: b
 nn.RNNCell(4, 3) :: x
+nn.RNNCell(4, 3) :: x, torch.rand(3, 3)
 nn.RNNCell(4, 3, bias=False) :: x
 nn.LSTMCell(4, 5) :: x
 nn.LSTMCell(4, 5) :: x, (torch.rand(3, 5), torch.rand(3, 5))

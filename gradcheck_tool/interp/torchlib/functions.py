@@ -7,8 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine, optable, shapes
-from gradcheck_tool.autograd.engine import Effect, Raised, story
-from gradcheck_tool.autograd.events import InvalidTensorUse
+from gradcheck_tool.autograd.engine import Effect
 from gradcheck_tool.autograd.heap import List, State, Tensor
 from gradcheck_tool.autograd.values import (
     NONE,
@@ -364,16 +363,8 @@ def _check_out(
     for value in tensors.values():
         for ref in [value] if isinstance(value, Ref) else value:
             if s[ref].rg:
-                raise Raised(
-                    InvalidTensorUse(
-                        site=site,
-                        story=(story(s[ref].site, f"`{s[ref].name}` requires grad"),),
-                        text=OUT,
-                        kind="out-with-grad",
-                        tensor=str(s[ref].name),
-                        call=str(text),
-                    )
-                )
+                why = f"`{s[ref].name}` requires grad"
+                raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
 
 
 def _settle_view(s: State, effect: Effect, first: optable.Output | None, tensors: Tensors) -> Effect:

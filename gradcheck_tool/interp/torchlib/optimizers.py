@@ -76,17 +76,9 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
         engine.refresh_view(s, p)
         tensor: Tensor = s[p]
         if tensor.leaf is False and tensor.rg:
-            made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
-            raise Raised(
-                InvalidTensorUse(
-                    site=call.site,
-                    story=made,
-                    text=NON_LEAF,
-                    kind="non-leaf-optimizer",
-                    tensor=str(tensor.name),
-                    call=str(call.text),
-                ),
-                "ValueError",
+            made = f"`{tensor.name}` is computed here, so it is no leaf"
+            raise engine.refused(
+                call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
             )
     if is_open or call.unsure:
         params = [*params, unknown_group(s, call.site)]

@@ -710,7 +710,7 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
 
 
 def write_array(s: State, array: Sym, site: Any, how: Any) -> None:
-    """A write to an array: if that is a tensor's memory (`numpy()`), to the tensor too, unseen by autograd."""
+    """A write to an array: if that is a tensor's memory (`numpy()`), autograd does not see it."""
     ref = s.known.get(Sym(("array", array)))
     if isinstance(ref, Ref):
         engine.bump(s, ref, site, how, "inplace", versioned=False)

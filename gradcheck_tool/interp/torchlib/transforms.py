@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
-from gradcheck_tool.autograd.engine import Raised, story
-from gradcheck_tool.autograd.events import CheckpointUse, InvalidTensorUse
+from gradcheck_tool.autograd.engine import story
+from gradcheck_tool.autograd.events import CheckpointUse
 from gradcheck_tool.autograd.heap import Dict, Instance, List, Node, Slot, State, Storage, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.interp import natives
@@ -72,17 +72,8 @@ def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Args)
 
 def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Args) -> Ref:
     if tensor.leaf is False and tensor.rg:
-        made = (story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
-        raise Raised(
-            InvalidTensorUse(
-                site=site,
-                story=made,
-                text=DEEPCOPY,
-                kind="non-leaf-deepcopy",
-                tensor=str(tensor.name),
-                call=str(call.text),
-            )
-        )
+        made = f"`{tensor.name}` is computed here, so it is no leaf"
+        raise engine.refused(site, tensor, made, DEEPCOPY, "non-leaf-deepcopy", str(call.text))
     new = tensor.clone(s.owner)
     assert isinstance(new, Tensor)
     new.storage = s.new(Storage())
