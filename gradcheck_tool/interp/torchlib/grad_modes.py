@@ -50,6 +50,8 @@ def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
         ref = state.new(
             Instance(call.func, {"#on": Const(on), "#before": Const(state.grad), "#entered": Const(True)})
         )
+        if state.grad is not False and not on:
+            state.off = (call.site, state.frames[-1])
         state.grad = on
         if on:
             uses.note_enable(m, state, call.site)
