@@ -152,7 +152,9 @@ def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:
         typer.echo(os.path.relpath(path, output.folder))
     for path in found.missing:
         note(f"gradlint: {relative_name(str(path), output.folder)}: no such file or folder")
-    return 2 if found.missing else 0
+    for path in found.unreadable:
+        note(f"gradlint: {relative_name(str(path), output.folder)}: folder cannot be read")
+    return 2 if found.missing or found.unreadable else 0
 
 
 def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:

@@ -120,6 +120,9 @@ class TestFilesThatCannotBeChecked:
         assert result.exit_code == 2
         assert "closed: folder cannot be read" in result.stderr
         assert result.stdout.startswith("b.py:2:5")
+        listed = gradlint("check", "--show-files")
+        assert (listed.exit_code, listed.stdout) == (2, "b.py\n")
+        assert "closed: folder cannot be read" in listed.stderr
 
     def test_a_fault_of_the_engine_is_told_and_the_others_go_on(self, gradlint, write, monkeypatch):
         from tests.fakes import fake_check_source
