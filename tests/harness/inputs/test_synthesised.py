@@ -198,6 +198,17 @@ class OfLinear(Function):
     def backward(ctx, g):
         return g * ctx.slope, None
 
+class LastOnly(Function):
+    @staticmethod
+    def forward(ctx, data, scale):
+        if ctx.needs_input_grad[0]:
+            raise RuntimeError("no gradient with respect to data")
+        ctx.save_for_backward(data)
+        return data * scale
+    @staticmethod
+    def backward(ctx, g):
+        return None, g * ctx.saved_tensors[0]
+
 class Importing(Function):
     @staticmethod
     def forward(ctx, x):
@@ -385,3 +396,10 @@ def test_a_gradient_that_is_wrong_for_a_guessed_function_says_nothing(synthesise
     _, found = synthesise("OfLinear")
     assert found.cases == ()
     assert "none of the functions" in found.tried[-1]
+
+
+def test_constants_before_what_gets_a_gradient(synthesise):
+    _, found = synthesise("LastOnly")
+    first, second = found.cases[0].args
+    assert not first.requires_grad
+    assert second.requires_grad

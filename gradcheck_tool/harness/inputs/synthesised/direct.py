@@ -93,7 +93,8 @@ def needing(state: State, gradients: Sequence[bool]) -> State:
 
 def _needing(spec: Spec, came: Iterator[bool]) -> Spec:
     if isinstance(spec, TensorSpec):
-        return replace(spec, grad=spec.grad and next(came, False))
+        got_one = next(came, False)
+        return replace(spec, grad=spec.grad and got_one)
     if isinstance(spec, Several):
         return replace(spec, items=tuple(_needing(item, came) for item in spec.items))
     for leaf in flatten(spec.value)[0]:

@@ -6,6 +6,7 @@ too, and says nothing about them. Where the gradient is right for such arguments
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,8 @@ _QUICK: dict[str, Any] = {
     **GIVEN_ONLY,
 }
 _MANY = 8
-_MOST = 90
+_SECONDS = 6.0
+_KINDS = ("positive-definite", *SPECIAL, *(kind for kind in FLOATING[1:] if kind != "positive-definite"))
 
 
 def judged(function: Any, args: Sequence[Any]) -> str:
@@ -57,8 +59,9 @@ def calls_a_guess(args: Sequence[Any]) -> bool:
 
 def right_domain(maker: Maker, state: State) -> State | None:
     """Arguments with some usual property for which the gradient is right; None where none is found."""
-    for count, other in enumerate(_others(state)):
-        if count >= _MOST:
+    deadline = time.monotonic() + _SECONDS
+    for other in _others(state):
+        if time.monotonic() > deadline:
             return None
         args = maker.arguments(other)
         if not maker.attempt_with(args).problem and judged(maker.function, args) == "ok":
@@ -67,19 +70,29 @@ def right_domain(maker: Maker, state: State) -> State | None:
 
 
 def _others(state: State) -> Iterator[State]:
-    """More steps of an iteration; one tensor of another kind, all of them; two matrices of two kinds."""
-    kinds = ("positive-definite", *SPECIAL, *(kind for kind in FLOATING[1:] if kind != "positive-definite"))
-    places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
+    """More steps of an iteration; then other kinds of numbers, for these ranks and with one tensor of a
+    smaller rank: the forward may take more axes than backward sums over.
+    """
     more = tuple(_more(spec) for spec in state)
     if more != state:
         yield more
-    for kind in kinds:
-        for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
-            yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
-    squares = [i for i in places if _is_square(state[i])]
-    for pair in permutations(squares, 2):
+    yield from _of_other_kinds(state)
+    for index, spec in enumerate(state):
+        if isinstance(spec, TensorSpec) and len(spec.shape) > 1:
+            lower = (*state[:index], spec.of_rank(len(spec.shape) - 1), *state[index + 1 :])
+            yield lower
+            yield from _of_other_kinds(lower)
+
+
+def _of_other_kinds(state: State) -> Iterator[State]:
+    """Two matrices of two kinds; one tensor of another kind; all of them."""
+    places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
+    for pair in permutations([i for i in places if _is_square(state[i])], 2):
         both = dict(zip(pair, ("lower-triangular", "symmetric"), strict=True))
         yield tuple(_of_kind(spec, both[i]) if i in both else spec for i, spec in enumerate(state))
+    for kind in _KINDS:
+        for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
+            yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
 
 
 def _is_square(spec: Spec) -> bool:

@@ -131,11 +131,12 @@ def _wants_grad(args: tuple[Any, ...]) -> bool:
 
 def _needing(args: tuple[Any, ...], outcome: Outcome) -> tuple[Any, ...]:
     """Tensors for which backward returns None on purpose are not to require grad."""
-    came = iter(outcome.gradients)
     leaves, rebuild = flatten(args)
+    came = iter(outcome.gradients)
+    got_one = [isinstance(x, Tensor) and next(came, False) for x in leaves]
     fresh = [
-        x.detach().requires_grad_(x.requires_grad and next(came, False)) if isinstance(x, Tensor) else x
-        for x in leaves
+        x.detach().requires_grad_(x.requires_grad and got) if isinstance(x, Tensor) else x
+        for x, got in zip(leaves, got_one, strict=True)
     ]
     made: tuple[Any, ...] = rebuild(fresh)
     return made
