@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.run import Harness, Plan, Verdicts
     from gradcheck_tool.harness.settings import Settings
 
+# What only a run of Functions can be shown as, beside the formats of findings.
+PAGE = "html"
 FAIL_ON = ("error", "warning", "info", "unchecked", "never")
 
 
@@ -63,7 +65,7 @@ def gradcheck(
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
-            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+            help=f"{', '.join(FORMATS)}, {PAGE}; several can be made in one run. [default: full]",
         ),
     ] = None,
     output_file: Annotated[
@@ -101,7 +103,7 @@ def gradcheck(
         fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
     from gradcheck_tool.pool import default_jobs
 
-    reports = targets(output_format or (), output_file)
+    reports = targets(output_format or (), output_file, (*FORMATS, PAGE))
     if fail_on not in FAIL_ON:
         fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
     folder = Path.cwd()
@@ -174,6 +176,7 @@ def _settings(
 def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> None:
     """Findings to their reports; what could not be read, and the summary, to standard error."""
     from gradcheck_tool.cli.output import write_file
+    from gradcheck_tool.harness.page import page
     from gradcheck_tool.harness.summary import summarise
     from gradcheck_tool.report import render
     from gradcheck_tool.report.context import ReportContext, relative_name
@@ -183,8 +186,11 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
         note(f"gradlint: {relative_name(filename, plan.folder)}: {why}")
     lines = SourceLines()
     for report in reports:
-        color = report.file is None and wants_color(sys.stdout.isatty())
-        text = render(report.format, verdicts.findings, ReportContext(plan.folder, lines, color=color))
+        if report.format == PAGE:
+            text = page(verdicts.outcomes, plan.problems, plan.folder)
+        else:
+            color = report.file is None and wants_color(sys.stdout.isatty())
+            text = render(report.format, verdicts.findings, ReportContext(plan.folder, lines, color=color))
         if report.file is None:
             sys.stdout.write(text)
         else:

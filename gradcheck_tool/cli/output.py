@@ -93,14 +93,14 @@ class Output:
         return render(target.format, findings, ReportContext(self.folder, lines, run.rules_in_force, color))
 
 
-def targets(formats: Sequence[str], file: Path | None) -> tuple[Target, ...]:
+def targets(formats: Sequence[str], file: Path | None, known: Sequence[str] = FORMATS) -> tuple[Target, ...]:
     """The reports that `--output-format FORMAT[=FILE]` and `--output-file FILE` mean."""
     found = []
     for text in formats or ("full",):
         name, _, own = text.partition("=")
-        if name not in FORMATS:
-            close = nearest(name, FORMATS)
-            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(FORMATS)}"
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
             fail(f"--output-format: no format {name!r}; {hint}")
         found.append(Target(name, Path(own) if own else file))
     places = [target.file for target in found]

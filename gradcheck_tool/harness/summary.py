@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.harness.outcomes import Outcome
 
-_ORDER = ("ok", "wrong", "intended", "inconclusive", "not checked")
+ORDER = ("ok", "wrong", "intended", "inconclusive", "not checked")
 _SOURCES = ("declared", "recorded", "synthesised")
 
 
@@ -22,7 +22,7 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
         verbose: also print what each check told, and all stubs of samples instead of the first one.
     """
     lines = [line for outcome in outcomes for line in outcome.text().splitlines()] if verbose else []
-    lines += [_counts(outcomes), *_sources(outcomes)]
+    lines += [counts(outcomes), *_sources(outcomes)]
     unchecked = [outcome for outcome in outcomes if outcome.status == "not checked"]
     if unchecked:
         lines.append("Not checked:")
@@ -33,10 +33,11 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
     return lines
 
 
-def _counts(outcomes: Sequence[Outcome]) -> str:
+def counts(outcomes: Sequence[Outcome]) -> str:
+    """How many Functions there are, and how many of each status, in a sentence."""
     count = Counter(outcome.status for outcome in outcomes)
     kept = sum(outcome.cached for outcome in outcomes)
-    parts = [f"{count[status]} {status}" for status in _ORDER if count[status]]
+    parts = [f"{count[status]} {status}" for status in ORDER if count[status]]
     noun = "Function" if len(outcomes) == 1 else "Functions"
     tail = f" ({kept} from the cache)" if kept else ""
     return f"{len(outcomes)} {noun}: {', '.join(parts)}{tail}." if parts else "No autograd Functions found."
