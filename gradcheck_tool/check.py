@@ -110,7 +110,10 @@ def check_source(
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
-    return ruleset.judge(analyze(module, around.imports), _Locator())
+    try:
+        return ruleset.judge(analyze(module, around.sketches or around.imports), _Locator())
+    except _WithoutPositionError:
+        return ruleset.judge(analyze(module, around.imports), _Locator())
 
 
 def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
@@ -144,7 +147,7 @@ class Modules:
             `(importer, dotted name, dots)`. A result depends on what these lead to.
     """
 
-    def __init__(self, keep: int = 64) -> None:
+    def __init__(self, keep: int = 256) -> None:
         self.asked: list[tuple[str, str, int]] = []
         self._keep = keep
         self._lowered: dict[tuple[Path, bool], ModuleIR | None] = {}
@@ -190,6 +193,10 @@ def _lower_file(path: Path, partial: bool) -> ModuleIR | None:
         return None
 
 
+class _WithoutPositionError(Exception):
+    """A finding's story leads through a module that was lowered in part only."""
+
+
 class _Locator:
     """Turns sites into locations; positions of a module are computed when first needed."""
 
@@ -199,6 +206,8 @@ class _Locator:
     def __call__(self, site: Site) -> Location:
         from gradcheck_tool.ir.positions import Positions
 
+        if site.module.partial:
+            raise _WithoutPositionError
         positions = self._positions.get(id(site.module))
         if positions is None:
             positions = self._positions[id(site.module)] = Positions(site.module)

@@ -58,11 +58,15 @@ class Options:
 
 @dataclass
 class Outcome:
-    """What a run found: findings in order of place, each once, and what could not be checked."""
+    """What a run found: findings in order of place, each once, and what could not be checked.
+
+    `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
+    unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Run:
@@ -117,12 +121,15 @@ class Run:
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
         findings: set[Finding] = set()
+        unfinished: dict[Path, tuple[str, ...]] = {}
         for path, result in self._results(found.files, progress):
+            if result.unfinished:
+                unfinished[path] = result.unfinished
             findings.update(result.findings)
             if result.problem is not None:
                 fatal = result.failed or (path in named and not result.partial)
                 problems.append(Problem(str(path), result.problem, fatal))
-        return Outcome(self._unknown(findings), problems, len(found.files))
+        return Outcome(self._unknown(findings), problems, len(found.files), unfinished)
 
     def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
         """The changes that the findings' fixes make, one a file; nothing is written."""

@@ -763,8 +763,8 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
     """Does a record that both states have differ in them, and can that still matter?
 
     Frames that have returned and iterators that no variable holds do not matter; the frame of a generator
-    that is held does. Asking that of every
-    record would mean walking the whole heap; taking the rest to matter keeps states apart that could
+    that is held does, and so does what was there before the running function was entered. Asking that of
+    every record would mean walking the whole heap; taking the rest to matter keeps states apart that could
     be one, which costs time and nothing else.
     """
     held: set[int] | None = None
@@ -777,7 +777,7 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
         returned = kind is Frame and number not in stack and record.function.kind.value != "module"  # type: ignore[attr-defined]
         if returned or kind is Iter or kind is Generator:
             held = _held(a, live) if held is None else held
-            if number not in held:
+            if number > a.frames[-1].id and number not in held:
                 continue
         if not naming.records(record, other):
             return True
@@ -785,11 +785,9 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
 
 
 def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
-    """Iterators that live variables of the stack's frames hold, and frames of generators among them."""
+    """Iterators that live variables of the running function hold, and frames of generators among them."""
     top: Frame = s[s.frames[-1]]
     todo: list[Any] = [top.locals.get(n) for n in live] if live is not None else list(top.locals.values())
-    for ref in s.frames[:-1]:
-        todo += s[ref].locals.values()
     heap = s.heap
     seen: set[int] = set()
     while todo:

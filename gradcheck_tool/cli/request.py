@@ -40,7 +40,7 @@ class Request:
         show_files: list the files, and check none.
         watch: check again whenever a file changes.
         exit_zero: findings leave the status at 0.
-        verbose: say how long it took.
+        verbose: say how long it took, and where the analysis was cut off.
     """
 
     paths: tuple[Path, ...]
@@ -103,6 +103,8 @@ def carry_out(run: Run, request: Request, output: Output) -> int:
     with progress_bar() as progress:
         outcome = run.check(request.paths, progress)
     if request.verbose:
+        for path, functions in outcome.unfinished.items():
+            note(f"{path}: work limit reached in {', '.join(functions)}")
         note(f"{count(outcome.files, 'file')} in {time.perf_counter() - started:.2f} s")
     if request.write_baseline is not None:
         return _write_baseline(request.write_baseline, outcome, output)

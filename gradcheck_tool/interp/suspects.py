@@ -67,10 +67,10 @@ _GRAD_SOURCES = ("nn.", "requires_grad", "zero_grad", "Parameter", "backward", "
 # Names that are seeds by themselves: of back-propagation, of optimizers and their gradients, of hooks,
 # deprecated ones. Each pattern stands with a word that all its matches have: words are found quickly.
 _NAMES = {
-    "backward": r"\bbackward\b|manual_backward",
-    "autograd": r"\bautograd\b",
+    "backward": r"\bbackward\(|\.backward\b|manual_backward\(",
+    "autograd": r"\bautograd\.(?!profiler)|\bautograd\b(?!\.)",
     "grad(": r"\bgrad\(",
-    "_grad": r"zero_grad|clip_grad|retain_grad|require[sd]?_grad",
+    "_grad": r"\bzero_grad\(|\.zero_grad\b|\bclip_grad_\w+\(|\bretain_grad\b|\brequire[sd]?_grad",
     "requiresgrad": "requiresgrad",
     "def training_step": "def training_step",
     "Scaler": r"\bGradScaler\b",
@@ -86,6 +86,7 @@ _NAMES = {
     "reinforce": r"\breinforce\b",
     "retain_variables": "retain_variables",
     "saved_variables": "saved_variables",
+    "clip_grad_norm(": r"\bclip_grad_norm\(",
     "size_average": "size_average",
     "reduce=": r"\breduce=",
     "no_sync(": r"no_sync\(",
@@ -114,7 +115,7 @@ _IMPORTED = re.compile(
 )
 
 _MODES = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled")
-_MODE = re.compile(r"(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\b")
+_MODE = re.compile(r"\b(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\b")
 _RIGHT_MODE = re.compile(
     r"@[\w.]*(?:no_grad|enable_grad|inference_mode)\("
     r"|with [\w.]*(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\("
