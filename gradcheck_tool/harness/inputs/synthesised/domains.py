@@ -76,23 +76,37 @@ def _others(state: State) -> Iterator[State]:
     more = tuple(_more(spec) for spec in state)
     if more != state:
         yield more
-    yield from _of_other_kinds(state)
+    ranks = [state, *_of_lower_rank(state)]
+    for base in ranks:
+        yield from _of_two_kinds(base)
+    yield from ranks[1:]
+    for base in ranks:
+        yield from _of_one_kind(base)
+
+
+def _of_lower_rank(state: State) -> Iterator[State]:
     for index, spec in enumerate(state):
         if isinstance(spec, TensorSpec) and len(spec.shape) > 1:
-            lower = (*state[:index], spec.of_rank(len(spec.shape) - 1), *state[index + 1 :])
-            yield lower
-            yield from _of_other_kinds(lower)
+            yield (*state[:index], spec.of_rank(len(spec.shape) - 1), *state[index + 1 :])
 
 
-def _of_other_kinds(state: State) -> Iterator[State]:
-    """Two matrices of two kinds; one tensor of another kind; all of them."""
-    places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
-    for pair in permutations([i for i in places if _is_square(state[i])], 2):
-        both = dict(zip(pair, ("lower-triangular", "symmetric"), strict=True))
+def _of_two_kinds(state: State) -> Iterator[State]:
+    """A triangular and a symmetric matrix."""
+    for first, second in permutations([i for i in _places(state) if _is_square(state[i])], 2):
+        both = {first: "lower-triangular", second: "symmetric"}
         yield tuple(_of_kind(spec, both[i]) if i in both else spec for i, spec in enumerate(state))
+
+
+def _of_one_kind(state: State) -> Iterator[State]:
+    """One tensor of another kind; all of them."""
+    places = _places(state)
     for kind in _KINDS:
         for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
             yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
+
+
+def _places(state: State) -> list[int]:
+    return [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
 
 
 def _is_square(spec: Spec) -> bool:
