@@ -93,7 +93,9 @@ class Output:
         return render(target.format, findings, ReportContext(self.folder, lines, run.rules_in_force, color))
 
 
-def targets(formats: Sequence[str], file: Path | None, known: Sequence[str] = FORMATS) -> tuple[Target, ...]:
+def targets(
+    formats: Sequence[str], file: Path | None, known: tuple[str, ...] = FORMATS
+) -> tuple[Target, ...]:
     """The reports that `--output-format FORMAT[=FILE]` and `--output-file FILE` mean."""
     found = []
     for text in formats or ("full",):
