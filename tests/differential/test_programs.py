@@ -77,6 +77,9 @@ c.add_(1.0)
 y.sum().backward()
 """,
     "select leaves a dimension": "m.select(0, 1).backward()\n",
+    "index_select gives as many as it is asked for": """
+w.index_select(0, torch.tensor([1, 1])).backward()
+""",
     "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
     "a list as index keeps its length": "w[[0, 1]].backward()\n",
     "an expanded number is no number": "s.expand(3).backward()\n",
@@ -213,7 +216,7 @@ loss = (w * c.data).sum()
 c.add_(1.0)
 loss.backward()
 """,
-    "index_select gives as many elements as it is asked for": """
+    "index_select of one gives one": """
 w.index_select(0, torch.tensor([1])).backward()
 """,
     "a view that requires grad by itself is a leaf": """

@@ -136,6 +136,10 @@ def _output_shape(
         weight = tensors.get("weight")
         size = s[weight].shape if isinstance(weight, Ref) else None
         return (*mine[:-1], size[0]) if mine and size else None
+    if name == "index_select":
+        dim, chosen = _Numbers(s, bound).one("dim"), tensors.get("index")
+        count = s[chosen].shape if isinstance(chosen, Ref) else None
+        return shapes.resized(mine, dim, count[0]) if count and dim is not None else None
     if name == "squeeze":
         dim = _Numbers(s, bound).one("dim")
         return shapes.squeezed(mine, dim) if dim is not None or "dim" not in bound else None
