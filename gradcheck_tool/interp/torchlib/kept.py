@@ -111,7 +111,7 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
     table = s.get(value, Dict)
     items = value.items if isinstance(value, Tup) else tuple(table.items.values()) if table else (value,)
     tensors = [s.get(item, Tensor) for item in items]
-    tensor = next((tensor for tensor in tensors if _is_kept(m, tensor)), None)
+    tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
     if tensor is None or tensor.node is None or _in_module(s):
         return
     func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
@@ -121,16 +121,15 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
     m.keeper.owner[tensor.node.id] = (key, fresh())
     first = m.keeper.rounds.setdefault((key, container.id), tensor.node.id)
     name, text = _text(site, getattr(func, "value", None)), _text(site, args[0].value)
-    if first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
+    # A result of unknown size counts once something has been trained.
+    counts = numel_is_one(tensor.shape) is True or m.keeper.passes > 0
+    if counts and first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
 
 
-def _is_kept(m: Machine, tensor: Tensor | None) -> bool:
-    """Is it a single number with a history? One of unknown size counts once something has been trained."""
-    if tensor is None or tensor.node is None or not tensor.rg:
-        return False
-    is_number = numel_is_one(tensor.shape)
-    return is_number is True or (is_number is None and m.keeper.passes > 0)
+def _may_be_number(tensor: Tensor | None) -> bool:
+    """Is it a result that has a history and may be a single number?"""
+    return bool(tensor and tensor.node and tensor.rg and numel_is_one(tensor.shape) is not False)
 
 
 def _in_module(s: State) -> bool:
