@@ -156,12 +156,14 @@ class Scale(torch.autograd.Function):
     assert any(e.kind == "state-on-class" for e in events(source, FunctionDefect)) is told  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("layer", "told"), [("Block(2)", False), ("2", True)])
+@pytest.mark.parametrize(("layer", "told"), [("Block(2)", False), ("Wide(2)", False), ("2", True)])
 def test_an_optimizer_without_parameters_is_certain(layer: str, told: bool) -> None:
     """What an unknown library returns may be a module with parameters."""
     source = f"""
 import torch
 from library import Block
+class Wide(Block):
+    width = 2
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.events import GradientsCleared
-from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Dict, Instance, List, State, Tensor
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -209,8 +209,15 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
                 full = f"{name}.{attr}" if name else attr
                 out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
             # Where no parameter is known, one of unknown origin may be all there is.
-            unseen = unseen or (isinstance(value, Sym) and not attr.startswith("#"))
+            unseen = unseen or (not attr.startswith("#") and _is_unseen(s, value))
     return list(out.values()), is_open or (unseen and not out)
+
+
+def _is_unseen(s: State, value: Value) -> bool:
+    """Is it of unknown origin, or of a class with an unknown base? Then it may be a module."""
+    record = s.get(value, Instance)
+    cls = s.get(record.cls, Class) if record is not None else None
+    return isinstance(value, Sym) or (cls is not None and cls.open)
 
 
 def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
