@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 from tests.differential import vocabulary as words
@@ -225,4 +226,4 @@ class Constructs(Generator):
 
 def generate(seed: int) -> str:
     """The program of a seed; the same text on every machine."""
-    return Constructs(seed).program()
+    return Constructs(random.Random(seed)).program()

@@ -6,7 +6,6 @@ generator follows only names and shapes; what the program does to autograd is fo
 
 from __future__ import annotations
 
-import random
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tests.differential import vocabulary as words
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR, Shape
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Iterator
 
     Simple = tuple[Callable[[], None], float]
@@ -60,8 +60,8 @@ class Helper:
 class Generator:
     """Writes one program. `flagged` is true once it asks for the flag of the environment."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, choices: random.Random) -> None:
+        self.random = choices
         self.lines: list[str] = []
         self.indent = 0
         self.count = 0

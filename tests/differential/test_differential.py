@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 
-from tests.differential.constructs import generate
+from tests.differential.constructs import Constructs, generate
 from tests.differential.judge import Summary, judge, judge_source
 
 COUNT = 300
@@ -51,6 +53,18 @@ def test_programs_are_valid_and_of_both_kinds(summary):
 def test_a_seed_gives_one_program():
     assert generate(7) == generate(7)
     assert generate(7) != generate(8)
+
+
+@settings(
+    max_examples=100, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
+@given(st.randoms(use_true_random=False))
+def test_no_false_alarm_on_what_hypothesis_draws(choices):
+    source = Constructs(choices).program()
+    note(source)
+    verdict = judge_source(source)
+    assert not verdict.crashed
+    assert not verdict.false_alarms
 
 
 def test_a_raise_on_one_way_only_is_compared_with_that_way():
