@@ -6,6 +6,7 @@ import importlib.util
 import io
 import pickle
 import sys
+from collections.abc import KeysView, ValuesView
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -79,6 +80,16 @@ class _Pickler(pickle.Pickler):
             self._numbers[id(value)] = len(self.tensors)
             self.tensors.append(value)
         return self._numbers[id(value)]
+
+    def reducer_override(self, value: Any) -> Any:
+        """Views of dicts become lists; local functions and classes are pickled where cloudpickle is there."""
+        if isinstance(value, (KeysView, ValuesView)):
+            return list, (list(value),)
+        local = isinstance(value, (type, FunctionType)) and "<" in value.__qualname__
+        if local and importlib.util.find_spec("cloudpickle") is not None:
+            cloudpickle = importlib.import_module("cloudpickle")
+            return cloudpickle.loads, (cloudpickle.dumps(value),)
+        return NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):

@@ -1,5 +1,7 @@
 """What the recorder keeps of calls made in this process, and what their replay gives."""
 
+import threading
+
 import pytest
 import torch
 
@@ -68,6 +70,22 @@ class Plain(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         return g * 2
+
+
+class Locked:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, x):
+        return x * 2
+
+
+class First:
+    def __init__(self, names):
+        self.names = names
+
+    def __call__(self, x):
+        return x * len(self.names)
 
 
 early = Scale.apply
@@ -266,11 +284,24 @@ def test_large_values_are_drawn_again(cache, tmp_path):
 
 def test_what_cannot_be_stored_is_said(cache):
     with cache:
-        Through.apply(wanted(2), lambda x: x * 2)
+        Through.apply(wanted(2), Locked())
     (call,) = cache["Through"]
-    assert "lambda" in call.problem
+    assert "lock" in call.problem
     with pytest.raises(ValueError, match="not stored"):
         arguments_of(call)
+
+
+def test_views_of_dicts_are_stored(cache):
+    with cache:
+        Through.apply(wanted(2), First({"a": 1, "b": 2}.keys()))
+    assert replay(Through, cache["Through"][0]).tolist() == [2.0, 2.0]
+
+
+def test_local_functions_are_stored_where_cloudpickle_is(cache):
+    pytest.importorskip("cloudpickle")
+    with cache:
+        Through.apply(wanted(2), lambda x: x * 5)
+    assert replay(Through, cache["Through"][0]).tolist() == [5.0, 5.0]
 
 
 def test_autocast_is_part_of_a_call(cache):
