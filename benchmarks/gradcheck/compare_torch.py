@@ -2,8 +2,9 @@
 
 usage: compare_torch.py [--wrong FILE --right FILE] [--limit SECONDS] [--only functions|large]
 
-Without files the Functions of this project's tests are used. A file holds a list ZOO of entries with `cls`
-and `args()`, and `kind == "cost"` for wasteful but right ones. Every call runs in a child process.
+Times are CPU seconds. Without files the Functions of this project's tests are used. A file holds a list
+ZOO of entries with `cls` and `args()`, and `kind == "cost"` for wasteful but right ones. Every call runs in
+a child process.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def passes(method: str, func: Any, args: Any) -> bool:
 
 def _child(queue: Any, method: str, func: Any, args: Any) -> None:
     warnings.simplefilter("ignore")
-    start = time.perf_counter()
+    start = time.process_time()
     answer = passes(method, func, args)
-    queue.put((answer, time.perf_counter() - start))
+    queue.put((answer, time.process_time() - start))
 
 
 def timed(method: str, func: Any, args: Any, limit: float) -> tuple[bool, float]:
-    """(accepted, seconds) in a child process; a call without an answer counts as not accepted."""
+    """(accepted, CPU seconds) in a child process; a call without an answer counts as not accepted."""
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
     child = context.Process(target=_child, args=(queue, method, func, args))
@@ -151,7 +152,7 @@ def large() -> None:
     generator = torch.Generator().manual_seed(0)
     for klass, dtype in ((PlantedProduct, torch.float32), (PlantedBlock, torch.bfloat16)):
         a, b = (torch.randn(size, size, generator=generator).to(dtype).requires_grad_() for _ in range(2))
-        start = time.perf_counter()
+        start = time.process_time()
         report = check_function(klass, (a, b))
         found = next((f for f in report.findings if f.severity.value != "info"), None)
         full = 2 * 2 * size * size + size * size
@@ -159,17 +160,17 @@ def large() -> None:
         print(
             f"{klass.__name__} {size}x{size} {dtype}: {found.message if found else 'nothing found'}; "
             f"{report.evaluations}, a full Jacobian needs {full} ({full / count:.0f} times more); "
-            f"{time.perf_counter() - start:.1f} s",
+            f"{time.process_time() - start:.1f} s",
             flush=True,
         )
     x = torch.randn(64, 64, generator=generator, dtype=torch.float64).requires_grad_()
     check_function(RightTanh, (x,))
-    start = time.perf_counter()
+    start = time.process_time()
     check_function(RightTanh, (x,))
-    mine = time.perf_counter() - start
-    start = time.perf_counter()
+    mine = time.process_time() - start
+    start = time.process_time()
     gradcheck(RightTanh.apply, (x,))
-    slow = time.perf_counter() - start
+    slow = time.process_time() - start
     print(f"64x64: this engine {mine * 1e3:.0f} ms, slow mode {slow * 1e3:.0f} ms ({slow / mine:.0f} times)")
 
 

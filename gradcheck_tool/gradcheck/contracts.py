@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
+from gradcheck_tool.gradcheck.limits import patiently
 from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
 from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, copied, identical, is_real_number
@@ -18,6 +19,9 @@ from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def first_call(session: Session) -> tuple[list[Any], Any] | None:
@@ -224,6 +228,7 @@ def check(session: Session) -> None:
     _unused_outputs(session, problem, cotangent)
     _twice(session, problem, cotangent)
     _interleaved(session, problem, cotangent)
+    _sizes(session, problem)
 
 
 def _cotangent_kept(session: Session, problem: Problem, cotangent: Cotangent) -> None:
@@ -381,3 +386,29 @@ def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> No
             "another call between forward and backward changes the gradient: state is shared between calls "
             "instead of kept on ctx",
         )
+
+
+def _sizes(session: Session, problem: Problem) -> None:
+    """No samples, and numbers without axes: what forward accepts, backward should not refuse."""
+    tensors = [leaf for leaf in problem.leaves if isinstance(leaf, Tensor)]
+    if session.kernel or not all(t.layout == torch.strided and t.dim() and t.numel() for t in tensors):
+        return
+    if len({t.shape[0] for t in tensors}) == 1:
+        _accepted_by_backward(session, problem, "a batch without samples", lambda t: t[:0])
+    _accepted_by_backward(session, problem, "scalars", lambda t: t.reshape(-1)[0])
+
+
+def _accepted_by_backward(
+    session: Session, problem: Problem, what: str, resized: Callable[[Tensor], Tensor]
+) -> None:
+    leaves = [resized(leaf.detach()) if isinstance(leaf, Tensor) else leaf for leaf in problem.leaves]
+    outcome = patiently(lambda: problem.with_leaves(leaves).graph([leaves[i] for i in problem.wrt]))
+    if isinstance(outcome, Exception):
+        session.skipped += 1
+        return
+    inputs, outputs = outcome
+    session.tried += 1
+    raised = quiet(lambda: problem.pull(inputs, outputs, [torch.ones_like(y) for y in outputs]))
+    if isinstance(raised, Exception):
+        text = f"backward raises for {what}, which forward accepts: {_short(raised)}"
+        session.add("GC206", "crash", text, severity=Severity.INFO, predicts=str(raised))

@@ -52,9 +52,9 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
         kwargs: keyword arguments of the call.
         **options: fields of `Options`: `reference` (a differentiable implementation with the same
             arguments), `seed`, `variations`, `contracts`, `second_order`, `forward_mode`, `vmap`, `modes`
-            (any of "saved_hooks", "checkpoint", "autocast", "compile"), `surrogates` (qualified name ->
-            reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat maps),
-            `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without it, a
+            (any of "saved_hooks", "checkpoint", "autocast", "compile", "stream"), `surrogates` (qualified
+            name -> reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat
+            maps), `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without it, a
             callable made of them alone is checked at the given inputs only).
 
     Returns:

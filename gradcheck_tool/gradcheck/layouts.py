@@ -170,7 +170,7 @@ def _one_input(problem: Problem, i: int, layout: Layout, session: Session) -> tu
         return None
     if not all(y.shape == v.shape for y, v in zip(got, expected, strict=True)):
         return None
-    if agree(list(expected), list(got), list(expected)) is not None:
+    if agree(list(expected), list(got), list(problem.forward(values))) is not None:
         return "forward", i
     v = session.draws.cotangent(expected)
     usual = gradients(problem, v)

@@ -11,6 +11,7 @@ from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import dense, gradients
 from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
 from gradcheck_tool.gradcheck.evidence import Evidence
+from gradcheck_tool.gradcheck.limits import patiently
 from gradcheck_tool.gradcheck.problem import LARGE, Problem
 from gradcheck_tool.gradcheck.session import Session, code_of, finite, quiet
 from gradcheck_tool.gradcheck.stencil import coarsest, wide
@@ -60,7 +61,7 @@ def _loses_digits(session: Session, narrow: Problem, label: str) -> bool:
     """Whether float32 gradients are much worse than conditioning and a plain float32 version explain."""
     values = narrow.values
     upcast = narrow.cast(torch.float64)
-    outcome = quiet(lambda: (narrow.forward(values), upcast.forward(upcast.values)))
+    outcome = patiently(lambda: (narrow.forward(values), upcast.forward(upcast.values)))
     if isinstance(outcome, Exception) or not finite(outcome[0]) or not finite(outcome[1]):
         return False
     low, high = outcome

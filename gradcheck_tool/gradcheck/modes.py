@@ -51,11 +51,25 @@ def _compiled(problem: Problem, cotangent: Cotangent) -> Grads:
     return _plain(problem.with_call(torch.compile(problem.call, backend="aot_eager")), cotangent)
 
 
+def _other_stream(problem: Problem, cotangent: Cotangent) -> Grads:
+    """Forward and backward on a CUDA stream of their own; the plain run where there is no device."""
+    device = problem.values[0].device
+    if device.type != "cuda":
+        return _plain(problem, cotangent)
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        got = _plain(problem, cotangent)
+    torch.cuda.synchronize(device)
+    return got
+
+
 MODES: dict[str, tuple[_Run, float]] = {
     "saved_hooks": (_saved_hooks, 1e-10),
     "checkpoint": (_checkpointed, 1e-10),
     "autocast": (_autocast, 0.1),
     "compile": (_compiled, 1e-6),
+    "stream": (_other_stream, 1e-6),
 }
 """Name of a mode -> how to run under it and the relative difference (of norms) that rounding explains."""
 

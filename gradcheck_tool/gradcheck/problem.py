@@ -47,6 +47,8 @@ class Shared:
     rng: RandomState
     copies: bool = False
     """forward changes its arguments: give it fresh ones, and non-leaf ones where they require grad."""
+    stuck: bool = False
+    """forward did not return for a derived input."""
     by_backward: bool = False
     """`torch.autograd.grad` is refused (reentrant checkpointing); `.backward()` is used."""
 

@@ -96,6 +96,9 @@ def _restorer(item: Any) -> Callable[[int], None] | None:
         kept = item.getstate()
         return lambda number: item.setstate(kept) if number == 0 else item.seed(number)
     numpy = _numpy()
+    if numpy is not None and isinstance(item, numpy.random.RandomState):
+        old = item.get_state()
+        return lambda number: item.set_state(old) if number == 0 else item.seed(number)
     if numpy is not None and isinstance(item, numpy.random.Generator):
         bits = item.bit_generator.state
         return lambda number: _reset_numpy(item, bits, number)

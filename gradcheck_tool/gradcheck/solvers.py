@@ -7,7 +7,11 @@ iterate, which is what finite differences and the body of `forward` give.
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from gradcheck_tool.gradcheck.session import quiet
 
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 
 TOLERATED = 1e-3
 """Relative size of a disagreement that the tolerance of a solver may explain."""
+
+_HOMES = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+"""Folders whose code is not the user's."""
 
 _DISTANCES = (0.03, 0.3, 1.0, 3.0)
 
@@ -30,20 +37,38 @@ def iterates(problem: Problem, draws: Draws) -> bool:
     return len(counts - {0}) > 1
 
 
+def loops(problem: Problem) -> bool:
+    """Whether some call inside `forward` runs a line of Python of the user's four times or more."""
+    return max(_run(problem), default=0) >= 4
+
+
 def _lines(problem: Problem) -> int:
     """Lines of Python run by one forward; 0 if it raises."""
-    count = 0
+    return sum(_run(problem))
 
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal count
-        del frame, argument
-        count += event == "line"
-        return trace
+
+def _run(problem: Problem) -> list[int]:
+    """How often one forward runs each line of the user's, call by call; nothing if it raises."""
+    calls: list[Counter[int]] = []
+
+    def entered(frame: Any, event: str, argument: Any) -> Any:
+        del event, argument
+        if frame.f_code.co_filename.startswith(_HOMES):
+            return None
+        counts: Counter[int] = Counter()
+        calls.append(counts)
+
+        def stepped(frame: Any, event: str, argument: Any) -> Any:
+            del argument
+            counts[frame.f_lineno] += event == "line"
+            return stepped
+
+        return stepped
 
     before = sys.gettrace()
-    sys.settrace(trace)
+    sys.settrace(entered)
     try:
         outcome = quiet(lambda: problem.forward(problem.values))
     finally:
         sys.settrace(before)
-    return 0 if isinstance(outcome, Exception) else count
+    return [] if isinstance(outcome, Exception) else [n for counts in calls for n in counts.values()]

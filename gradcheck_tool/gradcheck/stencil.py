@@ -1,6 +1,7 @@
 """Directional derivatives by central differences, with an error bar that is measured, not assumed.
 
-Nine equally spaced points x + j d u, j = -4..4, serve three purposes. The eighth-order stencil gives the
+Nine equally spaced points x + j d u, j = -4..4, serve three purposes. The eighth-order stencil, which is
+Richardson's extrapolation to d = 0 of the central differences over one to four steps, gives the
 derivative; its difference from the sixth-order one bounds truncation; the eighth difference, which
 smooth functions make vanish, measures the noise of the function itself (Hamming's difference table, as
 in More and Wild, "Estimating computational noise", 2011). The direction is taken as realised, after

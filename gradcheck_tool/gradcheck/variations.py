@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.limits import OutOfTimeError, patiently
 from gradcheck_tool.gradcheck.manifolds import recognised
 from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
@@ -43,6 +44,9 @@ def check(session: Session) -> None:
     for label, varied in _all(session, problem):
         if len(session.wrong_inputs()) == len(problem.wrt) or session.surrogate is not None:
             return
+        if problem.shared.stuck:
+            session.notes.append("forward does not return for some derived inputs: the others were not tried")
+            return
         if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(varied)):
             session.skipped += 1
             continue
@@ -58,7 +62,8 @@ def check(session: Session) -> None:
 
 
 def _accepted(problem: Problem) -> bool:
-    outcome = quiet(lambda: problem.graph(problem.values)[1])
+    outcome = patiently(lambda: problem.graph(problem.values)[1])
+    problem.shared.stuck = problem.shared.stuck or isinstance(outcome, OutOfTimeError)
     if isinstance(outcome, Exception):
         return False
     return all(y.requires_grad for y in outcome) and finite([y.detach() for y in outcome])
@@ -114,6 +119,14 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
             _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)}),
         )
         yield from _zeros(session, problem, i, position, value)
+    if len(free) > 1:
+        yield "zeros in every input", _replaced(problem, {p: _with_zeros(value) for _, p, value in free})
+
+
+def _with_zeros(value: Tensor) -> Tensor:
+    some = value.clone(memory_format=torch.contiguous_format)
+    some.view(-1)[::2] = 0
+    return some
 
 
 def _large(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
@@ -134,9 +147,7 @@ def _large(session: Session, problem: Problem, i: int, position: int, value: Ten
 
 
 def _zeros(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
-    some = value.clone(memory_format=torch.contiguous_format)
-    some.view(-1)[::2] = 0
-    yield f"zeros in input {i}", _replaced(problem, {position: some})
+    yield f"zeros in input {i}", _replaced(problem, {position: _with_zeros(value)})
     if value.dim() >= 1 and value.numel() > 1:
         row = value.clone(memory_format=torch.contiguous_format)
         row.view(-1, row.shape[-1])[-1] = 0

@@ -658,3 +658,30 @@ right(
     saving(lambda x, index: torch.nn.functional.max_unpool1d(x, index, 2)),
     lambda ctx, g: (g.gather(-1, ctx.saved_tensors[1]), None),
 )
+right(
+    "VarianceOfEqualEntries",
+    lambda: (r(4, 64, shift=1.0),),
+    saving(lambda x: (x * x).mean(-1) - x.mean(-1) ** 2),
+    lambda ctx, g: g[:, None] / 32 * (ctx.saved_tensors[0] - ctx.saved_tensors[0].mean(-1, keepdim=True)),
+)
+
+
+def _f(ctx, a):
+    x = torch.ones_like(a)
+    for _ in range(8):
+        x = 0.5 * (x + a / x)
+    ctx.save_for_backward(x)
+    return x
+
+
+right("HeronForPositive", lambda: (u(5, lo=0.5, hi=2.0),), _f, lambda ctx, g: g / (2 * ctx.saved_tensors[0]))
+_STATE = np.random.RandomState(0)
+
+
+def _f(ctx, x):
+    noise = torch.from_numpy(_STATE.rand(*x.shape))
+    ctx.save_for_backward(noise)
+    return x * noise
+
+
+right("NumpyRandomState", lambda: (r(4, 4),), _f, lambda ctx, g: g * ctx.saved_tensors[0])

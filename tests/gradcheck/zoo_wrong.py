@@ -689,3 +689,17 @@ def _b(ctx, g):
 
 
 plant("HuberNoSign", "region", lambda: (r(4, 5, scale=2), r(4, 5, seed=1)), _f, _b)
+
+
+def _b(ctx, g):
+    a, b = ctx.saved_tensors
+    return g @ b.T, (a.T @ g).T
+
+
+plant(
+    "RoundedMatmulTransposed",
+    "transposed",
+    lambda: (r(16, 16, dtype=torch.float16), r(16, 16, seed=1, dtype=torch.float16)),
+    saving(lambda a, b: (a.float() @ b.float()).to(a.dtype)),
+    _b,
+)
