@@ -286,7 +286,9 @@ def check_write(
     """
     tensor: Tensor = s[ref]
     # What detach() returns outside inference mode may be written, what it returned inside may not: unsaid.
-    if tensor.inference and not s.inference and tensor.view != "detached":
+    # A tensor that got its memory by `.data = ...` has kept its version counter and may be written.
+    refuses = tensor.inference and tensor.view != "detached" and tensor.memory == NONE
+    if refuses and not s.inference:
         raise refused(
             site, tensor, "made in inference mode here", INFERENCE_WRITE, "inference-write", str(how)
         )

@@ -191,6 +191,12 @@ y = (a * w[:1]).sum()
 h.add_(1.0)
 y.backward()
 """,
+    "a tensor with the memory of an inference tensor can be written": """
+c = torch.rand(3)
+with torch.inference_mode():
+    c.data = c.detach().clone()
+F.relu(c, inplace=True)
+""",
     "a view that was saved keeps its memory": """
 net = nn.Linear(3, 3)
 y = net(m).sum()
