@@ -110,10 +110,9 @@ def _name(node: ast.expr) -> str:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in a compound one, functions and classes aside, in order."""
+    """The statements in a compound one, in order."""
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(node, field, ()):
             if isinstance(inner, ast.stmt):
                 yield inner
-            if not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield from _statements(inner)
+            yield from _statements(inner)

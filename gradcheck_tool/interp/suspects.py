@@ -99,6 +99,7 @@ _NAMES = {
     "Parameter(": (
         r"Parameter\((?!\s*(?:data=)?(?:[\w.]+\s*\*\s*)?torch\."
         r"(?:zeros|ones|empty|randn|rand|full|tensor|arange|normal|Tensor|FloatTensor)\()"
+        r"|Parameter\(.*\)\.(?:to|cpu|cuda|half|float|double|bfloat16|type)\("
     ),
 }
 # Names that are seeds where tensors of the file may require grad.
@@ -178,7 +179,11 @@ class _Seeds:
         if self._grad and (
             self._may_write(unit)
             or self._may_use_numpy(code)
-            or (derived and _PLAIN.search(code) is not None and keeps_in_plain_container(unit.node))
+            or (
+                (derived or "class " in code)
+                and _PLAIN.search(code) is not None
+                and keeps_in_plain_container(unit.node)
+            )
         ):
             return True
         return _drops(code) or _keeps(code)

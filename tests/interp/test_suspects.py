@@ -1,0 +1,99 @@
+"""The index of a file loses no finding: what it leaves out, a full analysis finds nothing in either."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from gradcheck_tool.check import Look, check_source
+from gradcheck_tool.ruledoc import read_doc
+from gradcheck_tool.ruleset import RuleSet
+
+RULES = RuleSet.load().select(["ALL"], target_torch=None)
+EXAMPLES = [
+    pytest.param(program.source, id=f"{rule.code}-{number}")
+    for rule in RULES.known
+    for number, program in enumerate(read_doc(type(rule)).wrong)
+]
+
+# Code without a hazard.
+HARMLESS = "".join(
+    f"""
+
+class Block{number}(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        shortcut = x
+        x = self.norm(self.first(x))
+        x = x + shortcut
+        return x
+
+
+def describe_{number}(shape, sep=", "):
+    parts = []
+    for size in shape:
+        parts.append(str(size))
+    return sep.join(parts)
+"""
+    for number in range(3)
+)
+
+
+def as_library(source: str) -> str:
+    """The program as the body of a function that nothing calls, in a file of harmless code."""
+    head = "import torch\nfrom torch import nn\n\n\ndef example():\n"
+    return head + textwrap.indent(source, "    ") + HARMLESS
+
+
+def found(source: str, *, thorough: bool) -> set[tuple[str, int]]:
+    findings = check_source(source, "program.py", RULES, thorough=thorough)
+    return {(finding.code, finding.location.start.row) for finding in findings}
+
+
+@pytest.mark.parametrize("source", EXAMPLES)
+def test_a_library_that_holds_an_example_is_checked_as_without_the_index(source: str) -> None:
+    library = as_library(source)
+    assert found(library, thorough=True) <= found(library, thorough=False)
+
+
+def test_harmless_code_is_clear() -> None:
+    assert Look.at(f"import torch\nfrom torch import nn\n{HARMLESS}").is_clear
+
+
+def test_a_function_that_calls_a_suspect_is_one() -> None:
+    source = """
+import torch
+
+def step(loss):
+    loss.backward()
+
+def twice(loss):
+    step(loss)
+    step(loss)
+
+def other(loss):
+    return loss
+"""
+    look = Look.at(source)
+    assert look.suspects is not None
+    assert look.suspects.functions == {"step", "twice"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def main():\n    print(nn.Linear(2, 2))\n\nmain()\n",
+        "def main():\n    print(nn.Linear(2, 2))\n\nif __name__ == '__main__':\n    main()\n",
+        "weight = nn.Linear(2, 2).weight\n",
+    ],
+)
+def test_a_file_that_runs_is_executed_as_a_whole(source: str) -> None:
+    look = Look.at(f"from torch import nn\n{source}")
+    assert look.suspects is not None
+    assert look.suspects.body
+    assert look.sketch is None

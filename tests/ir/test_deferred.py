@@ -1,0 +1,102 @@
+"""A module whose bodies are lowered on demand is the module that is lowered at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gradcheck_tool
+from gradcheck_tool.ir.dump import dump
+from gradcheck_tool.ir.lower import lower_module, lower_outline
+from gradcheck_tool.ir.outline import outline
+
+if TYPE_CHECKING:
+    from gradcheck_tool.ir.nodes import Function
+
+PACKAGE = Path(gradcheck_tool.__file__).parent
+FILES = sorted((PACKAGE / "ir").glob("*.py"))
+
+SOURCE = '''
+import os
+
+
+@decorated
+def outer(a, b=1):
+    """Text."""
+
+    def inner():
+        return a
+
+    return inner
+
+
+def short(): return 1
+
+
+class Base:
+    """Text."""
+
+    size = 3
+
+    def __private(self):
+        return super().__init__()
+
+    async def later(self):
+        yield self.__private()
+
+
+if os:
+
+    def chosen():
+        text = """
+at the margin"""
+        return text
+
+else:
+
+    def chosen():
+        return [x for x in range(3)]
+'''
+
+
+def lower_all(function: Function) -> None:
+    """Ask every function in it for its body."""
+    for inner in list(function.inner):
+        assert inner.blocks
+        lower_all(inner)
+
+
+@pytest.mark.parametrize("source", [SOURCE, *(path.read_text(encoding="utf-8") for path in FILES)])
+def test_bodies_are_the_same_when_lowered_later(source: str) -> None:
+    found = outline(source)
+    assert found is not None
+    later = lower_outline(found, "file.py")
+    lower_all(later.body)
+    at_once = lower_module(source, "file.py")
+    assert sorted(map(dump, later.functions)) == sorted(map(dump, at_once.functions))
+
+
+def test_nothing_is_lowered_before_it_is_asked_for() -> None:
+    found = outline(SOURCE)
+    assert found is not None
+    module = lower_outline(found, "file.py")
+    assert module.partial
+    assert [function.qualname for function in module.functions] == ["short", "Base"]
+    outer = next(function for function in module.body.inner if function.name == "outer")
+    assert outer.docstring == "Text."
+    assert {"outer", "outer.<locals>.inner"} <= {function.qualname for function in module.functions}
+
+
+def test_definitions_that_nothing_needs_are_left_out() -> None:
+    source = "limit = 3\nunused = {1: 2}\n\n\ndef wanted():\n    return helper(limit)\n\n\n"
+    source += "def helper(x):\n    return x\n\n\ndef other():\n    return unused\n"
+    found = outline(source)
+    assert found is not None
+    module = lower_outline(found, "file.py", frozenset({"wanted"}))
+    assert module.body.local_names == {"limit", "wanted", "helper"}
+
+
+def test_python_that_python_refuses_has_no_outline() -> None:
+    assert outline("def f(:\n") is None
