@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.synthesised.trial import try_call
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.harness.record.calls import arguments_of, cotangents_of, digest_of, replay
 
@@ -56,6 +58,14 @@ def _case(function: Any, call: RecordedCall, settings: InputSettings) -> Case:
     """
     outputs = digest_of(replay(function, call, settings.device))
     args, kwargs = arguments_of(call, settings.device)
+    if call.cotangents is not None and not kwargs:
+        # A function among the arguments may hold the very tensors that are arguments, too.
+        with preserved():
+            ended = try_call(function.apply, args, ())
+        if ended.problem:
+            raise ValueError(
+                f"its backward worked when recorded and does not with new tensors: {ended.problem}"
+            )
     if settings.dtype is not None:
         args, kwargs = _converted([args, kwargs], getattr(torch, settings.dtype))
     return Case(

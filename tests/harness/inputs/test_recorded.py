@@ -97,3 +97,40 @@ def test_where_inputs_lie_is_known_without_torch():
 
     code = "import sys, gradcheck_tool.harness.inputs.files; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class Held:
+    """A function with a parameter, as a module has them."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, x):
+        return x * self.weight
+
+
+class Applied(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, x, weight):
+        ctx.run = run
+        ctx.save_for_backward(x, weight)
+        with torch.no_grad():
+            return run(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            return None, *torch.autograd.grad(ctx.run(x), (x, weight), g)
+
+
+def test_calls_that_work_with_their_own_tensors_only_are_left_out(tmp_path):
+    weight = torch.ones(3, requires_grad=True)
+    end = Recorder(tmp_path).install()
+    Applied.apply(Held(weight), torch.ones(3, requires_grad=True), weight).sum().backward()
+    end()
+    applied = FunctionRef(ref().filename, Rows(1, 2), "Applied", "somewhere.else", "/")
+    found = cases(Applied, applied, settings(tmp_path))
+    assert found.cases == ()
+    assert any("new tensors" in line for line in found.tried)
