@@ -52,8 +52,8 @@ LAYERS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "AddmmBackward0", "C
 class Ledger:
     """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root.
 
-    `behind` has for each place that cuts something off the leaves behind it, `shared` those places whose
-    values several backward calls use, `kept` what must live on for its identity.
+    `harmless` are places that cut off, at least once, only what a gradient reaches otherwise, `shared` those
+    whose values several backward calls use, `kept` what must live on for its identity.
     """
 
     fed: set[int] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Ledger:
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
     stuck: dict[int, ZeroGradient] = field(default_factory=dict)
-    behind: dict[int, set[int]] = field(default_factory=dict)
+    harmless: set[int] = field(default_factory=set)
     shared: set[int] = field(default_factory=set)
     kept: list[object] = field(default_factory=list)
     updates: dict[int, InnerUpdateCut] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     note_sample(m, s, cut, missed, _is_latent(s, p, s[ref]))
                     continue
                 _remember(s, ledger, cut, missed)
-                _note_use(s, ledger, p, cut)
+                _note_use(s, ledger, p, cut, bool(missed))
                 is_term = id(loose) in terms
                 if (cut.kind == "retensor" and (missed or is_term)) or (
                     cut.kind == "create-graph" and is_term
@@ -112,7 +112,7 @@ def note_parameter(m: Machine, s: State, made: Ref, source: Ref, site: Any) -> N
 
 
 def judge_parameters(m: Machine, p: Pass) -> None:
-    """Tell of Parameters made of results where a gradient ends and comes to what is behind in no other way."""
+    """Tell of Parameters made of results where a gradient ends and reaches what is behind in no other way."""
     reached = {leaf.id for leaf in p.leaves}
     for number in reached & m.ledger.remade.keys():
         event, behind = m.ledger.remade[number]
@@ -217,14 +217,15 @@ def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
             ledger.starving[leaf.id] = replace(_break(cut), tensor=str(tensor.name))
 
 
-def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut) -> None:
+def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut, misses: bool) -> None:
     """What is cut off here is used by a backward: is it for the second time, or of several origins?
 
     A value that several backward calls use has to be cut off, because the first one frees its graph. So has
     a state that goes on from window to window of a sequence; the first window then cuts off what made it.
     """
     place = id(cut.site.node)
-    ledger.behind.setdefault(place, set()).update(leaf.id for leaf in leaves(s, cut.sources))
+    if not misses and not p.opaque:
+        ledger.harmless.add(place)
     mark = Sym(("cut-used", id(cut)))
     if s.known.setdefault(mark, Const(id(p))) != Const(id(p)):
         ledger.shared.add(place)
@@ -233,8 +234,7 @@ def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut) -> None:
 
 def _is_boundary(ledger: Ledger, cut: GraphBreak) -> bool:
     place = id(cut.site.node)
-    carried = cut.kind in ("detach", "data") and not ledger.fed.isdisjoint(ledger.behind.get(place, ()))
-    return place in ledger.shared or carried
+    return place in ledger.shared or (cut.kind in ("detach", "data") and place in ledger.harmless)
 
 
 def _terms(s: State, p: Pass) -> list[Loose]:
