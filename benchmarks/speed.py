@@ -39,6 +39,7 @@ for name in sys.stdin.read().splitlines():
 """
 CHECK = (sys.executable, "-m", "gradcheck_tool", "check", "--isolated", "--jobs")
 QUICKEST_OF = 5
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).resolve().parent.parent)}
 
 HEAD = """
 import torch
@@ -88,9 +89,11 @@ def measure(command: list[str], folder: Path, stdin: str = "") -> Cost:
     """Run a command to its end; one that fails ends the benchmark."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, input=stdin, text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT
+    )
     elapsed = time.perf_counter() - started
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or "Traceback" in done.stderr or "No module named" in done.stderr:
         sys.exit(f"{command}: status {done.returncode}: {done.stderr[-400:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
