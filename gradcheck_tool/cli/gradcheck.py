@@ -18,12 +18,13 @@ from gradcheck_tool.report import FORMATS
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
-    from gradcheck_tool.harness.run import Harness, Plan, Verdicts
+    from gradcheck_tool.harness.run import EngineMaker, Harness, Plan, Verdicts
     from gradcheck_tool.harness.settings import Settings
 
 # What only a run of Functions can be shown as, beside the formats of findings.
 PAGE = "html"
 FAIL_ON = ("error", "warning", "info", "unchecked", "never")
+ENGINES = ("local", "ray")
 
 
 def gradcheck(
@@ -50,6 +51,12 @@ def gradcheck(
         int,
         typer.Option("--jobs", "-j", metavar="N", min=0, help="Worker processes; 0 is one for each core."),
     ] = 0,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE", help="local, or ray: the Ray cluster at RAY_ADDRESS (needs the extra `ray`)."
+        ),
+    ] = "local",
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=1, help="For one Function. [default: 120]")
     ] = None,
@@ -101,11 +108,11 @@ def gradcheck(
         from gradcheck_tool.harness.targets import TargetError
     except ModuleNotFoundError as error:
         fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
-    from gradcheck_tool.pool import default_jobs
 
     reports = targets(output_format or (), output_file, (*FORMATS, PAGE))
     if fail_on not in FAIL_ON:
         fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
+    make_engine = _engine(engine)
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
@@ -127,7 +134,9 @@ def gradcheck(
         fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
     try:
         with progress_bar() as progress:
-            verdicts = harness.check(plan, jobs or default_jobs(), keep=not no_cache, progress=progress)
+            verdicts = harness.check(
+                plan, jobs, keep=not no_cache, progress=progress, make_engine=make_engine
+            )
     except (ConfigError, WorkerError) as error:
         fail(str(error))
     _print(plan, verdicts, reports, verbose)
@@ -145,6 +154,25 @@ def _codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
     except UnknownCodeError as error:
         fail(str(error))
     return found
+
+
+def _engine(name: str) -> EngineMaker:
+    """What makes the engine of a name.
+
+    Raises:
+        typer.Exit: with status 2, if there is none or it needs a package that is missing.
+    """
+    from gradcheck_tool.harness.scheduler import Engine
+
+    if name == "local":
+        return Engine.of
+    if name not in ENGINES:
+        fail(f"--engine: no {name!r}; there are {', '.join(ENGINES)}")
+    if find_spec("ray") is None:
+        fail("--engine ray needs Ray: `pip install 'gradcheck-tool[ray]'`")
+    from gradcheck_tool.harness.ray_engine import RayEngine
+
+    return RayEngine
 
 
 def _settings(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.harness.discovery import Discovery
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 
 # Called with the number of units done and the number of all, by any thread.
 Progress = Callable[[int, int], None]
+
+
+class Runner(Protocol):
+    """What checks units, somewhere."""
+
+    def run(self, units: Sequence[Unit], told: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+        """Check all units; see `Engine.run`."""
+
+
+# Called with the settings, how many units are checked at a time, and the folder of recorded calls.
+EngineMaker = Callable[[Settings, int, Path], Runner]
 
 
 @dataclass(frozen=True)
@@ -110,15 +121,22 @@ class Harness:
         return Plan(self._folder, units, settings, discovery.problems, discovery)
 
     def check(
-        self, plan: Plan, jobs: int, *, keep: bool = True, progress: Progress | None = None
+        self,
+        plan: Plan,
+        jobs: int,
+        *,
+        keep: bool = True,
+        progress: Progress | None = None,
+        make_engine: EngineMaker = Engine.of,
     ) -> Verdicts:
         """Check what was planned.
 
         Args:
             plan: made by `plan`.
-            jobs: worker processes at a time.
+            jobs: units that are checked at a time; 0: one for each core.
             keep: use and keep results of earlier runs.
             progress: is told how far it is.
+            make_engine: makes what runs the units.
 
         Raises:
             WorkerError: PyTorch cannot be imported.
@@ -129,7 +147,7 @@ class Harness:
         known = {unit: results.get(unit) for unit in plan.units} if results else {}
         left = [unit for unit in plan.units if known.get(unit) is None]
         told = _Teller(len(plan.units), len(plan.units) - len(left), progress).tell
-        fresh = Engine.of(plan.settings, jobs, self.cache).run(left, told) if left else []
+        fresh = make_engine(plan.settings, jobs, self.cache).run(left, told) if left else []
         if results:
             for outcome in fresh:
                 results.put(outcome)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import psutil
 
@@ -19,6 +19,7 @@ from gradcheck_tool.harness.outcomes import (
     unpack_finding,
 )
 from gradcheck_tool.harness.process import Answer, Worker
+from gradcheck_tool.pool import default_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +53,11 @@ class Engine:
 
     @classmethod
     def of(cls, settings: Settings, jobs: int, cache: Path | None) -> Engine:
-        """An engine that shares the machine's cores, and four fifths of its memory, among the workers."""
+        """An engine that shares the machine's cores, and four fifths of its memory, among the workers.
+
+        Without a number of `jobs` there is one for each core that this process may use.
+        """
+        jobs = jobs or default_jobs()
         memory = settings.memory or int(psutil.virtual_memory().total * 0.8) // jobs
         threads = max(1, (os.cpu_count() or 1) // jobs)
         return cls(replace(settings, memory=memory), jobs, cache, threads)
@@ -70,19 +75,62 @@ class Engine:
         Raises:
             WorkerError: PyTorch cannot be imported.
         """
-        board = _Board(units, told)
-        slots = [
-            threading.Thread(target=_Slot(self, board).work, daemon=True)
-            for _ in range(min(self.jobs, len(units)))
-        ]
-        for slot in slots:
-            slot.start()
-        try:
-            for slot in slots:
-                slot.join()
-        finally:
-            board.stop()
-        return board.finished()
+        return work_off(units, self.jobs, lambda board: _LocalSlot(self, board), told)
+
+
+class Slot(Protocol):
+    """What checks units one at a time, wherever it does so."""
+
+    def check(self, unit: Unit) -> None:
+        """Check one unit; the slot's board has its outcome afterwards."""
+
+    def close(self) -> None:
+        """Give back what the slot holds."""
+
+
+def work_off(
+    units: Sequence[Unit],
+    jobs: int,
+    slot_on: Callable[[Board], Slot],
+    told: Callable[[Outcome], None] | None,
+) -> list[Outcome]:
+    """Check all units in slots, each with a thread of its own.
+
+    Args:
+        units: those of one kind beside each other.
+        jobs: slots at a time.
+        slot_on: makes a slot that puts its outcomes on a board.
+        told: is called with every outcome as it comes, from any thread.
+
+    Returns:
+        One outcome for each unit, in their order.
+    """
+    board = Board(units, told)
+    threads = [
+        threading.Thread(target=_work, args=(slot_on(board), board), daemon=True)
+        for _ in range(min(jobs, len(units)))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:
+        board.stop()
+    return board.finished()
+
+
+def _work(slot: Slot, board: Board) -> None:
+    """Check units until there are none."""
+    try:
+        like = None
+        while (unit := board.take(like)) is not None:
+            like = _kind(unit)
+            slot.check(unit)
+    except BaseException as error:  # noqa: BLE001 - told to the thread that waits
+        board.fail(error)
+    finally:
+        slot.close()
 
 
 class Bench:
@@ -90,8 +138,8 @@ class Bench:
 
     def __init__(self, engine: Engine, units: Sequence[Unit]) -> None:
         """`units` are all that may be asked for."""
-        self._board = _Board(units, None)
-        self._slot = _Slot(engine, self._board)
+        self._board = Board(units, None)
+        self._slot = _LocalSlot(engine, self._board)
 
     def check(self, unit: Unit) -> Outcome:
         """The outcome of one unit.
@@ -102,12 +150,16 @@ class Bench:
         self._slot.check(unit)
         return self._board.outcome(unit)
 
+    def outcomes(self) -> list[Outcome]:
+        """What is known of the units so far: a crash may be traced to one that was checked before."""
+        return self._board.finished()
+
     def close(self) -> None:
         """End the worker."""
         self._slot.close()
 
 
-class _Board:
+class Board:
     """What is still to do and what is done; shared by all slots."""
 
     def __init__(self, units: Sequence[Unit], told: Callable[[Outcome], None] | None) -> None:
@@ -128,6 +180,7 @@ class _Board:
             return found[1]
 
     def put(self, outcome: Outcome) -> None:
+        """Note the outcome of a unit, in the place of an earlier one."""
         with self._lock:
             first = self._places[outcome.unit] not in self._done
             self._done[self._places[outcome.unit]] = outcome
@@ -135,6 +188,7 @@ class _Board:
             self._told(outcome)
 
     def outcome(self, unit: Unit) -> Outcome:
+        """The outcome of a unit that is done."""
         return self._done[self._places[unit]]
 
     def blame(self, unit: Unit, how: str, answer: Answer, victim: Unit) -> None:
@@ -157,10 +211,12 @@ class _Board:
             self._todo.clear()
 
     def stop(self) -> None:
+        """Hand out nothing more."""
         with self._lock:
             self._todo.clear()
 
     def finished(self) -> list[Outcome]:
+        """The outcomes so far, in the order of the units; or the error for which it was given up."""
         if self._failure is not None:
             raise self._failure
         return [self._done[number] for number in sorted(self._done)]
@@ -171,25 +227,13 @@ def _kind(unit: Unit) -> tuple[str, str]:
     return (unit.ref.root, unit.device)
 
 
-class _Slot:
-    """One thread with one worker process at a time."""
+class _LocalSlot:
+    """One worker process of this machine at a time."""
 
-    def __init__(self, engine: Engine, board: _Board) -> None:
+    def __init__(self, engine: Engine, board: Board) -> None:
         self._engine = engine
         self._board = board
         self._worker: Worker | None = None
-
-    def work(self) -> None:
-        """Check units until there are none."""
-        try:
-            like = None
-            while (unit := self._board.take(like)) is not None:
-                like = _kind(unit)
-                self.check(unit)
-        except BaseException as error:  # noqa: BLE001 - told to the thread that waits
-            self._board.fail(error)
-        finally:
-            self.close()
 
     def check(self, unit: Unit) -> None:
         """Check one unit; the board has its outcome afterwards."""

@@ -18,6 +18,7 @@ def project(tmp_path, monkeypatch):
         return path
 
     write.folder = tmp_path
+    write.ops = OPS
     return write
 
 
