@@ -204,6 +204,7 @@ def _settings(
 def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> None:
     """Findings to their reports; what could not be read, and the summary, to standard error."""
     from gradcheck_tool.cli.output import write_file
+    from gradcheck_tool.harness.junit import junit
     from gradcheck_tool.harness.page import page
     from gradcheck_tool.harness.summary import summarise
     from gradcheck_tool.report import render
@@ -214,11 +215,14 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
         note(f"gradlint: {relative_name(filename, plan.folder)}: {why}")
     lines = SourceLines()
     for report in reports:
+        color = report.file is None and wants_color(sys.stdout.isatty())
+        context = ReportContext(plan.folder, lines, color=color)
         if report.format == PAGE:
             text = page(verdicts.outcomes, plan.problems, plan.folder)
+        elif report.format == "junit":
+            text = junit(verdicts.outcomes, context)
         else:
-            color = report.file is None and wants_color(sys.stdout.isatty())
-            text = render(report.format, verdicts.findings, ReportContext(plan.folder, lines, color=color))
+            text = render(report.format, verdicts.findings, context)
         if report.file is None:
             sys.stdout.write(text)
         else:

@@ -14,8 +14,17 @@ if TYPE_CHECKING:
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report."""
     return "".join(
-        f"{place(finding.location, context)}: {finding.code} {finding.message}\n" for finding in findings
+        f"{place(finding.location, context)}: {finding.code} {finding.message}{_checked(finding)}\n"
+        for finding in findings
     )
+
+
+def _checked(finding: Finding) -> str:
+    """` (ops.Cube[cpu-float32])` where a Function was run: several may inherit the `backward` of a place."""
+    if not finding.function:
+        return ""
+    how = "-".join(filter(None, (finding.device, finding.dtype)))
+    return f" ({finding.function}[{how}])" if how else f" ({finding.function})"
 
 
 def place(location: Location, context: ReportContext) -> str:

@@ -1,9 +1,10 @@
-"""JUnit XML: a suite for each file, a failed case for each finding."""
+"""JUnit XML: a suite for each file, and in it a failed case for each finding, or what cases there are."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -19,52 +20,84 @@ if TYPE_CHECKING:
 _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a case failed: in a line, the code, and all there is to say."""
+
+    message: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: failed, skipped for a reason, or else passed."""
+
+    filename: str
+    name: str
+    failure: Failure | None = None
+    skipped: str | None = None
+    seconds: float = 0.0
+
+
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report; one passed case stands for a run without findings."""
-    root = ET.Element(
-        "testsuites", name="gradlint", tests=str(max(1, len(findings))), failures=str(len(findings))
-    )
-    if not findings:
-        suite = _suite(root, "gradlint", 1, 0)
+    return document([_case_of(finding, context) for finding in findings], context)
+
+
+def document(cases: Sequence[Case], context: ReportContext) -> str:
+    """The XML of cases, those of one file beside each other."""
+    failures = sum(case.failure is not None for case in cases)
+    root = ET.Element("testsuites", name="gradlint", tests=str(max(1, len(cases))), failures=str(failures))
+    if not cases:
+        suite = _suite(root, "gradlint", [])
         ET.SubElement(suite, "testcase", name="no findings", classname="gradlint", time="0")
-    for filename, group in itertools.groupby(findings, key=lambda finding: finding.location.filename):
-        cases = list(group)
-        suite = _suite(root, context.uri(filename), len(cases), len(cases))
-        for finding in cases:
-            _case(suite, finding, context)
+    for filename, group in itertools.groupby(cases, key=lambda case: case.filename):
+        together = list(group)
+        name = _legal(context.uri(filename))
+        suite = _suite(root, name, together)
+        for case in together:
+            _add(suite, name, case)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _suite(root: ET.Element, name: str, tests: int, failures: int) -> ET.Element:
+def _suite(root: ET.Element, name: str, cases: Sequence[Case]) -> ET.Element:
     return ET.SubElement(
         root,
         "testsuite",
-        name=_legal(name),
-        file=_legal(name),
-        tests=str(tests),
-        failures=str(failures),
+        name=name,
+        file=name,
+        tests=str(max(1, len(cases))),
+        failures=str(sum(case.failure is not None for case in cases)),
         errors="0",
-        time="0",
+        skipped=str(sum(case.skipped is not None for case in cases)),
+        time=f"{sum(case.seconds for case in cases):.3f}",
     )
 
 
-def _case(suite: ET.Element, finding: Finding, context: ReportContext) -> None:
+def _add(suite: ET.Element, classname: str, case: Case) -> None:
+    element = ET.SubElement(
+        suite, "testcase", name=_legal(case.name), classname=classname, time=f"{case.seconds:.3f}"
+    )
+    if case.failure is not None:
+        failure = ET.SubElement(
+            element, "failure", message=_legal(case.failure.message), type=case.failure.code
+        )
+        failure.text = _legal(case.failure.text)
+    elif case.skipped is not None:
+        ET.SubElement(element, "skipped", message=_legal(case.skipped))
+
+
+def _case_of(finding: Finding, context: ReportContext) -> Case:
     location = finding.location
     cell = f"cell {location.cell}, " if location.cell else ""
     where = f"{cell}row {location.start.row}, column {location.start.column}"
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        name=f"{finding.code} {finding.name} ({where})",
-        classname=_legal(context.uri(location.filename)),
-        time="0",
-    )
-    failure = ET.SubElement(case, "failure", message=_legal(finding.message), type=finding.code)
     steps = [f"{place(step.location, context)}: {step.message}" for step in finding.trace]
     steps.append(f"{place(location, context)}: {finding.code} {finding.message}")
     steps += [f"{label}: {text}" for label, text in facts(finding)]
-    failure.text = _legal("\n".join(steps))
+    failure = Failure(finding.message, finding.code, "\n".join(steps))
+    return Case(location.filename, f"{finding.code} {finding.name} ({where})", failure)
 
 
 def _legal(text: str) -> str:

@@ -1,9 +1,12 @@
 """What a run tells: outcomes, the summary, formats, exit status, and what is kept for later runs."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import xmlschema
 
 from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Finding, Location, Position, Severity
@@ -21,6 +24,7 @@ from gradcheck_tool.harness.outcomes import (
 from gradcheck_tool.harness.summary import summarise
 from gradcheck_tool.harness.units import Unit
 
+SCHEMA = Path(__file__).parents[1] / "report" / "schemas" / "junit-10.xsd"
 UNIT = Unit(FunctionRef("/x/ops.py", Rows(1, 9), "Cube", "ops", "/x"), "cpu", None)
 
 
@@ -145,6 +149,26 @@ class TestRun:
         sarif = json.loads((ops.parent / "out" / "sarif").read_text())
         (result,) = sarif["runs"][0]["results"]
         assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 26
+
+    def test_junit_has_every_function(self, ops, project, gradcheck):
+        project(
+            "zz.py", "import absent_dependency, torch\nclass Mine(torch.autograd.Function): forward = None\n"
+        )
+        text = gradcheck("-j", 1, "--output-format", "junit").stdout
+        cases = {case.get("name"): case for case in ET.fromstring(text).iter("testcase")}
+        xmlschema.XMLSchema(SCHEMA).validate(ET.fromstring(text))
+        assert list(cases) == ["ops.Sine[cpu]", "ops.Cube[cpu]", "zz.Mine[cpu]"]
+        assert list(cases["ops.Sine[cpu]"]) == []
+        (failure,) = cases["ops.Cube[cpu]"]
+        assert (failure.tag, failure.get("type")) == ("failure", "GC101")
+        assert "analytic" in failure.text
+        (skipped,) = cases["zz.Mine[cpu]"]
+        assert skipped.get("message") == "needs a module that is missing: absent_dependency"
+
+    def test_concise_names_the_function(self, ops, gradcheck):
+        line = gradcheck("-j", 1, "--output-format", "concise", "--dtype", "float64").stdout
+        assert line.startswith("ops.py:26:5: GC101 ")
+        assert line.endswith(" (ops.Cube[cpu-float64])\n")
 
     @pytest.mark.parametrize(
         ("options", "status", "findings"),
