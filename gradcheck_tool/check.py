@@ -126,14 +126,18 @@ def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
 
 
 def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroundings) -> bool:
-    """May the program hold findings, as far as lowering the suspects alone can tell?"""
+    """May the program hold findings, as far as lowering the suspects alone can tell?
+
+    Where that reached its work limit in code that trains, the whole program has to tell.
+    """
     if look.sketch is None or look.suspects is None:
         return True
     from gradcheck_tool.ir.lower import lower_outline
 
     module = lower_outline(look.sketch, filename, look.suspects.functions)
     events = _interpreter(look.suspects, around)(module, around.sketches)
-    return bool(ruleset.judge(events, lambda _: _NOWHERE))
+    unsure = look.suspects.train and bool(around.unfinished)
+    return unsure or bool(ruleset.judge(events, lambda _: _NOWHERE))
 
 
 _NOWHERE = Location("", Position(1, 1), Position(1, 1))

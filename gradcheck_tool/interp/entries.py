@@ -23,9 +23,9 @@ LIMIT = 60_000
 TOTAL = 600_000
 # A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
 # row of its suspects.
-SKETCH_BASE = 1_000
+SKETCH_BASE = 4_000
 SKETCH_PER_ROW = 1
-SKETCH_PER_SUSPECT_ROW = 15
+SKETCH_PER_SUSPECT_ROW = 60
 IMPORT_LIMIT = 10_000
 KEEP = 256
 Imports = Callable[[str, int], "ir.ModuleIR | None"]

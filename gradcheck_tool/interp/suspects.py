@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The suspects of a file by qualified name; `body` tells whether its top-level code is one itself."""
+    """The suspects of a file by qualified name.
+
+    `body` tells whether its top-level code is one itself, `train` whether one of them computes gradients
+    or takes optimizer steps, and `rows` how many rows they have together.
+    """
 
     functions: frozenset[str]
     body: bool
+    train: bool
     rows: int
 
     def __bool__(self) -> bool:
@@ -46,7 +51,11 @@ def suspects(outline: Outline) -> Suspects:
     }
     body = _RUNS.search(outline.source if outline.runs else outline.outside) is not None
     names = frozenset(unit.qualname for unit in found)
-    return Suspects(names, body, sum(unit.last - unit.first + 1 for unit in found))
+    train = any(_TRAINS.search(unit.text) for unit in found)
+    return Suspects(names, body, train, sum(unit.last - unit.first + 1 for unit in found))
+
+
+_TRAINS = re.compile(r"\bbackward\(|\.step\(|\bautograd\.grad\(|\bzero_grad\(")
 
 
 # A comment to the end of a line, where no quote follows that might make it a part of a string.

@@ -97,3 +97,22 @@ def test_a_file_that_runs_is_executed_as_a_whole(source: str) -> None:
     assert look.suspects is not None
     assert look.suspects.body
     assert look.sketch is None
+
+
+def test_code_that_trains_is_executed_beyond_the_first_work_limit() -> None:
+    """Thousands of calls before a mistake are more than the first look at a library may take."""
+    calls = "".join(f"\ndef mix{n}(x):\n    return mix{n - 1}(mix{n - 1}(x))\n" for n in range(1, 12))
+    source = f"""
+import torch
+
+def mix0(x):
+    return x + 1
+{calls}
+def train(x):
+    x = mix11(x)
+    w = torch.ones(2, requires_grad=True)
+    loss = (w * w).sum()
+    loss.backward()
+    loss.backward()
+"""
+    assert {code for code, _ in found(source, thorough=False)} == {"GL101"}

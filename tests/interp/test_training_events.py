@@ -171,3 +171,8 @@ class Net(torch.nn.Module):
 torch.optim.Adam(Net().parameters())
 """
     assert bool(events(source, InvalidTensorUse)) is told
+
+
+def test_the_text_of_a_tensor_asks_for_no_number() -> None:
+    source = "import torch\na = torch.rand(3, 3)\nprint('a: ' + str(a))\n"
+    assert not events(source, InvalidTensorUse)

@@ -661,7 +661,9 @@ def receiver(m: Machine, s: State, call: Args) -> Ref:
 
 
 def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -> Value:
-    """`float(t)`, `int(t)`, `bool(t)`: a Python number without history."""
+    """`float(t)`, `int(t)`, `bool(t)`, `str(t)`: a Python value without history."""
+    if name == "str":
+        return unknown("str")
     if name == "bool":
         return Sym(("truth", ref), "bool")
     _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
