@@ -103,7 +103,11 @@ SAVES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "expected"), SAVES, ids=lambda value: str(value)[:80])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    SAVES,
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value)[:80],
+)
 def test_what_is_saved(call, expected):
     name, *args = call
     bound = optable.find(name).bind(args, {})

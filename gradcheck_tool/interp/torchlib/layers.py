@@ -112,7 +112,8 @@ def run(m: Machine, s: State, ref: Ref, name: str, call: Args) -> Result:
     bound |= {name: value for name, value in held.items() if s.get(value, Tensor) is not None}
     profile = spec.resolve(facts)
     if profile is None:
-        return unknown_result(m, s, list(call.args), call.site, call.text)
+        used = [item for v in bound.values() for item in (v if isinstance(v, list) else [v])]
+        return unknown_result(m, s, used, call.site, call.text)
     if profile.result == "nested":
         profile = dataclasses.replace(profile, result="tuple")
     leaf = name.removeprefix("torch.nn.").lower()
