@@ -51,7 +51,8 @@ class TestImports:
             ("namespace/part/ops.py", "ops"),
         ],
     )
-    def test_files_wherever_they_are(self, project, name, module):
+    def test_files_wherever_they_are(self, project, monkeypatch, name, module):
+        monkeypatch.delitem(sys.modules, "ops", raising=False)  # of a test before
         project("src/layout_pkg/__init__.py")
         assert load(project(name, FUNCTION)).__module__ == module
 
