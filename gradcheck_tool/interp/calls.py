@@ -643,10 +643,14 @@ class Calls:
         return table.get(id(i))
 
 
+FUNCTION = "torch.autograd.Function"
+
+
 def _is_modelled(s: State, func: Value) -> bool:
     """Is it an operation on tensors, or a function of autograd that the model executes?"""
     if isinstance(func, Method):
-        return s.get(func.receiver, Tensor) is not None
+        applied = func.name == "apply" and FUNCTION in attributes.lib_bases(s, func.receiver)
+        return applied or s.get(func.receiver, Tensor) is not None
     if not isinstance(func, Lib):
         return False
     executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)

@@ -1,6 +1,24 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "a Function that is applied raises what its forward raises": """
+import torch
+class Copy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+w = torch.ones(2, requires_grad=True)
+x = w
+try:
+    copy = Copy.apply(w)
+    x = w * 2
+except RuntimeError:
+    pass
+x.neg_()
+""",
     "a constant of unknown origin in every round's graph": """
 import torch
 unseen = vars(torch)
