@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from threading import Timer
 
@@ -12,6 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+# Where the tests run in the background, interrupts are ignored, and a child would inherit that.
+COMMAND = """
+import signal
+from gradcheck_tool.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
 WRONG = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nw += 1\n"
 RIGHT = WRONG.replace("w += 1", "w = w + 1")
 
@@ -23,14 +29,12 @@ def watching(tmp_path):
 
     def start(*arguments):
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "gradcheck_tool", "check", "--watch", *arguments],
+            [sys.executable, "-u", "-c", COMMAND, "check", "--watch", *arguments],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # Where the tests run in the background, interrupts are ignored, and children inherit that.
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         timer = Timer(120, process.kill)
         timer.start()
