@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.importing import run_file
 from gradcheck_tool.rule import Rule, check_rule
 
 if TYPE_CHECKING:
@@ -38,17 +37,10 @@ def load_pack(folder: Path) -> list[type[Rule]]:
 def _execute(path: Path) -> ModuleType:
     """Run one file under a module name that nothing else has, so that packs cannot collide."""
     name = f"_gradlint_pack_{next(_numbers)}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise RulePackError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        return run_file(path, name)
     except Exception as error:
-        del sys.modules[name]
         raise RulePackError(f"{path}: {type(error).__name__}: {error}") from error
-    return module
 
 
 def _rules_of(module: ModuleType, path: Path) -> list[type[Rule]]:

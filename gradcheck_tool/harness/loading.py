@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.harness.inputs.files import sample_files
 from gradcheck_tool.harness.roots import import_folders
+from gradcheck_tool.importing import run_file
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.functions import FunctionRef
@@ -139,17 +140,7 @@ def import_file(path: Path, name: str) -> types.ModuleType:
         name = f"{name}@{path.parent.name}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return run_file(path, name)
 
 
 def _is_file(module: types.ModuleType, path: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from gradcheck_tool.harness.record.tensors import NotStorableError, TensorTable, rebuilt, stored
+from gradcheck_tool.importing import run_file
 
 _MOST_BYTES = 4 << 20
 
@@ -134,10 +135,4 @@ def _importable(module: str) -> bool:
 def _load(file: str) -> ModuleType:
     """Import a file under a name of its own."""
     name = f"_gradlint_recorded_{abs(hash(file)):x}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return run_file(Path(file), name)

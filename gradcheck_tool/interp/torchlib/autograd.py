@@ -108,9 +108,7 @@ def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: 
 def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
     create = call.flag(offset + 1, "create_graph", False)
     old = call.flag(-1, "retain_variables", create)  # its name before PyTorch 0.3
-    retain = call.flag(offset, "retain_graph", old)
-    if call.get(offset, "retain_graph") == NONE:
-        retain = create
+    retain = create if call.get(offset, "retain_graph") == NONE else call.flag(offset, "retain_graph", old)
     inputs = call.get(offset + 2, "inputs")
     p = graph.Pass(
         roots,
@@ -328,9 +326,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         _forget_graphs(s, roots, call)
         return Tup((), open=True) if not one else Tup((unknown(),))
     create = call.flag(4, "create_graph", False)
-    retain = call.flag(3, "retain_graph", create)
-    if call.get(3, "retain_graph") == NONE:
-        retain = create
+    retain = create if call.get(3, "retain_graph") == NONE else call.flag(3, "retain_graph", create)
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
     _check_count(s, roots, call.get(2, "grad_outputs"), call)
     p = graph.Pass(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
-from gradcheck_tool.autograd.engine import Raised, story
-from gradcheck_tool.autograd.events import InvalidTensorUse
+from gradcheck_tool.autograd.engine import story
 from gradcheck_tool.autograd.heap import List, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.torchlib.sizes import factory_shape
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_MADE, as_tensor, dtype_class
+from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, integer_leaf
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.shapes import Shape
@@ -92,15 +91,7 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
         return out
     on = call.flag(-1, "requires_grad", False)
     if on and dtype in ("int", "bool"):
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                text=INTEGER_MADE,
-                kind="integer-grad",
-                tensor=str(call.text),
-                call=str(call.text),
-            )
-        )
+        raise integer_leaf(call.site, call.text, call.text)
     return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
-from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.events import ClipGradients, InvalidTensorUse
+from gradcheck_tool.autograd.events import ClipGradients
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
@@ -16,7 +15,7 @@ from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
-from gradcheck_tool.interp.torchlib.tensors import INTEGER_MADE, as_tensor, note_manual_step, note_zeroed
+from gradcheck_tool.interp.torchlib.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
 from gradcheck_tool.interp.uses import note_exhausted
 
 if TYPE_CHECKING:
@@ -34,15 +33,7 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
         tensor: Tensor = s[source]
         dtype, shape, storage = tensor.dtype or "float", tensor.shape, tensor.storage
         if on and tensor.dtype in ("int", "bool"):
-            raise Raised(
-                InvalidTensorUse(
-                    site=call.site,
-                    text=INTEGER_MADE,
-                    kind="integer-grad",
-                    tensor=str(tensor.name),
-                    call="Parameter",
-                )
-            )
+            raise integer_leaf(call.site, tensor.name, "Parameter")
     ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
     s[ref].is_param = True
     s[ref].inference = False

@@ -640,6 +640,13 @@ def _sync(s: State, ref: Ref, view: Ref) -> None:
         engine.refresh_view(s, ref)
 
 
+def integer_leaf(site: Any, name: Any, call: Any) -> Raised:
+    """The error of a leaf of integers that is to require grad."""
+    return Raised(
+        InvalidTensorUse(site=site, text=INTEGER_MADE, kind="integer-grad", tensor=str(name), call=str(call))
+    )
+
+
 # -- methods ----------------------------------------------------------------------------------------
 
 

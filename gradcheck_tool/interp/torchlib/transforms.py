@@ -95,6 +95,17 @@ def shallow(m: Machine, s: State, call: Args) -> Result:
 # -- checkpoint -------------------------------------------------------------------------------------
 
 
+def _use(s: State, call: Args, reentrant: bool | None, needed: bool | None, run: Value) -> CheckpointUse:
+    """The event of a checkpoint that runs a function, or functions one after the other."""
+    return CheckpointUse(
+        site=call.site,
+        call=str(call.text),
+        reentrant=reentrant if "use_reentrant" in call.kwargs else None,
+        inputs_need_grad=needed,
+        trains=_trains(s, run),
+    )
+
+
 @function("torch.utils.checkpoint.checkpoint")
 def checkpoint(m: Machine, s: State, call: Args) -> Result:
     """Runs the function now and again in backward, so that what it saves are its inputs alone.
@@ -116,15 +127,7 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
         if len(tensors) == len([a for a in args if not isinstance(a, Const)])
         else None
     )
-    m.emit(
-        CheckpointUse(
-            site=call.site,
-            call=str(call.text),
-            reentrant=reentrant if "use_reentrant" in call.kwargs else None,
-            inputs_need_grad=needed,
-            trains=_trains(s, func),
-        )
-    )
+    m.emit(_use(s, call, reentrant, needed, func))
     out: Pairs = []
     before = s.grad
     cut = reentrant is True and needed is False
@@ -170,15 +173,7 @@ def checkpoint_sequential(m: Machine, s: State, call: Args) -> Result:
     needed = engine.requires(s, [value]) if s.get(value, Tensor) is not None else None  # type: ignore[list-item]
     reentrant = call.flag(-1, "use_reentrant", True)
     if call.get(1, "segments") != Const(1):
-        m.emit(
-            CheckpointUse(
-                site=call.site,
-                call=str(call.text),
-                reentrant=reentrant if "use_reentrant" in call.kwargs else None,
-                inputs_need_grad=needed,
-                trains=_trains(s, funcs),
-            )
-        )
+        m.emit(_use(s, call, reentrant, needed, funcs))
     if reentrant is not False or s.get(funcs, Instance) is None:
         return unknown()
     return m.calls.call(s, funcs, [value], {}, call.site, call.text)
