@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 FILENAME = "program.py"
+LIMIT = 10_000
 
 # A part of PyTorch's message, and the event that stands for it.
 MESSAGES = (
@@ -78,6 +79,10 @@ class Run:
     gradients: tuple[tuple[int, Gradients], ...]
 
 
+class Endless(Exception):
+    """The program runs on and on, as one does whose counter was taken out while it was shrunk."""
+
+
 class _Watch:
     """Follows a run line by line."""
 
@@ -85,6 +90,7 @@ class _Watch:
         self.lines: set[int] = set()
         self.caught: set[int] = set()
         self.gradients: list[tuple[int, Gradients]] = []
+        self.steps = 0
         self.names: dict[str, Any] = {"__name__": "__main__"}
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
@@ -92,6 +98,9 @@ class _Watch:
             return None
         if event == "line":
             self.lines.add(frame.f_lineno)
+            self.steps += 1
+            if self.steps > LIMIT:
+                raise Endless(f"more than {LIMIT} lines were executed")
         elif event == "exception":
             self.caught.add(frame.f_lineno)
         return self

@@ -86,3 +86,8 @@ def test_a_raise_that_is_not_autograds_says_nothing():
     verdict = judge_source("import torch\ntorch.ones(3) @ torch.ones(4)\n")
     assert verdict.invalid
     assert not verdict.misses
+
+
+def test_a_program_that_never_ends_is_discarded():
+    verdict = judge_source("n = 1\nwhile n:\n    n += 1\n")
+    assert "10000 lines" in verdict.invalid
