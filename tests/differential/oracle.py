@@ -79,7 +79,7 @@ class Run:
     gradients: tuple[tuple[int, Gradients], ...]
 
 
-class Endless(Exception):
+class EndlessError(Exception):
     """The program runs on and on, as one does whose counter was taken out while it was shrunk."""
 
 
@@ -100,7 +100,7 @@ class _Watch:
             self.lines.add(frame.f_lineno)
             self.steps += 1
             if self.steps > LIMIT:
-                raise Endless(f"more than {LIMIT} lines were executed")
+                raise EndlessError(f"more than {LIMIT} lines were executed")
         elif event == "exception":
             self.caught.add(frame.f_lineno)
         return self
