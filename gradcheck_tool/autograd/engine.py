@@ -44,6 +44,10 @@ INFERENCE_VIEW_BASE = (
     "in normal mode."
 )
 FUNCTION_VIEW = "is a view and is being modified inplace. This view was created inside a custom Function"
+FUNCTION_VIEW_BASE = (
+    "is a view and its base or another view of its base has been modified inplace. "
+    "This view was created inside a custom Function"
+)
 INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed."
 OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -64,7 +68,7 @@ FORBIDDING = {
     ),
     "no-grad": (NO_GRAD_VIEW, "this view is made under no_grad", NO_GRAD_VIEW_BASE),
     "inference": (INFERENCE_VIEW, "this view is made in inference mode", INFERENCE_VIEW_BASE),
-    "function": (FUNCTION_VIEW, "this view is made inside a custom Function", None),
+    "function": (FUNCTION_VIEW, "this view is made inside a custom Function", FUNCTION_VIEW_BASE),
 }
 DENSE_VIEWS = frozenset(
     {"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"}
@@ -260,6 +264,11 @@ def tracked(s: State, refs: Sequence[Ref]) -> bool | None:
     return None if s.grad is None else needs
 
 
+def only_inference(s: State, refs: Sequence[Ref]) -> bool:
+    """Are all of these inference tensors, used outside inference mode? Autograd never sees such a call."""
+    return not s.inference and bool(refs) and all(s[ref].inference for ref in refs)
+
+
 MAX_CUTS = 8
 
 
@@ -293,7 +302,17 @@ def check_write(
             site, tensor, "made in inference mode here", INFERENCE_WRITE, "inference-write", str(how)
         )
     _check_history(s, ref, others, site, how)
-    if tensor.overlaps and not overlap_allowed:
+    if not overlap_allowed:
+        check_overlap(tensor, site, how)
+
+
+def check_overlap(tensor: Tensor, site: Any, how: Text) -> None:
+    """Refuse to write where several elements are one place in memory.
+
+    Raises:
+        Raised: for what `expand` has made.
+    """
+    if tensor.overlaps:
         raise Raised(
             ViewWrite(
                 site=site,
@@ -449,6 +468,10 @@ class OpCall:
         ]
         self.refs = [ref for _, ref in self.differentiable]
 
+    def everything(self) -> list[Ref]:
+        """All tensor arguments, also those that no gradient flows through."""
+        return [ref for refs in self.by_param.values() for ref in refs]
+
     def param_requires(self, name: str) -> bool | None:
         """Will a gradient for this parameter be asked for? Not where it only borrows requires_grad."""
         refs = [r for r in self.by_param.get(name, []) if self.s[r].dtype not in ("int", "bool")]
@@ -569,7 +592,7 @@ class OpCall:
         s, effect = self.s, self.effect
         dtype = effect.dtypes[index] if index < len(effect.dtypes) else "same"
         if dtype in ("same", "promoted"):
-            dtype = promoted(s, [r for refs in self.by_param.values() for r in refs]) or ""
+            dtype = promoted(s, self.everything()) or ""
         flows = index >= len(effect.differentiable) or effect.differentiable[index]
         base = next(iter(self.by_param.get(effect.view_of or "", ())), None)
         unsure = effect.view == "maybe"
@@ -595,7 +618,7 @@ class OpCall:
             out.node = node
         if base is not None and effect.view == "unversioned":
             out.counter = Sym(fresh())
-        elif base is not None:
+        elif base is not None and not only_inference(s, self.everything()):
             source: Tensor = s[base]
             out.base = source.base if source.base is not None and source.view not in APART else base
             out.counter = source.counter
@@ -615,15 +638,16 @@ class OpCall:
         """Is the result laid out contiguously? Only results of contiguous arguments are known to be."""
         if base is not None:
             return True if self.effect.node in DENSE_VIEWS and self.s[base].dense else None
-        return True if all(self.s[r].dense for refs in self.by_param.values() for r in refs) else None
+        return True if all(self.s[r].dense for r in self.everything()) else None
 
     def _lost(self, out: Tensor, flows: bool) -> None:
         s = self.s
-        everything = [ref for refs in self.by_param.values() for ref in refs]
+        everything = self.everything()
         needed = requires(
             s, self.refs if flows else [r for r in everything if s[r].dtype not in ("int", "bool")]
         )
-        off = s.grad is False or s.inference
+        unseen = only_inference(s, everything)
+        off = s.grad is False or s.inference or unseen
         kind = "" if not needed else "no-grad" if off else "non-differentiable"
         cut_off(s, out, kind, everything, self.site, self.text)
         if needed and not flows:
@@ -632,13 +656,34 @@ class OpCall:
         elif needed and off:
             out.lost = "no-grad"
             switched = (story(s.off[0], "gradients are switched off here"),) if s.off is not None else ()
-            computed = story(self.site, f"`{self.text}` is computed with gradients switched off")
+            how = "from inference tensors only" if unseen else "with gradients switched off"
+            computed = story(self.site, f"`{self.text}` is computed {how}")
             out.lost_story = (*switched, computed)
         else:
             for ref in everything:
                 if s[ref].lost:
                     out.lost, out.lost_story = s[ref].lost, s[ref].lost_story
                     return
+
+
+def function_output(s: State, out: Ref, inputs: Sequence[Ref], site: Any, text: Text) -> Ref:
+    """What a custom Function hands out for a tensor that its forward returned, without a history as yet.
+
+    That is the tensor itself, or another on the same memory for an input. What shares memory with an input
+    is a view of that.
+    """
+    tensor: Tensor = s[out]
+    sources = [ref for ref in inputs if s[ref].storage == tensor.storage]
+    if out in inputs:
+        out = new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage)
+    made = s.edit(out)
+    made.lost, made.lost_story, made.site, made.name = "", (), site, text
+    if sources:
+        source: Tensor = s[sources[0]]
+        shared = source.base is not None and source.view not in APART
+        made.view, made.base = "function", source.base if shared else sources[0]
+        made.base_version = s[made.storage].version
+    return out
 
 
 def promoted(s: State, refs: Sequence[Ref]) -> str | None:
@@ -669,7 +714,7 @@ def apply(
         Raised: where PyTorch would.
     """
     call = OpCall(s, effect, args, site, text)
-    rg = tracked(s, call.refs)
+    rg = tracked(s, call.refs) if not only_inference(s, call.everything()) else False
     node_ref: Ref | None = None
     if rg is not False and s.grad is not None:
         node = call.node(rg)

@@ -295,11 +295,14 @@ class RetainGradCall(Event):
 class UnversionedWrite(Event):
     """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
     backward used it: the gradient is silently wrong. The site is the write.
+
+    `recomputed`: nothing was saved; a checkpoint computes again, with the changed data.
     """
 
     tensor: str
     op: str
     how: str
+    recomputed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

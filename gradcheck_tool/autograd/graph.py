@@ -45,6 +45,18 @@ NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a g
 NON_SCALAR = "grad can be implicitly created only for scalar outputs"
 # The state of a `.grad` after one more backward has added to it.
 ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
+# Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
+SUMS = frozenset({"SumBackward0", "SumBackward1", "sum"})
+HANDING_ON = frozenset(
+    {
+        "CloneBackward0",
+        "PermuteBackward0",
+        "SqueezeBackward0",
+        "TBackward0",
+        "TransposeBackward0",
+        "UnsqueezeBackward0",
+    }
+)
 UNUSED = "The differentiated Tensor at index {} appears to not have been used in the graph."
 REENTRANT = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
@@ -234,7 +246,7 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         storage: Storage = s[slot.storage]
         if storage.unsure:
             continue
-        if storage.version_of(slot.counter) != slot.version:
+        if storage.version_of(slot.counter) != slot.version and not slot.recomputed:
             raise Raised(_modified(s, p, node, slot, storage))
         holder: Tensor | None = s[slot.holder] if slot.holder is not None else None
         if storage.data != slot.data:
@@ -324,12 +336,24 @@ def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> Sa
 
 
 def _unversioned(p: Pass, node: Node, slot: Slot, site: Any, how: Text) -> UnversionedWrite:
-    steps = (
-        story(slot.site, f"`{node.text}` saves `{slot.text}` here"),
-        story(site, f"`{how}` changes it here, unseen by autograd"),
-        story(p.site, f"`{p.text}` uses the changed value here"),
+    saves, unseen, uses = (
+        ("computes with", "before it is computed with again", "computes again with")
+        if slot.recomputed
+        else ("saves", "unseen by autograd", "uses")
     )
-    return UnversionedWrite(site=site, story=steps, tensor=str(slot.text), op=str(node.text), how=str(how))
+    steps = (
+        story(slot.site, f"`{node.text}` {saves} `{slot.text}` here"),
+        story(site, f"`{how}` changes it here, {unseen}"),
+        story(p.site, f"`{p.text}` {uses} the changed value here"),
+    )
+    return UnversionedWrite(
+        site=site,
+        story=steps,
+        tensor=str(slot.text),
+        op=str(node.text),
+        how=str(how),
+        recomputed=slot.recomputed,
+    )
 
 
 def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
@@ -359,6 +383,23 @@ def _add_in_place(s: State, p: Pass, leaf: Ref, held: Tensor) -> None:
         made = f"`{held.name}` was made in inference mode here"
         raise refused(p.site, held, made, INFERENCE_WRITE, "inference-write", str(p.text))
     bump(s, s[leaf].grad, p.site, p.text, "accumulation")
+
+
+def is_expanded(s: State, p: Pass, at: Value, shape: tuple[int | None, ...] | None) -> bool:
+    """Do elements of the gradient that arrives at an edge share memory, because it comes of a `sum` alone?
+
+    `shape` is that of the gradient: what has one element, or may have, shares nothing.
+    """
+    if not shape or any(size is None or size < 2 for size in shape):
+        return False
+    while True:
+        users = [ref for ref in p.ran for given in s[ref].inputs if given == at]
+        if len(users) != 1:
+            return False
+        op = s[users[0]].op
+        if op not in HANDING_ON:
+            return op in SUMS
+        at = users[0]
 
 
 def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:

@@ -276,7 +276,8 @@ class Slot:
 
     `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor
     itself where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what
-    it had then.
+    it had then. `recomputed`: nothing is held; a checkpoint computes again with what the tensor has then, and
+    no version is asked for.
     """
 
     storage: Ref
@@ -289,6 +290,7 @@ class Slot:
     site: Any
     holder: Ref | None
     memory: Value
+    recomputed: bool = False
 
 
 class Node(Record):
@@ -654,6 +656,7 @@ class _Renaming:
         if kind is Slot:
             return bool(
                 a.role == b.role
+                and a.recomputed is b.recomputed
                 and self.refs(a.storage, b.storage)
                 and self.same(a.counter, b.counter)
                 and self.same(a.version, b.version)

@@ -35,7 +35,16 @@ MAX_DEPTH = 30
 MAX_RECURSION = 3
 MAX_RESULTS = 8
 # Functions of these modules raise nothing that has to do with files, devices or other processes.
-CERTAIN = ("torch.autograd.", "torch.nn.", "torch.optim.", "torch.set_grad_enabled")
+CERTAIN = (
+    "torch._foreach_",
+    "torch.autograd.",
+    "torch.enable_grad",
+    "torch.inference_mode",
+    "torch.nn.",
+    "torch.no_grad",
+    "torch.optim.",
+    "torch.set_grad_enabled",
+)
 
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
 INERT = frozenset(
@@ -650,7 +659,9 @@ def _is_modelled(s: State, func: Value) -> bool:
     """Is it an operation on tensors, or a function of autograd that the model executes?"""
     if isinstance(func, Method):
         applied = func.name == "apply" and FUNCTION in attributes.lib_bases(s, func.receiver)
-        return applied or s.get(func.receiver, Tensor) is not None
+        owner = s.get(func.receiver, Instance)
+        of_library = owner is not None and isinstance(owner.cls, Lib) and owner.cls.name.startswith(CERTAIN)
+        return applied or of_library or s.get(func.receiver, Tensor) is not None
     if not isinstance(func, Lib):
         return False
     executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)

@@ -13,7 +13,8 @@ class UnversionedWriteOnSaved(Rule):
     A write through `.data`, through a numpy array that shares the memory, or by assignment to
     `.data`, to a tensor that an operation has saved, followed by the backward that uses it. Writes to
     `.data` with no such graph alive (initialisation, weight clipping after a step, moving averages)
-    are not reported.
+    are not reported. What a checkpoint computes with is saved by nobody: any write to it before the
+    backward that computes it again counts, such as an optimizer step.
 
     ## Why it is wrong
 
@@ -61,8 +62,9 @@ class UnversionedWriteOnSaved(Rule):
 
     def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
         saved = "the result" if event.tensor == event.op else f"`{event.tensor}`,"
+        use = "computes with again" if event.recomputed else "had saved"
         yield self.finding(
             event,
-            f"the gradient is silently wrong: `{event.how}` overwrote {saved} which `{event.op}` had saved",
+            f"the gradient is silently wrong: `{event.how}` overwrote {saved} which `{event.op}` {use}",
             "write after backward, or make a new tensor instead of overwriting",
         )

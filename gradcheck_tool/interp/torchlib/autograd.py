@@ -291,10 +291,8 @@ def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
 
 def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
     """The gradient that a hook gets. Where it comes from a plain `sum` alone, its elements share memory."""
-    at = engine.edge(s, ref)
     grad = engine.new_tensor(s, p.site, shape=s[ref].shape, name="grad")
-    users = [s[r] for r in p.ran if at in s[r].inputs]
-    s[grad].overlaps = len(users) == 1 and users[0].op in ("SumBackward0", "sum")
+    s[grad].overlaps = graph.is_expanded(s, p, engine.edge(s, ref), s[ref].shape)
     return grad
 
 
@@ -354,6 +352,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         at = engine.edge(s, ref)
         history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
         results.append(graph.gradient(s, p, ref, history if create else ()))
+        s.edit(results[-1]).overlaps = graph.is_expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
         if not isinstance(at, Ref):
             made = s.edit(results[-1])  # type: ignore[arg-type]
             if create is not False:
@@ -575,29 +574,13 @@ def _wrap_output(
         engine.check_write(s, out, others, call.site, call.text)
         engine.rebase(s, out, node, rg)
         return out
-    is_view = (
-        out in tensors or (tensor.base is not None and tensor.base in tensors) or _shares(s, tensor, tensors)
-    )
-    if out in tensors:
-        out = engine.new_tensor(
-            s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=call.text
-        )
+    out = engine.function_output(s, out, tensors, call.site, call.text)
     made = s.edit(out)
-    made.lost, made.lost_story = "", ()
-    made.site = call.site
-    made.name = call.text
-    if is_view:
-        made.view, made.base = "function", tensors[0]
-        made.base_version = s[made.storage].version
     if made.dtype in ("int", "bool") or rg is False:
         made.rg, made.leaf, made.node = False, True, None
         return out
     made.rg, made.leaf, made.node = rg, (False if rg else None), node
     return out
-
-
-def _shares(s: State, tensor: Tensor, tensors: Sequence[Ref]) -> bool:
-    return any(s[t].storage == tensor.storage for t in tensors)
 
 
 def _save_outputs(

@@ -298,7 +298,7 @@ def apply_profile(
     """Apply a resolved profile to the tensors of a call."""
     if profile.result in ("value", "none", "nested", None):
         return NONE if profile.result == "none" else unknown("data")
-    _check_out(m, s, profile, tensors, site, text)
+    _check_out(s, profile, tensors, leaf, site, text)
     losses.check(m, s, leaf, tensors, site, text)
     if profile.dense and not _all_contiguous(s, tensors):
         saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
@@ -355,16 +355,24 @@ def _no_out(tensors: Tensors) -> Tensors:
     return {k: v for k, v in tensors.items() if k != "out"}
 
 
-def _check_out(
-    m: Machine, s: State, profile: optable.Profile, tensors: Tensors, site: Any, text: Any
-) -> None:
-    if "out" not in tensors or s.grad is not True:
+def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, site: Any, text: Any) -> None:
+    """What is asked of a tensor that takes the result of a call.
+
+    Raises:
+        Raised: where an argument requires grad, and for elements that share memory, which kernels that
+            compute element by element refuse.
+    """
+    out = tensors.get("out")
+    if not isinstance(out, Ref):
         return
-    for value in tensors.values():
-        for ref in [value] if isinstance(value, Ref) else value:
-            if s[ref].rg:
-                why = f"`{s[ref].name}` requires grad"
-                raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
+    refs = [r for value in tensors.values() for r in ([value] if isinstance(value, Ref) else value)]
+    for ref in refs if s.grad is True and not s.inference else ():
+        if s[ref].rg:
+            why = f"`{s[ref].name}` requires grad"
+            raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
+    elementwise = any(o.shape == "broadcast" or o.shape in tensors for o in profile.outputs)
+    if elementwise and f"{leaf}_" not in OVERLAP_ALLOWED:
+        engine.check_overlap(s[out], site, text)
 
 
 def _settle_view(s: State, effect: Effect, first: optable.Output | None, tensors: Tensors) -> Effect:

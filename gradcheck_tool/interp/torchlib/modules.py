@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.interp.machine import Machine, Pairs
 
+HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 SEQUENTIAL = ("torch.nn.Sequential",)
 LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
@@ -512,7 +513,17 @@ def zero_grad(m: Machine, s: State, call: Args) -> Result:
     "type",
 )
 def move(m: Machine, s: State, call: Args) -> Result:
-    """Parameters keep their identity; their values are replaced unseen by the version counter."""
+    """Parameters keep their identity; their memory is replaced unseen by the version counter.
+
+    The values are other ones only where they are rounded to half precision, and were not before.
+    """
+    name = call.func.name if isinstance(call.func, Method) else ""
+    asked = {name, *map(natives.lib_name, (*call.args, *call.kwargs.values()))}
+    found = named_parameters(s, call.self)[0] if asked & HALVES else ()
+    for _, ref in found:
+        if Sym(("rounded", ref)) not in s.known:
+            engine.swap_memory(s, ref, call.site, call.text)
+            s.known[Sym(("rounded", ref))] = TRUE
     return call.receiver
 
 
@@ -608,13 +619,34 @@ def state_dict(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.nn.Module", "load_state_dict")
 def load_state_dict(m: Machine, s: State, call: Args) -> Result:
-    """Copies into the parameters under no_grad: their versions go up."""
-    m.suspicions.clear(ref.id for _, ref in named_parameters(s, call.self)[0])
-    if call.flag(-1, "assign", False) is not False:
+    """Copies into the parameters under no_grad (their versions go up), or puts others in their place."""
+    found = named_parameters(s, call.self)[0]
+    m.suspicions.clear(ref.id for _, ref in found)
+    assigned = call.flag(2, "assign", False)
+    if assigned is not False:
+        _replace_parameters(s, call, bool(assigned and call.flag(1, "strict", True)))
         return unknown("data")
-    for _, ref in named_parameters(s, call.self)[0]:
+    for _, ref in found:
         engine.bump(s, ref, call.site, str(call.text), "parameter-update")
     return unknown("data")
+
+
+def _replace_parameters(s: State, call: Args, certain: bool) -> None:
+    """New parameters (where that is not `certain`: unknown ones) in the place of those that there are.
+
+    Graphs and optimizers hold the old ones.
+    """
+    for _, at in modules(s, call.self):
+        for name, value in list(s[at].attrs.items()):
+            old = s.get(value, Tensor)
+            if old is None or not old.is_param or old.group or name.startswith("#"):
+                continue
+            new = engine.new_tensor(
+                s, call.site, rg=old.rg if certain else None, dtype=old.dtype, shape=old.shape, name=old.name
+            )
+            made = s.edit(new)
+            made.is_param, made.inference, made.grad_state = True, False, "none" if certain else "unknown"
+            s.edit(at).attrs[name] = new
 
 
 @method("torch.nn.Module", "reset_parameters")

@@ -132,6 +132,10 @@ def _output_shape(
     if name in ("matmul", "mm", "bmm", "@", "mv", "dot"):
         other = tensors.get("other", tensors.get("mat2", tensors.get("vec", tensors.get("tensor"))))
         return shapes.matmul(mine, s[other].shape) if isinstance(other, Ref) else None
+    if name in _ADDED_PRODUCTS:
+        left, right = (tensors.get(parameter) for parameter in _ADDED_PRODUCTS[name])
+        known = isinstance(left, Ref) and isinstance(right, Ref)
+        return shapes.matmul(s[left].shape, s[right].shape) if known else None  # type: ignore[index]
     if name == "linear":
         weight = tensors.get("weight")
         size = s[weight].shape if isinstance(weight, Ref) else None
@@ -148,6 +152,10 @@ def _output_shape(
         size = s[other].shape if isinstance(other, Ref) else None
         return (*mine, *size) if mine is not None and size is not None else None
     return _view_shape(s, name, mine, bound)
+
+
+# Products that a tensor is added to, which has their shape or is expanded to it: their factors.
+_ADDED_PRODUCTS = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2"), "addmv": ("mat", "vec")}
 
 
 def _joined_shape(

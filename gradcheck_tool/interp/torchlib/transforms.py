@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
@@ -14,6 +15,8 @@ from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.torchlib.modules import modules, named_parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 DEEPCOPY = (
@@ -133,11 +136,17 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     cut = reentrant is True and needed is False
     if cut:
         s.grad = False
-    inputs = tuple(engine.saved(s, ref, engine.edge(s, ref), "input", call.site) for ref in tensors)
+    if before and not s.inference and reentrant is not None and (needed or not reentrant):
+        _refuse_inference(s, tensors, call)
+    inputs = tuple(
+        engine.saved(s, ref, engine.edge(s, ref), "input", call.site, itself=True) for ref in tensors
+    )
     start = fresh()
     for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
         _recompute(state, start, inputs, reentrant is True)
+        if reentrant is True and needed and before and state.exc is None:
+            value = _as_one_operation(state, value, tensors, inputs, call)
         if cut and state.exc is None:
             for item in value.items if isinstance(value, Tup) else (value,):
                 if state.get(item, Tensor) is not None:
@@ -150,17 +159,61 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
+def _refuse_inference(s: State, tensors: Sequence[Ref], call: Args) -> None:
+    """The inputs are saved, whatever is computed from them.
+
+    Raises:
+        Raised: for a tensor that was made in inference mode.
+    """
+    for tensor in (s[ref] for ref in tensors):
+        if tensor.inference:
+            why = f"`{tensor.name}` is made in inference mode here"
+            raise engine.refused(
+                call.site, tensor, why, engine.INFERENCE_SAVE, "inference-save", str(call.text)
+            )
+
+
 def _recompute(s: State, start: int, inputs: tuple[Slot, ...], reentrant: bool) -> None:
-    """The nodes made since compute again what they need, from the inputs as they are then.
+    """The nodes made since compute again what they need, from inputs and parameters as they are then.
 
     `reentrant`: a pass of their own differentiates them, which backward starts.
     """
+    given = {slot.storage for slot in inputs}
     for ref, node in list(s.records(Node)):
         if ref.id > start:
             mine = s.edit(ref)
             mine.reentrant = reentrant
             if node.slots:
-                mine.slots, mine.needs = inputs, None
+                again = tuple(
+                    dataclasses.replace(slot, recomputed=True)
+                    for slot in node.slots
+                    if slot.storage not in given and s.get(slot.edge, Tensor) is not None
+                )
+                mine.slots, mine.needs = (*inputs, *again), None
+
+
+def _as_one_operation(
+    s: State, value: Value, tensors: Sequence[Ref], inputs: tuple[Slot, ...], call: Args
+) -> Value:
+    """What a reentrant checkpoint returns: results of one custom Function that saves its inputs.
+
+    What the function itself has recorded is differentiated by a pass of its own behind that.
+    """
+    items = value.items if isinstance(value, Tup) else (value,)
+    refs: list[Ref] = [i for i in items if isinstance(i, Ref) and s.get(i, Tensor) is not None and s[i].rg]
+    if not refs:
+        return value
+    node = Node("CheckpointFunctionBackward", call.text, call.site)
+    node.inputs = tuple(engine.edge(s, ref) for ref in refs)
+    node.slots, node.needs, node.frees, node.reentrant = inputs, None, True, True
+    at = s.new(node)
+    wrapped: dict[Value, Value] = {}
+    for ref in refs:
+        wrapped[ref] = handed = engine.function_output(s, ref, tensors, call.site, call.text)
+        made = s.edit(handed)
+        made.rg, made.leaf, made.node = True, False, at
+    out = tuple(wrapped.get(item, item) for item in items)
+    return dataclasses.replace(value, items=out) if isinstance(value, Tup) else out[0]
 
 
 @function("torch.utils.checkpoint.checkpoint_sequential")
