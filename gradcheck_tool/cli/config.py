@@ -7,10 +7,11 @@ import os
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from gradcheck_tool.cli import options
 from gradcheck_tool.cli.console import fail
 from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
 
@@ -23,17 +24,18 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
-def config(
-    path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
-    isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
-    ] = False,
-) -> None:
-    """Print the configuration that is in force for a file or folder, and where each value comes from."""
+@click.command
+@click.argument("path", type=options.PATH, default=Path())
+@options.isolated
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of configuration files, for editors.")
+def config(path: Path, isolated: bool, as_json: bool, schema: bool) -> None:
+    """Print the configuration that is in force for a file or folder, and where each value comes from.
+
+    PATH is the current folder where none is given.
+    """
     if schema:
-        typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
+        click.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
         return
     from gradcheck_tool.harness.settings import read_settings
 
@@ -47,7 +49,7 @@ def config(
         settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))
-    typer.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
+    click.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-import typer
+import click
 
 
 def note(message: str) -> None:
     """Say something that is no finding."""
-    typer.echo(message, err=True)
+    click.echo(message, err=True)
 
 
 def fail(message: str) -> NoReturn:
     """End the run because the tool could not do its work.
 
     Raises:
-        typer.Exit: with status 2.
+        click.exceptions.Exit: with status 2.
     """
     note(f"gradlint: error: {message}")
-    raise typer.Exit(2)
+    raise click.exceptions.Exit(2)
 
 
 def wants_color(stream_is_terminal: bool) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import typer
+import click
 
 from gradcheck_tool import __version__
 
 
+@click.command
 def version() -> None:
     """Print the version."""
-    typer.echo(f"gradlint {__version__}")
+    click.echo(f"gradlint {__version__}")

@@ -1,5 +1,5 @@
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.fakes import fake_check_source
 

@@ -1,6 +1,8 @@
 """`gradlint rule`, `config` and `version`."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -99,22 +101,30 @@ def test_misspelt_command_names_the_nearest(gradlint, write):
     assert "Did you mean `gradlint check train.py`?" in result.stderr
 
 
+def test_an_interrupt_is_no_finding(gradlint, monkeypatch):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gradcheck_tool.sources.cache.remove_caches", interrupted)
+    assert gradlint("clean").exit_code == 130
+
+
 class TestCompletion:
     @pytest.fixture
     def complete(self, gradlint, monkeypatch):
         """What bash would offer after these words."""
-        from typer.testing import CliRunner
+        from click.testing import CliRunner
 
         from gradcheck_tool.cli.app import app
 
         def offer(*words):
             environment = {
-                "_GRADLINT_COMPLETE": "complete_bash",
+                "_GRADLINT_COMPLETE": "bash_complete",
                 "COMP_WORDS": " ".join(("gradlint", *words)),
                 "COMP_CWORD": str(len(words)),
             }
             result = CliRunner().invoke(app, prog_name="gradlint", env=environment)
-            return result.stdout.split()
+            return [line.partition(",")[2] for line in result.stdout.splitlines()]
 
         return offer
 
@@ -138,3 +148,12 @@ class TestCompletion:
     def test_a_broken_configuration_leaves_the_built_in_rules(self, complete, write):
         write("gradlint.toml", "nonsense")
         assert complete("rule", "GL201") == ["GL201"]
+
+    @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+    def test_bash_takes_the_script(self, gradlint):
+        script = gradlint("--show-completion", "bash").stdout
+        told = subprocess.run(
+            ["bash", "--norc", "-c", f"{script}\ncomplete -p gradlint"], capture_output=True, text=True
+        )
+        assert told.stdout.startswith("complete ")
+        assert told.stderr == ""

@@ -1,7 +1,7 @@
 import textwrap
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 
 @pytest.fixture
