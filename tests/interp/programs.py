@@ -1,6 +1,19 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "the output of a layer with a backward hook is a view of what the layer returns": """
+import torch
+from torch import nn
+entry = nn.Identity()
+entry.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+features = nn.Linear(2, 2)(torch.ones(1, 2))
+seen = entry(features)
+(seen.sum() + features.sum()).backward()
+other = nn.Linear(2, 2)(torch.ones(1, 2))
+hooked = entry(other)
+other.add_(1)
+hooked.sum()  # raises
+""",
     "a Function that is applied raises what its forward raises": """
 import torch
 class Copy(torch.autograd.Function):

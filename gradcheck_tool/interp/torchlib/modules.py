@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.events import GradientsCleared
-from gradcheck_tool.autograd.heap import Class, Dict, Instance, List, State, Tensor
+from gradcheck_tool.autograd.heap import Class, Dict, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -322,21 +323,25 @@ def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
                 after_hooks.append((st, value if keep else answer))
         out = after_hooks
     if "#backward_hooks" in s[ref].attrs:
-        out = [(state, _guard_output(state, value)) for state, value in out]
+        out = [(state, _guard_output(state, value, call)) for state, value in out]
     for state, value in out:
         distributed.note_inner(m, state, ref, call, value)
     return out
 
 
-def _guard_output(s: State, value: Value) -> Value:
+def _guard_output(s: State, value: Value, call: Args) -> Value:
     """A full backward hook makes the outputs views of a custom Function, which forbid in-place edits."""
-    for item in value.items if isinstance(value, Tup) else (value,):
-        tensor = s.get(item, Tensor)
-        if tensor is not None and tensor.rg:
-            mine = s.edit(item)  # type: ignore[arg-type]
-            mine.view = "function"
-            mine.base = item
-    return value
+    if isinstance(value, Tup):
+        return replace(value, items=tuple(_guard_output(s, item, call) for item in value.items))
+    tensor = s.get(value, Tensor)
+    if tensor is None or not tensor.rg or not isinstance(value, Ref):
+        return value
+    node = Node("BackwardHookFunctionBackward", call.text, call.site)
+    node.inputs, node.needs = (engine.edge(s, value),), ((),)
+    made = engine.function_output(s, value, [value], call.site, call.text)
+    mine = s.edit(made)
+    mine.node, mine.rg, mine.leaf = s.new(node), True, False
+    return made
 
 
 def _hooks(s: State, ref: Ref, kind: str) -> list[Value]:
