@@ -217,7 +217,7 @@ def refresh_view(s: State, ref: Ref) -> None:
     if storage.unsure:
         return
     text = FORBIDDING[tensor.view][2] if tensor.view in FORBIDDING else None
-    if text is not None and s.grad:
+    if text is not None and s.grad and storage.site is not None:
         steps = (
             story(tensor.site, "the view is made here"),
             story(storage.site, f"`{storage.how}` changes its base here"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 STOP: Any = Lib("#stop")
 KNOWN_LENGTH = 16
+# An open list of so many elements may well hold no more.
+SEVERAL = 2
 RANGE_LENGTH = 4
 
 
@@ -92,7 +94,7 @@ def _iterate_instance(m: Machine, s: State, value: Ref, record: Instance, site: 
 
 def _range(record: Iter) -> range | None:
     numbers = [p.value for p in record.parts if isinstance(p, Const) and isinstance(p.value, int)]
-    if len(numbers) != len(record.parts) or (len(numbers) == 3 and numbers[2] == 0):
+    if not numbers or len(numbers) != len(record.parts) or (len(numbers) == 3 and numbers[2] == 0):
         return None
     return range(*numbers)
 
@@ -115,10 +117,10 @@ def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
     if position < len(items):
         mine = s.edit(ref)
         mine.position = position + 1
-        if position >= KNOWN_LENGTH and not is_open:
+        if position >= KNOWN_LENGTH:
             return [(s, STOP)]
         return [(s, items[position])]
-    if not is_open or len(items) >= 2:
+    if not is_open or len(items) >= SEVERAL:
         # An open list may well end here; that it goes on is one more case of the elements that are known.
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
@@ -187,10 +189,15 @@ def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) 
 
 
 def is_bounded(s: State, iterator: Value) -> bool:
-    """Will the iterator end after a small number of elements that are all known?"""
+    """Will the iterator end after a small number of elements that are all known?
+
+    An open list of several is taken to end after those.
+    """
     record = s.get(iterator, Iter)
     if record is None:
         return False
+    if record.kind == "items" and len(elements(s, record.parts[0])[0]) >= SEVERAL:
+        return True
     if record.kind == "range":
         known = _range(record)
         return known is not None and len(known) <= RANGE_LENGTH

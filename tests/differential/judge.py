@@ -11,12 +11,12 @@ from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import Positions
 from tests.differential.generator import FLAG
 from tests.differential.mend import program
-from tests.differential.oracle import FILENAME, Raise, changed_unseen, run
+from tests.differential.oracle import FILENAME, Raise, changed_unseen, run, uses_changed
 
 # A write that a view forbids is told as a use of it where a method refuses before it writes.
 SAME_ERROR = {("ViewWrite", "InvalidTensorUse")}
 # What a program that changes values unseen by autograd has in its text.
-UNSEEN = (".data", ".numpy()", "vector_to_parameters", "assign=True")
+UNSEEN = (".data", ".numpy()", "vector_to_parameters", "assign=True", "half()", "float16()", "fused=True")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Verdict:
     `crashed` is the exception that ended the analysis, which nothing in a program may do.
     `seen` tells whether the machine had a verdict on every backward that was executed.
     `silent` are the lines where backward used values that were changed unseen, as PyTorch shows; of these
-    the machine says nothing of `silent_misses`, and it names `silent_alarms` where nothing was changed.
+    the machine says nothing of `silent_misses`, and it names `silent_alarms` where no value that was used had
+    been changed.
     """
 
     seed: int
@@ -135,6 +136,10 @@ def _judge_unseen(verdict: Verdict, analysis: Analysis) -> None:
     if not verdict.silent:
         fine = frozenset().union(*(before for _, before in found))
         verdict.silent_alarms = analysis.silent & fine
+    if verdict.silent_alarms:
+        # That a gradient does not depend on a changed value shows in its numbers only: the value is used.
+        used = [uses_changed(verdict.source, flag=flag) for flag in flags]
+        verdict.silent_alarms -= frozenset().union(*(lines if lines is not None else fine for lines in used))
 
 
 def _told_elsewhere(prediction: Prediction) -> bool:

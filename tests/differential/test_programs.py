@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import inspect
 
-from tests.differential.judge import judge_source
+import pytest
+import torch
+
+from tests.differential.judge import judge_source, predict
+from tests.differential.oracle import run
 
 HEADER = """import os
 import torch
@@ -117,10 +121,93 @@ if flag:
         m.mul_(2.0)
 loss.backward()
 """,
+    "a reentrant checkpoint saves its inputs, whatever it computes": """
+y = checkpoint(lambda a: a + 1.0, w, use_reentrant=True)
+y.sum().backward()
+y.exp().sum().backward()
+""",
+    "a view that a reentrant checkpoint returns forbids writes": """
+h = w * 1.0
+y = checkpoint(lambda a: a.view(3), h, use_reentrant=True)
+y.mul_(2.0)
+""",
+    "a view that a reentrant checkpoint returns forbids writes to its base": """
+h = w * 1.0
+y = checkpoint(lambda a: a.view(3), h, use_reentrant=True)
+h.mul_(2.0)
+y.sum().backward()
+""",
+    "a checkpoint that is not reentrant saves inference tensors": """
+with torch.inference_mode():
+    x = torch.ones(3)
+y = checkpoint(torch.exp, x, use_reentrant=False)
+""",
+    "a reentrant checkpoint saves inference tensors where another input trains": """
+with torch.inference_mode():
+    x = torch.ones(3)
+y = checkpoint(torch.add, x, w, use_reentrant=True)
+""",
+    "what inference tensors alone give has no graph": """
+with torch.inference_mode():
+    m.data = m.data * 0.5
+m.sum().backward()
+""",
+    "the gradient of a sum is one number expanded": """
+g = torch.autograd.grad(m.t().sum(), m)[0]
+g += 1.0
+""",
+    "what is written by out= does not share memory": """
+v = torch.rand(3).expand(2, 3)
+torch.add(v, 1.0, out=v)
+""",
+    "a loop over more names than are tried goes on": """
+net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3))
+net.load_state_dict({k: v * 0.5 for k, v in net.state_dict().items()})
+torch.ones(3).sum().backward()
+""",
 }
 
 # Programs that run.
 RUNNING = {
+    "a number is asked for where it is certainly none": """
+y = F.log_softmax(torch.addmm(torch.rand(3), m, torch.rand(3, 3)), dim=-1)
+try:
+    torch.autograd.grad([y[0]], [m])
+except RuntimeError:
+    pass
+y.exp().mean().backward()
+""",
+    "grad modes and optimizers come to no handler": """
+c = torch.ones(())
+opt = torch.optim.SGD([w], lr=0.1)
+try:
+    with torch.no_grad():
+        nn.init.ones_(w)
+    opt.step()
+    c = torch.exp(s)
+except Exception:
+    pass
+c.backward()
+""",
+    "inference tensors among themselves are not saved": """
+with torch.inference_mode():
+    m.data = m.data * 0.5
+y = m[0].gather(0, torch.tensor([0, 0, 1])) + m.sum(0)
+""",
+    "inference mode knows of no gradients that out= would lose": """
+with torch.inference_mode():
+    with torch.enable_grad():
+        torch.mul(s, s, out=torch.rand(()))
+""",
+    "the old parameters stay what the graph holds": """
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+y = net(net(m)).sum()
+net.load_state_dict({k: v * 0.5 for k, v in net.state_dict().items()}, assign=True)
+y.backward(retain_graph=True)
+opt.step()
+net(m).sum().backward()
+""",
     "inference mode knows of no histories to detach": """
 with torch.inference_mode():
     w.detach_()
@@ -269,9 +356,62 @@ y.backward()
 }
 
 
+class Scaled(torch.nn.Module):
+    """A module whose parameter itself is saved, not a view of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.rand(3))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+SILENTLY_WRONG["parameters are rounded to half precision"] = (
+    f"{inspect.getsource(Scaled).replace('torch.nn.', 'nn.')}"
+    """
+net = Scaled()
+y = net(m).pow(2).sum()
+net.bfloat16()
+y.backward()
+"""
+)
+
+
 @pytest.mark.parametrize("body", SILENTLY_WRONG.values(), ids=SILENTLY_WRONG.keys())
 def test_the_machine_tells_where_gradients_are_silently_wrong(body):
     verdict = judge_source(HEADER + body.lstrip("\n"))
     assert verdict.silent
     assert not verdict.silent_misses
     assert not verdict.predicted
+
+
+# Values that are other ones now, but not where anything would notice; or that are the same.
+NOT_WRONG = {
+    "copying values onto themselves": "y = (w * w).sum()\nw.data.copy_(w.detach())\ny.backward()\n",
+    "a gradient that the sign alone decides": "y = w.abs().sum()\nw.data.add_(1.0)\ny.backward()\n",
+}
+
+
+@pytest.mark.parametrize("body", NOT_WRONG.values(), ids=NOT_WRONG.keys())
+def test_a_value_that_is_used_is_no_alarm_and_one_that_is_the_same_is_not_told(body):
+    verdict = judge_source(HEADER + body)
+    assert not verdict.silent
+    assert not verdict.silent_alarms
+
+
+def test_a_checkpoint_computes_again_with_what_an_optimizer_has_changed():
+    step = "opt.step()\n"
+    source = f"""{HEADER}
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+opt = torch.optim.SGD(net.parameters(), lr=1.0)
+net(m).sum().backward()
+y = checkpoint(net, m, use_reentrant=False)
+opt.zero_grad(set_to_none=False)
+y.sum().backward()
+"""
+    changed = source.replace("opt.zero_grad", f"{step}opt.zero_grad")
+    right, wrong = (run(text).gradients[-1][1]["net.0.weight"] for text in (source, changed))
+    assert not torch.allclose(right, wrong)
+    assert predict(changed).silent == {len(changed.splitlines())}
+    assert not predict(source).silent

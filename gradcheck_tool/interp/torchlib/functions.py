@@ -312,7 +312,12 @@ def apply_profile(
                 return target
             if leaf in OVERLAP_ALLOWED or (leaf == "copy_" and tensors.get("src") == target):
                 effect = dataclasses.replace(effect, overlap_allowed=True)
-            return engine.apply_inplace(s, effect, target, tensors, site, text)
+            before = s[s[target].storage].data
+            engine.apply_inplace(s, effect, target, tensors, site, text)
+            source = tensors.get("src")
+            if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
+                s.edit(s[target].storage).data = before
+            return target
     effect = _settle_view(s, effect, first, tensors)
     made = engine.apply(
         s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
@@ -328,6 +333,15 @@ def apply_profile(
     if leaf in ("expand", "expand_as", "broadcast_to") and made:
         _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
     return pack(profile, made)
+
+
+def _whole(s: State, ref: Ref) -> Ref:
+    """The tensor that this one is, but for its history: what `.data` and `detach()` were asked of."""
+    tensor: Tensor = s[ref]
+    while tensor.view in ("data", "detached") and tensor.base is not None:
+        ref = tensor.base
+        tensor = s[ref]
+    return ref
 
 
 def _mark_overlap(
