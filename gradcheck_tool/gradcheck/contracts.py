@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck import sampling
 from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.limits import patiently
@@ -17,6 +18,7 @@ from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_outp
 from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.surrogates import unchecked_write
 from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
 
@@ -75,10 +77,13 @@ def _call_fresh(session: Session) -> list[Any]:
         marked = any(y is after for y in flat if isinstance(y, Tensor)) and after.grad_fn is not None
         if position in problem.wrt and not marked:
             index = problem.wrt.index(position)
+            said = unchecked_write(session.klass)
             session.add(
                 "GC201",
                 "mutates-input",
-                f"forward changes input {index} in place without ctx.mark_dirty",
+                f"forward changes input {index} in place without ctx.mark_dirty"
+                + (f"; a comment says {said!r}" if said else ""),
+                severity=Severity.INFO if said else None,
                 input=index,
                 argument=position,
             )
@@ -115,8 +120,7 @@ def backward_works(session: Session) -> bool:
         elif "invalid gradient" in text and "shape" in text:
             word, code = "broadcast", "GC211"
             message = f"backward returns a gradient of the wrong shape (a broadcast not summed over?): {text}"
-    for verdict in session.verdicts:
-        verdict.word = "wrong"
+    session.conclude(range(len(session.verdicts)), "wrong")
     session.add(code, word, message, predicts=str(outcome))
     return False
 
@@ -163,10 +167,9 @@ def is_deterministic(session: Session) -> bool:
         return True
     third, _ = _one_run(session, problem, cotangent, 0)
     if _same_gradients(first[1], third[1], 1e3):
-        text = "backward draws random numbers of its own: the gradient depends on the random state"
+        sampling.check(session, cotangent)
     else:
-        text = "backward gives different gradients for the same inputs and random state"
-    _nondeterministic(session, text)
+        _nondeterministic(session, "backward gives different gradients for the same inputs and random state")
     return False
 
 
@@ -176,13 +179,12 @@ def _one_run(
     leaves, outputs = problem.graph(problem.values)
     kept = [y.detach().clone() for y in outputs]
     sent = session.draws.cotangent(kept) if cotangent is None else cotangent
-    problem.shared.rng.seed(seed, force=problem.shared.rng.draws or seed != 0)
+    problem.shared.rng.seed(seed, force=True)
     return (kept, problem.pull(leaves, outputs, like_contiguous(sent))), sent
 
 
 def _nondeterministic(session: Session, message: str) -> None:
-    for verdict in session.verdicts:
-        verdict.word = "wrong"
+    session.conclude(range(len(session.verdicts)), "wrong")
     session.add("GC301", "nondeterministic", message)
 
 
@@ -220,7 +222,7 @@ def check(session: Session) -> None:
     if seen is not None and seen.raw is not None:
         _raw_returns(session, problem, seen)
     _kept_alive(session, problem)
-    if any(f.code == "GC301" for f in session.findings):
+    if not session.steady:
         return
     check_cotangent_layouts(session, problem, cotangent)
     check_input_layouts(session, problem)

@@ -157,8 +157,8 @@ def _run(session: Session) -> None:
         return
     session.problem = _widest(session.native)
     session.body = _oracle(session)
-    steady = contracts.is_deterministic(session)
-    if steady:
+    session.steady = contracts.is_deterministic(session)
+    if session.steady:
         check_given(session)
         lowprecision.check_entries(session)
         _use_small(session)
@@ -171,7 +171,7 @@ def _run(session: Session) -> None:
             forwardmode.check_jvp(session)
         if session.options.vmap:
             forwardmode.check_vmap(session)
-    if steady:
+    if session.steady:
         modes.check(session)
     if session.options.contracts and thorough:
         contracts.check(session)

@@ -5,21 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
+from gradcheck_tool.gradcheck.bases import right_for_the_subspace
 from gradcheck_tool.gradcheck.compare import dense, gradients
 from gradcheck_tool.gradcheck.probes import Draws, one_output
-from gradcheck_tool.gradcheck.stencil import coarsest, ladder, slope, wide
+from gradcheck_tool.gradcheck.problem import identical, is_real_number
+from gradcheck_tool.gradcheck.stencil import coarsest, judge, ladder, slope, wide
+from gradcheck_tool.gradcheck.tangents import right_along_tangents
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.session import Session
 
 _MANY = 8
 """Entries of an output from which a share of them says something."""
 
 
-def looks_intended(problem: Problem, draws: Draws) -> str | None:
-    """A sentence that says what the Function looks like, or None if its deviation looks like a mistake."""
-    return _does_nothing(problem, draws) or _is_piecewise_constant(problem, draws)
+def looks_intended(session: Session, problem: Problem, wrong: Sequence[int]) -> str | None:
+    """A sentence that says what the Function looks like, or None if its deviation looks like a mistake.
+
+    `wrong` are the inputs whose gradient is not the derivative.
+    """
+    draws = session.draws
+    return (
+        not_for_its_value(problem, draws)
+        or _at_another_argument(problem, draws, wrong)
+        or right_along_tangents(problem, draws, wrong)
+        or right_for_the_subspace(problem, draws, session.klass)
+    )
+
+
+def not_for_its_value(problem: Problem, draws: Draws) -> str | None:
+    """What a forward looks like whose derivative is of no use: the Function exists for its backward."""
+    return (
+        _does_nothing(problem, draws) or _is_carrier(problem, draws) or _is_piecewise_constant(problem, draws)
+    )
 
 
 def _does_nothing(problem: Problem, draws: Draws) -> str | None:
@@ -42,6 +65,55 @@ def _does_nothing(problem: Problem, draws: Draws) -> str | None:
         factor = complex(ratio.mean().item()).real
         return f"gradient {'reversal' if factor < 0 else 'scaling'} by {factor:.4g}"
     return "an identity that clips or reshapes the gradient"
+
+
+def _is_carrier(problem: Problem, draws: Draws) -> str | None:
+    """No output depends on any input, and backward hands an incoming gradient on as it is."""
+    base = problem.forward(problem.values)
+    for amount in (1.0, 4.0, 16.0):
+        moved = problem.forward([draws.jitter(v, amount) for v in problem.values])
+        if not all(map(identical, base, moved)):
+            return None
+    cotangent = draws.cotangent(base)
+    got = [g for g in gradients(problem, cotangent) if g is not None]
+    if not got or not all(any(v is not None and identical(g, v) for v in cotangent) for g in got):
+        return None
+    return "a carrier of the gradient: no output depends on an input, and the gradient is handed on unchanged"
+
+
+def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | None:
+    """An argument that has no influence on the outputs decides where the derivative is taken.
+
+    Shown where the gradient is right once that argument equals the input, and no output changes.
+    """
+    base = problem.forward(problem.values)
+    for position, leaf in enumerate(problem.leaves):
+        if position in problem.wrt or not is_real_number(leaf) or leaf.layout != torch.strided:
+            continue
+        for index in wrong:
+            if problem.values[index].shape == leaf.shape and _right_with(
+                problem, draws, position, index, base
+            ):
+                return (
+                    f"the derivative at argument {position} in the place of input {index}: that argument "
+                    "changes the gradient and no output"
+                )
+    return None
+
+
+def _right_with(problem: Problem, draws: Draws, position: int, index: int, base: list[Tensor]) -> bool:
+    """Whether the gradient is right, and no output another one, where an argument equals an input."""
+    for values in (problem.values, [draws.jitter(v, 0.1) for v in problem.values]):
+        leaves = list(problem.with_values(values).leaves)
+        leaves[position] = values[index].to(leaves[position].dtype)
+        equal = problem.with_leaves(leaves)
+        if values is problem.values and not all(map(identical, base, equal.forward(values))):
+            return False
+        cotangent = draws.cotangent(base)
+        pair = (cotangent, gradients(equal, cotangent))
+        if judge(equal, values, draws.direction(values), [pair])[0].verdict != "agree":
+            return False
+    return True
 
 
 def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:

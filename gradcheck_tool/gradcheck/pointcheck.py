@@ -30,6 +30,7 @@ from gradcheck_tool.gradcheck.pooled import diagnose_pooled, judge_pooled
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
+from gradcheck_tool.gradcheck.surrogates import said_by_callers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ _STRUCTURAL = {
     "transposed", "permuted", "swapped", "conjugate", "accumulation", "broadcast", "not-linear-in-cotangent",
     "ignores-cotangent", "output-ignored", "nan", "batch", "none",
 }  # fmt: skip
+_NO_SIMPLE_MISTAKE = ("unknown", "missing-term")
+"""Diagnoses of a gradient that is none of the derivative's rearrangements, parts or multiples."""
 
 
 def cotangents_for(session: Session, problem: Problem) -> list[Cotangent]:
@@ -337,37 +340,17 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
     mismatches = [m for m in mismatches if not is_within_rounding(session, m)]
     if not mismatches:
         return
-    for m in mismatches:
-        session.verdicts[m.index].word = "wrong"
+    session.conclude([m.index for m in mismatches], "wrong")
     intended = session.surrogate
     if intended is None and (natural or session.declared):
-        looks = quiet(lambda: looks_intended(mismatches[0].problem, session.draws))
+        wrong = [m.index for m in mismatches]
+        looks = quiet(lambda: looks_intended(session, mismatches[0].problem, wrong))
         intended = session.declared or (None if isinstance(looks, Exception) else looks)
     if intended is not None:
-        _report_intended(session, mismatches, intended)
+        session.deviates([m.index for m in mismatches], intended, mismatches[0].judgement.gap)
         return
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
-
-
-def _report_intended(session: Session, mismatches: list[Mismatch], intended: str) -> None:
-    session.surrogate = intended
-    for m in mismatches:
-        session.verdicts[m.index].word = "surrogate"
-    if session.declared is not None:
-        session.notes.append(f"the gradient is not the derivative, as declared: {session.declared}")
-        return
-    gap = mismatches[0].judgement.gap
-    session.add(
-        "GC190",
-        "surrogate",
-        f"the gradient is not the derivative; it looks like {intended}. If that is meant, declare it with "
-        "@gradcheck_tool.surrogate(reason=...)",
-        input=mismatches[0].index,
-        analytic=gap.analytic,
-        numeric=gap.numeric,
-        numeric_error=gap.error,
-    )
 
 
 def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
@@ -400,6 +383,11 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     if is_excused(session, evidence, answer, label):
         session.verdicts[m.index].word = "ok"
         return
+    if answer.word in _NO_SIMPLE_MISTAKE and session.klass is not None:
+        said = said_by_callers(session.klass)
+        if said is not None:
+            session.deviates([m.index], f"another gradient on purpose: {said}", m.judgement.gap)
+            return
     word = answer.word
     if not natural and word not in _STRUCTURAL:
         word = _word_of_variation(label, word)

@@ -16,11 +16,12 @@ from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gradcheck_tool.gradcheck.manifolds import Projection
     from gradcheck_tool.gradcheck.probes import Draws
     from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.stencil import Gap
     from gradcheck_tool.gradcheck.target import Target
 
 _CODE_OF_WORD = {
@@ -94,6 +95,8 @@ class Session:
     """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
+    steady: bool = True
+    """Whether the same call gives the same outputs and gradients."""
     usual: float = 0.0
     """The largest directional derivative measured at the given inputs."""
     tried: int = 0
@@ -136,6 +139,32 @@ class Session:
                 dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
                 evidence=evidence,
             )
+        )
+
+    def conclude(self, indices: Iterable[int], word: str) -> None:
+        """Give the inputs `indices` the verdict `word`."""
+        for index in indices:
+            self.verdicts[index].word = word
+
+    def deviates(self, indices: Sequence[int], looks: str, gap: Gap | None = None) -> None:
+        """Report that the gradients of `indices` are no derivatives on purpose; a declared one is a note."""
+        self.surrogate = looks
+        self.conclude(indices, "surrogate")
+        if self.declared is not None:
+            self.notes.append(f"the gradient is not the derivative, as declared: {self.declared}")
+            return
+        numbers: dict[str, Any] = (
+            {}
+            if gap is None
+            else {"analytic": gap.analytic, "numeric": gap.numeric, "numeric_error": gap.error}
+        )
+        self.add(
+            "GC190",
+            "surrogate",
+            f"the gradient is not the derivative; it looks like {looks}. If that is meant, declare it with "
+            "@gradcheck_tool.surrogate(reason=...)",
+            input=indices[0],
+            **numbers,
         )
 
     @cached_property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ _PROSE = re.compile(
     r"|(?:sign|gradient) estimator|substitut\w+ (?:the )?gradient",
     re.IGNORECASE,
 )
+_UNCHECKED = re.compile(
+    r"\b(?:past|around|bypass\w*|avoid\w*|circumvent\w*|trick\w*|fool\w*)\W+(?:\w+\W+){0,3}?version\W(?:check|count)\w*",
+    re.IGNORECASE,
+)
+"""What a comment says of a write that autograd is not to notice."""
 
 
 def surrogate(*, reason: str) -> Callable[[_T], _T]:
@@ -61,14 +68,52 @@ def _in_source(klass: Any) -> str | None:
     attribute = next((n for n in vars(klass) if n.strip("_").lower() in {"surrogate", "is_surrogate"}), None)
     if attribute is not None and vars(klass)[attribute]:
         return str(vars(klass)[attribute])
+    for text in _comments(klass):
+        if match := _COMMENT.search(text):
+            return match.group(1).strip() or "declared by a comment"
+        if match := _PROSE.search(text) or _UNCHECKED.search(text):
+            return f"a comment says {match.group(0)!r}"
+    return None
+
+
+def _comments(klass: Any) -> list[str]:
+    """The comments in the source of `klass`, each with its sign."""
     try:
         source = inspect.getsource(klass)
     except (OSError, TypeError):
+        return []
+    return ["#" + line.partition("#")[2] for line in source.splitlines() if "#" in line]
+
+
+def unchecked_write(klass: Any) -> str | None:
+    """What a comment in `klass` says of a write that autograd's version counter is not to notice."""
+    found = (match for text in _comments(klass) if (match := _UNCHECKED.search(text)))
+    return next((match.group(0) for match in found), None)
+
+
+def said_by_callers(klass: Any, words: re.Pattern[str] = _PROSE) -> str | None:
+    """Words (of deviation) in the docstring of the functions and classes of its module that call `klass`."""
+    module = sys.modules.get(klass.__module__)
+    try:
+        tree = ast.parse(inspect.getsource(module)) if module is not None else ast.Module([], [])
+    except (OSError, TypeError, SyntaxError):
         return None
-    for line in source.splitlines():
-        comment = line.partition("#")
-        if match := _COMMENT.search(line):
-            return match.group(1).strip() or "declared by a comment"
-        if comment[1] and (match := _PROSE.search(comment[2])):
-            return f"a comment says {match.group(0)!r}"
+    for node in tree.body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or not _calls(node, klass.__name__):
+            continue
+        owner: Any = getattr(module, node.name, None)
+        for item in owner.__mro__ if isinstance(owner, type) else (owner,):
+            if match := words.search(getattr(item, "__doc__", None) or ""):
+                return f"the docstring of {item.__qualname__} says {match.group(0)!r}"
     return None
+
+
+def _calls(definition: ast.AST, name: str) -> bool:
+    """Whether `name.apply` stands in a definition other than that of `name`."""
+    return getattr(definition, "name", name) != name and any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "apply"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(definition)
+    )

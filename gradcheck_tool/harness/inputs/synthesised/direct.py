@@ -77,12 +77,21 @@ def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
         return found
     state = without_unused(found.state, lambda s: _good(maker.attempt(s)), maker.unused)
     state = with_distinct_sizes(state, lambda s: _good(maker.attempt(s)))
+    wanting = tuple(_wanting(spec) for spec in state)
+    state = wanting if _good(maker.attempt(wanting)) else state
     outcome = maker.attempt(state)
     return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
 
 
 def _good(outcome: Outcome) -> bool:
     return not outcome.problem and not outcome.flat
+
+
+def _wanting(spec: Spec) -> Spec:
+    """With gradients for every tensor of real numbers: a try may have done without."""
+    if isinstance(spec, Several):
+        return replace(spec, items=tuple(map(_wanting, spec.items)))
+    return replace(spec, grad=True) if isinstance(spec, TensorSpec) else spec
 
 
 def needing(state: State, gradients: Sequence[bool]) -> State:

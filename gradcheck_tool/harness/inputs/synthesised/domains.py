@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.gradcheck.session import quiet
+from gradcheck_tool.gradcheck.tangents import POSES
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.synthesised.specs import (
     FLOATING,
@@ -42,7 +43,11 @@ _QUICK: dict[str, Any] = {
 }
 _MANY = 8
 _SECONDS = 6.0
-_KINDS = ("positive-definite", *SPECIAL, *(kind for kind in FLOATING[1:] if kind != "positive-definite"))
+_KINDS = (
+    "positive-definite",
+    *(kind for kind in SPECIAL if kind != "pose"),
+    *(kind for kind in FLOATING[1:] if kind != "positive-definite"),
+)
 
 
 def judged(function: Any, args: Sequence[Any]) -> str:
@@ -64,18 +69,27 @@ def right_domain(maker: Maker, state: State) -> State | None:
         if time.monotonic() > deadline:
             return None
         args = maker.arguments(other)
-        if not maker.attempt_with(args).problem and judged(maker.function, args) == "ok":
+        if maker.attempt_with(args).problem:
+            continue
+        word = judged(maker.function, args)
+        # Gradients of poses follow conventions, which show only where the values are poses.
+        if word == "ok" or (word == "surrogate" and _has_poses(other)):
             return other
     return None
 
 
+def _has_poses(state: State) -> bool:
+    return any(isinstance(spec, TensorSpec) and spec.kind == "pose" for spec in state)
+
+
 def _others(state: State) -> Iterator[State]:
-    """More steps of an iteration; then other kinds of numbers, for these ranks and with one tensor of a
-    smaller rank: the forward may take more axes than backward sums over.
+    """More steps of an iteration; poses; then other kinds of numbers, for these ranks and with one tensor
+    of a smaller rank: the forward may take more axes than backward sums over.
     """
     more = tuple(_more(spec) for spec in state)
     if more != state:
         yield more
+    yield from _with_kind(state, "pose", [i for i in _places(state) if _is_pose(state[i])])
     ranks = [state, *_of_lower_rank(state)]
     for base in ranks:
         yield from _of_two_kinds(base)
@@ -98,15 +112,23 @@ def _of_two_kinds(state: State) -> Iterator[State]:
 
 
 def _of_one_kind(state: State) -> Iterator[State]:
-    """One tensor of another kind; all of them."""
-    places = _places(state)
+    """All tensors of another kind; one of them."""
     for kind in _KINDS:
-        for chosen in ([[i] for i in places] if len(places) > 1 else []) + [places]:
-            yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
+        yield from _with_kind(state, kind, _places(state))
+
+
+def _with_kind(state: State, kind: str, places: list[int]) -> Iterator[State]:
+    groups = [places, *([i] for i in places)] if len(places) > 1 else [places] * len(places)
+    for chosen in groups:
+        yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
 
 
 def _places(state: State) -> list[int]:
     return [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec) and spec.differentiable]
+
+
+def _is_pose(spec: Spec) -> bool:
+    return isinstance(spec, TensorSpec) and len(spec.shape) > 0 and spec.shape[-1] in POSES
 
 
 def _is_square(spec: Spec) -> bool:

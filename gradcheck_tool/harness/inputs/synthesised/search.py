@@ -6,15 +6,15 @@ import heapq
 import re
 import time
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, product
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.harness.inputs.synthesised.candidates import Ranked, candidates
 from gradcheck_tool.harness.inputs.synthesised.repair import repairs
-from gradcheck_tool.harness.inputs.synthesised.specs import Spec, TensorSpec
+from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Spec, TensorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
     from gradcheck_tool.harness.inputs.synthesised.trial import Outcome
@@ -24,6 +24,7 @@ MOST_SECONDS = 8.0
 _GAIN = 2.0
 _UNSUSPECTED = 1.5
 _MOST_CHILDREN = 120
+_LENGTHS = (3, 2, 1, 5, 6, 7, 8)
 _ABOUT_SIZES = re.compile(r"match|size|length|dim|shape|AssertionError")
 
 State = tuple[Spec, ...]
@@ -141,11 +142,26 @@ class Search:
 
 
 def _together(state: State, problem: str) -> Iterator[tuple[float, State]]:
-    """The same change to all tensors, after an error about sizes: they often belong together."""
-    if len([spec for spec in state if isinstance(spec, TensorSpec)]) > 1 and _ABOUT_SIZES.search(problem):
-        for rank, length in enumerate((3, 2, 1, 5, 6, 7, 8)):
-            changed = tuple(_ending(spec, length) if isinstance(spec, TensorSpec) else spec for spec in state)
-            yield 1.0 + 0.1 * rank, changed
+    """The same change to all tensors, after an error about sizes: they often belong together.
+
+    Two tensors are also given every pair of lengths: `a` of a pose and `b` of a point differ, and are tied.
+    """
+    places = [i for i, spec in enumerate(state) if isinstance(spec, TensorSpec)]
+    if len(places) < 2 or not _ABOUT_SIZES.search(problem):
+        return
+    for rank, length in enumerate(_LENGTHS):
+        yield 1.0 + 0.1 * rank, _ending_in(state, dict.fromkeys(places, length))
+    if len(places) == 2:
+        for rank, pair in enumerate(product((*_LENGTHS, SIDE), repeat=2)):
+            yield 1.5 + 0.02 * rank, _ending_in(state, dict(zip(places, pair, strict=True)))
+
+
+def _ending_in(state: State, lengths: Mapping[int, int]) -> State:
+    """The same tensors with other lengths of their last axes."""
+    return tuple(
+        _ending(spec, lengths[i]) if isinstance(spec, TensorSpec) and i in lengths else spec
+        for i, spec in enumerate(state)
+    )
 
 
 def _ending(spec: TensorSpec, length: int) -> TensorSpec:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.gradcheck.tangents import POSES
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -17,7 +19,7 @@ FLOATING = ("normal", "positive", "unit", "above-one", "positive-definite", "one
 """Kinds of floating-point values, most usual first."""
 
 
-SPECIAL = ("lower-triangular", "symmetric", "unit-norm", "simplex", "orthogonal", "ascending")
+SPECIAL = ("pose", "lower-triangular", "symmetric", "unit-norm", "simplex", "orthogonal", "ascending")
 """Kinds of floating-point values that some code takes for granted."""
 
 
@@ -150,10 +152,19 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
     return _special(spec.kind, normal, uniform).to(dtype)
 
 
+def _pose(normal: Tensor, uniform: Tensor) -> Tensor:
+    before, after = POSES.get(normal.shape[-1], (0, 0))
+    first, last = before, normal.shape[-1] - after
+    quaternion = torch.nn.functional.normalize(normal[..., first:last], dim=-1)
+    return torch.cat([normal[..., :first], quaternion, 0.5 + uniform[..., last:]], -1)
+
+
 def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
     """Values with a property; those of a matrix need equal lengths of the last two axes."""
     if normal.dim() == 0:
         return 0.5 + uniform
+    if kind == "pose":
+        return _pose(normal, uniform)
     if kind == "unit-norm":
         return torch.nn.functional.normalize(normal, dim=-1)
     if kind == "simplex":

@@ -1,0 +1,128 @@
+"""A `backward` that draws random numbers: an estimate of the derivative, or a mistake."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.gradcheck.intended import not_for_its_value
+from gradcheck_tool.gradcheck.probes import like_contiguous
+from gradcheck_tool.gradcheck.session import Session, quiet
+from gradcheck_tool.gradcheck.stencil import Gap, ladder, pairing, slope
+from gradcheck_tool.gradcheck.surrogates import said_by_callers
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.probes import Cotangent
+    from gradcheck_tool.gradcheck.problem import Grads, Problem
+
+_DIRECTIONS = 6
+_FIRST, _MOST = 64, 2048
+"""Draws after which the spread is looked at first, and after which no more are made."""
+_SAMPLES = re.compile(r"\b(?:re)?sampl\w+|\bstochastic|\bmonte[- ]carlo", re.IGNORECASE)
+_SURE = 5.0
+"""Standard errors by which the mean of the draws may differ from the derivative."""
+_SHARP = 0.1
+"""Size of a standard error, relative to the derivatives, with which the mean says something."""
+
+
+def check(session: Session, cotangent: Cotangent) -> None:
+    """Judge a backward whose gradient follows the random state.
+
+    Where forward draws, too, backward has to use the same numbers. Where forward draws nothing, the
+    gradient is an estimate by design: right where its mean is the derivative, and else to be declared.
+    """
+    inputs = range(len(session.verdicts))
+    text = "backward draws random numbers of its own: the gradient depends on the random state"
+    if not session.problem.shared.rng.draws:
+        mean = quiet(lambda: _mean(session, cotangent))
+        if isinstance(mean, _Mean) and mean.is_derivative:
+            looks = f"an estimate from random draws: its mean over {mean.draws} draws is the derivative"
+            session.deviates(inputs, looks, mean.worst)
+            return
+        if (meant := _meant(session)) is not None:
+            session.deviates(inputs, meant)
+            return
+        if isinstance(mean, _Mean) and mean.is_sharp:
+            text += f", and its mean over {mean.draws} draws is not the derivative"
+    session.conclude(inputs, "wrong")
+    session.add("GC301", "nondeterministic", text)
+
+
+def _meant(session: Session) -> str | None:
+    """Why the draws of backward are to be no estimate of the derivative."""
+    if session.declared is not None:
+        return session.declared
+    looks = quiet(lambda: not_for_its_value(session.problem, session.draws))
+    if isinstance(looks, str):
+        return looks
+    said = said_by_callers(session.klass, _SAMPLES)
+    return None if said is None else f"samples sent by way of the gradient: {said}"
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """Means of directional derivatives over the draws of backward, each with its standard error."""
+
+    gaps: tuple[Gap, ...]
+    draws: int
+
+    @property
+    def worst(self) -> Gap:
+        """The largest disagreement, in standard errors."""
+        return max(self.gaps, key=lambda gap: abs(gap.size) / (gap.error or math.inf))
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether the standard errors are small beside the derivatives."""
+        size = math.sqrt(sum(gap.numeric**2 for gap in self.gaps) / len(self.gaps))
+        return size > 0.0 and all(gap.error <= _SHARP * size for gap in self.gaps)
+
+    @property
+    def is_derivative(self) -> bool:
+        """Whether the means agree with finite differences, and could have disagreed."""
+        return self.is_sharp and all(abs(gap.size) <= _SURE * gap.error for gap in self.gaps)
+
+
+def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
+    """Draw until the means are sharp; None where finite differences are not to be had."""
+    problem = session.problem
+    values = problem.values
+    base = problem.forward(values)
+    step = ladder(values, base)[1]
+    slopes = [slope(problem, values, session.draws.direction(values), step, base) for _ in range(_DIRECTIONS)]
+    measured = [s for s in slopes if s is not None]
+    if len(measured) < _DIRECTIONS:
+        return None
+    truth = [s.gap(cotangent, [None] * len(values)) for s in measured]
+    sums, squares, count = [0.0] * _DIRECTIONS, [0.0] * _DIRECTIONS, 0
+    while count < _MOST:
+        for _ in range(max(_FIRST, count)):
+            count += 1
+            drawn = _draw(problem, cotangent, count)
+            for k, s in enumerate(measured):
+                along = pairing(drawn, s.dx)
+                sums[k] += along
+                squares[k] += along * along
+        errors = [
+            math.sqrt(max(q / count - (s / count) ** 2, 0.0) / (count - 1))
+            for s, q in zip(sums, squares, strict=True)
+        ]
+        mean = _Mean(
+            tuple(
+                Gap(s / count, gap.numeric, error + gap.error)
+                for s, gap, error in zip(sums, truth, errors, strict=True)
+            ),
+            count,
+        )
+        if mean.is_sharp:
+            break
+    return mean
+
+
+def _draw(problem: Problem, cotangent: Cotangent, seed: int) -> Grads:
+    """The gradients of one more draw."""
+    leaves, outputs = problem.graph(problem.values)
+    problem.shared.rng.seed(seed, force=True)
+    return problem.pull(leaves, outputs, like_contiguous(cotangent))
