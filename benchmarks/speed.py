@@ -13,7 +13,7 @@ A FOLDER is a package unpacked from its wheel. For each one, in CPU time of one 
 Then, in CPU time of the quickest of five runs:
 
     script     `gradlint check` of one clean training script of 500 lines, over `import libcst`
-    version    `gradlint version`, over `import click`
+    version    `gradlint version`, over `import typer`
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ def small_tasks() -> str:
         check = quickest([*CHECK, "1", "--no-cache", str(path)], place)
         libcst = quickest([python, "-c", "import libcst"], place)
         version = quickest([python, "-m", "gradcheck_tool", "version"], place)
-        click = quickest([python, "-c", "import click"], place)
+        typer = quickest([python, "-c", "import typer"], place)
     rows = script.count("\n")
     return (
         f"one script of {rows} lines: {check / libcst:.2f}x import libcst ({check:.2f} s); "
-        f"version: {version / click:.2f}x import click ({version:.2f} s)"
+        f"version: {version / typer:.2f}x import typer ({version:.2f} s)"
     )
 
 

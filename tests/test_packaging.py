@@ -96,7 +96,7 @@ class TestStart:
 
     def test_version_imports_next_to_nothing(self):
         modules, _ = self.imported("version")
-        assert not {"click", "rich", "libcst"} & modules
+        assert not {"typer", "rich", "libcst"} & modules
 
     def test_importing_the_package_imports_none_of_its_parts(self):
         loaded = python(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
 from gradcheck_tool.cli import options
+from gradcheck_tool.cli.completion import formats, selectors
 from gradcheck_tool.cli.console import fail, note
 from gradcheck_tool.cli.output import Output, targets
 from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
@@ -14,87 +16,81 @@ from gradcheck_tool.config import ConfigError, Overrides, is_version
 from gradcheck_tool.report import FORMATS
 
 
-@click.command
-@click.argument("paths", nargs=-1, type=options.PATH)
-@options.reports(FORMATS)
-@click.option("--fix", is_flag=True, help="Make the safe fixes.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: the unsafe ones, too.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("--add-noqa", is_flag=True, help="Suppress every finding by a comment in its statement.")
-@click.option("--baseline", metavar="FILE", type=options.PATH, help="Findings in this file are not reported.")
-@click.option(
-    "--write-baseline",
-    metavar="FILE",
-    type=options.PATH,
-    help="Write all findings to this file, for --baseline.",
-)
-@click.option("--report-unused-suppressions", is_flag=True, help="Report comments that suppress nothing.")
-@click.option("--watch", "-w", is_flag=True, help="Check again whenever a file changes.")
-@options.jobs("Processes")
-@options.codes("--select", "Rules to apply instead of the configured ones.")
-@options.codes("--extend-select", "Rules to apply as well.")
-@options.codes("--ignore", "Rules to leave out.")
-@click.option("--exclude", metavar="PATTERN", multiple=True, help="Patterns of what is not checked.")
-@click.option(
-    "--extend-exclude", metavar="PATTERN", multiple=True, help="Further patterns of what is not checked."
-)
-@click.option("--force-exclude", is_flag=True, help="Apply exclusions to named files, too.")
-@click.option(
-    "--respect-gitignore/--no-respect-gitignore",
-    default=True,
-    show_default=True,
-    help="Leave out what git ignores.",
-)
-@options.config
-@options.isolated
-@click.option("--target-torch", metavar="VERSION", help="The torch version that the code is written for.")
-@options.no_cache
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
-@click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
-@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option(
-    "--stdin-filename",
-    metavar="FILE",
-    type=options.PATH,
-    help="Name of the program read from standard input.",
-)
-@options.verbose("Say what is done.")
-@click.option("--quiet", "-q", is_flag=True, help="Print findings only.")
 def check(
-    paths: tuple[Path, ...],
-    output_format: tuple[str, ...],
-    output_file: Path | None,
-    fix: bool,
-    unsafe_fixes: bool,
-    diff: bool,
-    add_noqa: bool,
-    baseline: Path | None,
-    write_baseline: Path | None,
-    report_unused_suppressions: bool,
-    watch: bool,
-    jobs: int,
-    select: tuple[str, ...],
-    extend_select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    exclude: tuple[str, ...],
-    extend_exclude: tuple[str, ...],
-    force_exclude: bool,
-    respect_gitignore: bool,
-    config: Path | None,
-    isolated: bool,
-    target_torch: str | None,
-    no_cache: bool,
-    exit_zero: bool,
-    statistics: bool,
-    show_files: bool,
-    stdin_filename: Path | None,
-    verbose: bool,
-    quiet: bool,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files and folders; `-` reads standard input. [default: .]", readable=False),
+    ] = None,
+    output_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            autocompletion=formats,
+            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+        ),
+    ] = None,
+    output_file: options.OutputFile = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes.")] = False,
+    unsafe_fixes: Annotated[
+        bool, typer.Option("--unsafe-fixes", help="With --fix or --diff: the unsafe ones, too.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what --fix would change, and change nothing.")
+    ] = False,
+    add_noqa: Annotated[
+        bool, typer.Option("--add-noqa", help="Suppress every finding by a comment in its statement.")
+    ] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
+    ] = None,
+    report_unused_suppressions: Annotated[
+        bool, typer.Option("--report-unused-suppressions", help="Report comments that suppress nothing.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Check again whenever a file changes.")
+    ] = False,
+    jobs: options.Jobs = 0,
+    select: options.Select = None,
+    extend_select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules to apply as well."),
+    ] = None,
+    ignore: options.Ignore = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Patterns of what is not checked.")
+    ] = None,
+    extend_exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Further patterns of what is not checked.")
+    ] = None,
+    force_exclude: Annotated[
+        bool, typer.Option("--force-exclude", help="Apply exclusions to named files, too.")
+    ] = False,
+    respect_gitignore: Annotated[bool, typer.Option(help="Leave out what git ignores.")] = True,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
+    target_torch: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="The torch version that the code is written for.")
+    ] = None,
+    no_cache: options.NoCache = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 when there are findings.")
+    ] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Count the findings of each rule.")
+    ] = False,
+    show_files: Annotated[
+        bool, typer.Option("--show-files", help="List the files that would be checked.")
+    ] = False,
+    stdin_filename: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Name of the program read from standard input.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
-    """Find autograd mistakes in Python files and notebooks, without running them.
-
-    PATHS are files and folders, and the current folder where none is given; `-` reads standard input.
-    """
+    """Find autograd mistakes in Python files and notebooks, without running them."""
     from gradcheck_tool.pool import default_jobs
     from gradcheck_tool.run import Options, Run
 
@@ -104,11 +100,11 @@ def check(
     overrides = Overrides(
         isolated=isolated,
         path=config.absolute() if config else None,
-        select=select,
-        extend_select=extend_select,
-        ignore=ignore,
-        exclude=exclude,
-        extend_exclude=extend_exclude,
+        select=options.codes("--select", select),
+        extend_select=options.codes("--extend-select", extend_select),
+        ignore=options.codes("--ignore", ignore),
+        exclude=tuple(exclude or ()),
+        extend_exclude=tuple(extend_exclude or ()),
         target_torch=target_torch,
         baseline=baseline.absolute() if baseline else None,
         no_baseline=write_baseline is not None,
@@ -121,7 +117,7 @@ def check(
         cache=not no_cache,
         jobs=jobs or default_jobs(),
     )
-    given = paths or ((STDIN,) if stdin_filename else (Path(),))
+    given = tuple(paths or ([STDIN] if stdin_filename else [Path()]))
     request = Request(
         paths=given,
         stdin_filename=stdin_filename,
@@ -136,7 +132,7 @@ def check(
         verbose=verbose,
     )
     refuse_mixtures(request)
-    output = Output(folder, targets(output_format, output_file), statistics=statistics, quiet=quiet)
+    output = Output(folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet)
     output.refuse_mixtures()
 
     def once() -> int:
@@ -151,4 +147,4 @@ def check(
 
         keep_watching(once, given)
         return
-    raise click.exceptions.Exit(once())
+    raise typer.Exit(once())

@@ -5,37 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.report import FORMATS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import click
-    from click.shell_completion import CompletionItem
+    from collections.abc import Iterator
 
 
-def formats(incomplete: str, known: Sequence[str]) -> list[str]:
+def formats(incomplete: str) -> list[str]:
     """Report formats that begin like this."""
-    return [name for name in known if name.startswith(incomplete)]
+    return [name for name in FORMATS if name.startswith(incomplete)]
 
 
-def rules(_: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def rules(incomplete: str) -> list[tuple[str, str]]:
     """Codes of rules that begin like this, with their names, and names that do."""
     known = list(_known())
     codes = [(code, name) for code, name in known if code.startswith(incomplete.upper())]
-    return _items(codes or [(name, code) for code, name in known if name.startswith(incomplete)])
+    return codes or [(name, code) for code, name in known if name.startswith(incomplete)]
 
 
-def selectors(_: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def selectors(incomplete: str) -> list[tuple[str, str]]:
     """Families and codes for the last of the selectors; those before it stay in front."""
     before, comma, last = incomplete.rpartition(",")
     families = dict.fromkeys((code[:3], f"every {code[:3]} rule") for code, _ in _known())
     words = [("ALL", "every rule"), ("default", "the rules that are on by default"), *families, *_known()]
-    return _items([(before + comma + word, about) for word, about in words if word.startswith(last)])
-
-
-def _items(words: Sequence[tuple[str, str]]) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(word, help=about) for word, about in words]
+    return [(before + comma + word, about) for word, about in words if word.startswith(last)]
 
 
 def _known() -> Iterator[tuple[str, str]]:

@@ -7,12 +7,12 @@ import os
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
 
-from gradcheck_tool.cli import options
 from gradcheck_tool.cli.console import fail
+from gradcheck_tool.cli.options import Isolated
 from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
 
 if TYPE_CHECKING:
@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
-@click.command
-@click.argument("path", type=options.PATH, default=Path())
-@options.isolated
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of configuration files, for editors.")
-def config(path: Path, isolated: bool, as_json: bool, schema: bool) -> None:
-    """Print the configuration that is in force for a file or folder, and where each value comes from.
-
-    PATH is the current folder where none is given.
-    """
+def config(
+    path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
+    isolated: Isolated = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
+    ] = False,
+) -> None:
+    """Print the configuration that is in force for a file or folder, and where each value comes from."""
     if schema:
-        click.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
+        typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
         return
     from gradcheck_tool.harness.settings import read_settings
 
@@ -49,7 +48,7 @@ def config(path: Path, isolated: bool, as_json: bool, schema: bool) -> None:
         settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))
-    click.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
+    typer.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
 
 
 @dataclass(frozen=True)

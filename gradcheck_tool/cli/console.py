@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-import click
+import typer
 
 
 def note(message: str) -> None:
     """Say something that is no finding."""
-    click.echo(message, err=True)
+    typer.echo(message, err=True)
 
 
 def fail(message: str) -> NoReturn:
     """End the run because the tool could not do its work.
 
     Raises:
-        click.exceptions.Exit: with status 2.
+        typer.Exit: with status 2.
     """
     note(f"gradlint: error: {message}")
-    raise click.exceptions.Exit(2)
+    raise typer.Exit(2)
 
 
 def wants_color(stream_is_terminal: bool) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.console import fail, note, wants_color
@@ -17,8 +18,6 @@ from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.harness.run import EngineMaker, Harness, Plan, Verdicts
     from gradcheck_tool.harness.settings import Settings
@@ -27,81 +26,70 @@ if TYPE_CHECKING:
 PAGE = "html"
 FAIL_ON = ("error", "warning", "info", "unchecked", "never")
 ENGINES = ("local", "ray")
-REPORTS = (*FORMATS, PAGE)
 
 
-@click.command
-@click.argument("what", metavar="[TARGETS]...", nargs=-1)
-@click.option("--device", metavar="DEVICE", multiple=True, help="cpu, cuda, cuda:1, ... [default: cpu]")
-@click.option(
-    "--dtype",
-    metavar="DTYPE",
-    multiple=True,
-    help="float32, bfloat16, ... [default: what each Function is made for]",
-)
-@click.option("-k", "select_by", metavar="EXPRESSION", help="Names, with and, or, not, as pytest's.")
-@click.option("--shard", metavar="I/N", help="The I-th of N parts.")
-@options.jobs("Worker processes")
-@click.option(
-    "--engine",
-    metavar="WHERE",
-    default="local",
-    show_default=True,
-    help="local, or ray: the Ray cluster at RAY_ADDRESS (needs the extra `ray`).",
-)
-@click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(min=1), help="For one Function. [default: 120]"
-)
-@click.option("--memory", metavar="SIZE", help="For one worker, such as 4G. [default: its share of 80%]")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Of every draw. [default: 0]")
-@click.option(
-    "--fail-on",
-    metavar="WHAT",
-    default="warning",
-    show_default=True,
-    help=f"What makes the exit status 1: {', '.join(FAIL_ON)}.",
-)
-@options.reports(REPORTS)
-@click.option(
-    "--plots",
-    metavar="FOLDER",
-    type=options.PATH,
-    help="Draw heat maps of errors there (needs matplotlib).",
-)
-@options.codes("--select", "Codes to report instead of the configured ones.")
-@options.codes("--ignore", "Codes to leave out.")
-@options.config
-@options.isolated
-@options.no_cache
-@click.option("--list", "list_only", is_flag=True, help="List what would be checked, and check nothing.")
-@options.verbose("Say for every Function what was tried and told.")
 def gradcheck(
-    what: tuple[str, ...],
-    device: tuple[str, ...],
-    dtype: tuple[str, ...],
-    select_by: str | None,
-    shard: str | None,
-    jobs: int,
-    engine: str,
-    timeout: float | None,
-    memory: str | None,
-    seed: int | None,
-    fail_on: str,
-    output_format: tuple[str, ...],
-    output_file: Path | None,
-    plots: Path | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    config: Path | None,
-    isolated: bool,
-    no_cache: bool,
-    list_only: bool,
-    verbose: bool,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGETS]", help="Paths, packages, `module:Name`, `path.py:Name`. [default: .]"
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, ... [default: cpu]")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DTYPE", help="float32, bfloat16, ... [default: what each Function is made for]"
+        ),
+    ] = None,
+    select_by: Annotated[
+        str | None, typer.Option("-k", metavar="EXPRESSION", help="Names, with and, or, not, as pytest's.")
+    ] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="The I-th of N parts.")] = None,
+    jobs: options.Jobs = 0,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE", help="local, or ray: the Ray cluster at RAY_ADDRESS (needs the extra `ray`)."
+        ),
+    ] = "local",
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="For one Function. [default: 120]")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="For one worker, such as 4G. [default: its share of 80%]"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Of every draw. [default: 0]")] = None,
+    fail_on: Annotated[
+        str, typer.Option(metavar="WHAT", help=f"What makes the exit status 1: {', '.join(FAIL_ON)}.")
+    ] = "warning",
+    output_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            help=f"{', '.join(FORMATS)}, {PAGE}; several can be made in one run. [default: full]",
+        ),
+    ] = None,
+    output_file: options.OutputFile = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw heat maps of errors there (needs matplotlib).")
+    ] = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
+    no_cache: options.NoCache = False,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="List what would be checked, and check nothing.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and told.")
+    ] = False,
 ) -> None:
-    """Run autograd Functions and compare their gradients with the derivatives of their forwards.
-
-    TARGETS are paths, packages, `module:Name` and `path.py:Name`; the current folder where none is given.
-    """
+    """Run autograd Functions and compare their gradients with the derivatives of their forwards."""
     try:
         from gradcheck_tool.harness.process import WorkerError
         from gradcheck_tool.harness.run import Harness
@@ -109,7 +97,7 @@ def gradcheck(
     except ModuleNotFoundError as error:
         fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
 
-    reports = targets(output_format, output_file, REPORTS)
+    reports = targets(output_format or (), output_file, (*FORMATS, PAGE))
     if fail_on not in FAIL_ON:
         fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
     make_engine = _engine(engine)
@@ -117,18 +105,18 @@ def gradcheck(
     overrides = Overrides(
         isolated=isolated,
         path=config.absolute() if config else None,
-        select=_known("select", select),
-        ignore=_known("ignore", ignore),
+        select=_known("--select", select),
+        ignore=_known("--ignore", ignore),
     )
     try:
         harness = Harness(folder, overrides)
         settings = _settings(harness, device, dtype, timeout, memory, seed, plots)
-        plan = harness.plan(what or (".",), settings, part=shard, select=select_by)
+        plan = harness.plan(what or ["."], settings, part=shard, select=select_by)
     except (ConfigError, TargetError, ValueError) as error:
         fail(str(error))
     if list_only:
         for unit in plan.units:
-            click.echo(unit.name)
+            typer.echo(unit.name)
         return
     if settings.plots is not None and find_spec("matplotlib") is None:
         fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
@@ -140,16 +128,17 @@ def gradcheck(
     except (ConfigError, WorkerError) as error:
         fail(str(error))
     _print(plan, verdicts, reports, verbose)
-    raise click.exceptions.Exit(_status(verdicts, fail_on))
+    raise typer.Exit(_status(verdicts, fail_on))
 
 
-def _known(option: str, selectors: tuple[str, ...]) -> tuple[str, ...]:
-    """The selectors, each of which has to match a code of the run-time engine."""
+def _known(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    """The selectors that were given, each of which has to match a code of the run-time engine."""
     from gradcheck_tool.codes import CODES
     from gradcheck_tool.ruleselect import UnknownCodeError, check_selectors
 
+    selectors = options.codes(option, values)
     try:
-        check_selectors(f"--{option}", selectors, CODES)
+        check_selectors(option, selectors, CODES)
     except UnknownCodeError as error:
         fail(str(error))
     return selectors
@@ -159,7 +148,7 @@ def _engine(name: str) -> EngineMaker:
     """What makes the engine of a name.
 
     Raises:
-        click.exceptions.Exit: with status 2, if there is none or it needs a package that is missing.
+        typer.Exit: with status 2, if there is none or it needs a package that is missing.
     """
     from gradcheck_tool.harness.scheduler import Engine
 
@@ -176,8 +165,8 @@ def _engine(name: str) -> EngineMaker:
 
 def _settings(
     harness: Harness,
-    device: tuple[str, ...],
-    dtype: tuple[str, ...],
+    device: Sequence[str] | None,
+    dtype: Sequence[str] | None,
     timeout: float | None,
     memory: str | None,
     seed: int | None,

@@ -2,70 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated
 
-import click
+import typer
 
-from gradcheck_tool.cli.completion import formats, selectors
+from gradcheck_tool.cli.completion import selectors
 from gradcheck_tool.cli.console import fail
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-Command = TypeVar("Command", bound="Callable[..., Any]")
-
-PATH = click.Path(path_type=Path)
-
-config = click.option("--config", metavar="FILE", type=PATH, help="Use this configuration file everywhere.")
-isolated = click.option("--isolated", is_flag=True, help="Read no configuration file.")
-no_cache = click.option("--no-cache", "-n", is_flag=True, help="Neither read nor write results.")
-
-
-def jobs(what: str) -> Callable[[Command], Command]:
-    """How many processes work; the option's value is 0 for one on each core."""
-    return click.option(
-        "--jobs",
-        "-j",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=0,
-        help=f"{what}; 0 is one for each core.",
-    )
-
-
-def verbose(what: str) -> Callable[[Command], Command]:
-    """Whether more is said."""
-    return click.option("--verbose", "-v", is_flag=True, help=what)
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Use this configuration file everywhere.")
+]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output-file", "-o", metavar="FILE", help="Where a format without a file goes."),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="CODES",
+        autocompletion=selectors,
+        help="Codes to report, not the configured ones.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="CODES", autocompletion=selectors, help="Codes to leave out."),
+]
 
 
-def reports(known: Sequence[str]) -> Callable[[Command], Command]:
-    """`output_format` and `output_file`, which `output.targets` understands."""
+def codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    """Selectors, given one by one or with commas between them.
 
-    def declared(command: Command) -> Command:
-        command = click.option(
-            "--output-file", "-o", metavar="FILE", type=PATH, help="Where a format without a file goes."
-        )(command)
-        return click.option(
-            "--output-format",
-            metavar="FORMAT[=FILE]",
-            multiple=True,
-            shell_complete=lambda _ctx, _param, incomplete: formats(incomplete, known),
-            help=f"{', '.join(known)}; several can be made in one run. [default: full]",
-        )(command)
-
-    return declared
-
-
-def codes(name: str, what: str) -> Callable[[Command], Command]:
-    """Selectors of rules, given one by one or with commas between them; the value is a flat tuple."""
-    return click.option(
-        name, metavar="CODES", multiple=True, callback=_split, shell_complete=selectors, help=what
-    )
-
-
-def _split(_: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(code.strip() for value in values for code in value.split(",") if code.strip())
+    Raises:
+        typer.Exit: with status 2, where commas are all that was given.
+    """
+    found = tuple(code.strip() for value in values or () for code in value.split(",") if code.strip())
     if values and not found:
-        fail(f"{option.opts[0]}: no rule is named")
+        fail(f"{option}: no rule is named")
     return found

@@ -73,7 +73,7 @@ class Output:
         """Refuse a format that has no form for counts.
 
         Raises:
-            click.exceptions.Exit: with status 2.
+            typer.Exit: with status 2.
         """
         wrong = [target.format for target in self.targets if target.format not in COUNTED]
         if self.statistics and wrong:
@@ -128,7 +128,7 @@ def write_file(path: Path, text: str) -> None:
     """Write a report to a file, making its folder.
 
     Raises:
-        click.exceptions.Exit: with status 2, if it cannot be written.
+        typer.Exit: with status 2, if it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
 from gradcheck_tool.cli.console import count, fail, note
 
+CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _USAGE = "give it what Python runs: `gradlint record -m pytest tests/` or `gradlint record train.py`"
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument(
-    "arguments", metavar="-m MODULE ... | SCRIPT ...", nargs=-1, required=True, type=click.UNPROCESSED
-)
-def record(arguments: tuple[str, ...]) -> None:
+def record(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
+    ],
+) -> None:
     """Run your own tests or script, and keep real calls of every autograd.Function in them.
 
     `gradlint gradcheck` then checks the Functions with these calls. The exit status is that of your command.
@@ -30,7 +32,7 @@ def record(arguments: tuple[str, ...]) -> None:
 
     try:
         root = Configs(Path.cwd(), Overrides()).for_folder(Path.cwd()).root
-        recording = run_recorded(list(arguments), root)
+        recording = run_recorded(arguments, root)
     except ConfigError as error:
         fail(str(error))
     except OSError as error:
@@ -40,4 +42,4 @@ def record(arguments: tuple[str, ...]) -> None:
     note(f"gradlint: recorded {count(kept, 'call')} of {functions} in {recording.cache}")
     for name, problem in recording.problems.items():
         note(f"gradlint: not recorded: a call of {name}: {problem}")
-    raise click.exceptions.Exit(recording.status)
+    raise typer.Exit(recording.status)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+import typer
 
 from gradcheck_tool.cli.console import count, fail, note
 from gradcheck_tool.cli.progress import progress_bar
@@ -65,7 +65,7 @@ def refuse_mixtures(request: Request) -> None:
     """Refuse options of which one would have no effect.
 
     Raises:
-        click.exceptions.Exit: with status 2.
+        typer.Exit: with status 2.
     """
     if request.from_stdin and len(request.paths) > 1:
         fail("`-` is standard input, which is checked by itself: give no other path")
@@ -151,7 +151,7 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
 def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:
     found = run.discover(paths)
     for path in found.files:
-        click.echo(os.path.relpath(path, output.folder))
+        typer.echo(os.path.relpath(path, output.folder))
     for path in found.missing:
         note(f"gradlint: {relative_name(str(path), output.folder)}: no such file or folder")
     for path in found.unreadable:

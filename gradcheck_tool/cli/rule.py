@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
-from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import rules
 from gradcheck_tool.cli.console import fail
+from gradcheck_tool.cli.options import Isolated
 
 
-@click.command
-@click.argument("code", required=False, shell_complete=rules)
-@click.option("--all", "every", is_flag=True, help="Print every rule.")
-@options.isolated
-def rule(code: str | None, every: bool, isolated: bool) -> None:
-    """Explain a rule: what it detects, why that is wrong, and what to use instead.
-
-    CODE is the code or the name of a rule.
-    """
+def rule(
+    code: Annotated[str | None, typer.Argument(autocompletion=rules, help="Code or name of a rule.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Print every rule.")] = False,
+    isolated: Isolated = False,
+) -> None:
+    """Explain a rule: what it detects, why that is wrong, and what to use instead."""
     from gradcheck_tool import unused
     from gradcheck_tool.codes import find_code
     from gradcheck_tool.config import ConfigError, Configs, Overrides
@@ -30,10 +28,10 @@ def rule(code: str | None, every: bool, isolated: bool) -> None:
     if (code is None) == (not every):
         fail("name one rule, or give --all")
     if code in (UNUSED_SUPPRESSION, unused.NAME):
-        click.echo(unused.DOCUMENTATION, nl=False)
+        typer.echo(unused.DOCUMENTATION, nl=False)
         return
     if code is not None and (entry := find_code(code)) is not None:
-        click.echo(render_code(entry), nl=False)
+        typer.echo(render_code(entry), nl=False)
         return
     try:
         folder = Path.cwd()
@@ -42,4 +40,4 @@ def rule(code: str | None, every: bool, isolated: bool) -> None:
         text = render_catalogue(list(known.known)) if code is None else render(known.rule(code))
     except (ConfigError, RulePackError, UnknownCodeError) as error:
         fail(str(error))
-    click.echo(text, nl=False)
+    typer.echo(text, nl=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import click
+import typer
 
 from gradcheck_tool import __version__
 
 
-@click.command
 def version() -> None:
     """Print the version."""
-    click.echo(f"gradlint {__version__}")
+    typer.echo(f"gradlint {__version__}")

@@ -28,7 +28,7 @@ def keep_watching(check: Callable[[], object], paths: Sequence[Path]) -> None:
         paths: files and folders; of a file, the folder is watched, for what the file imports.
 
     Raises:
-        click.exceptions.Exit: watchfiles is not installed, or a path is not there.
+        typer.Exit: watchfiles is not installed, or a path is not there.
     """
     try:
         from watchfiles import DefaultFilter, watch

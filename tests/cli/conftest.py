@@ -1,5 +1,5 @@
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from tests.fakes import fake_check_source
 

@@ -1,7 +1,7 @@
 import textwrap
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def row(text, name):
 @pytest.fixture(scope="module")
 def deadly(tmp_path_factory):
     """A run over Functions that do not survive, with two workers: its findings and its whole output."""
-    from click.testing import CliRunner
+    from typer.testing import CliRunner
 
     from gradcheck_tool.cli.app import app
 
