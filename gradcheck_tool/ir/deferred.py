@@ -1,7 +1,7 @@
-"""Functions whose bodies are parsed and lowered when something first asks for them.
+"""Functions whose bodies are lowered when something first asks for them.
 
-libcst reads a skeleton of the file, in which a number stands for each body that is left out. What the
-tree of such a module lacks has no position: what is found is to be located in a module lowered in full.
+Their nodes are made from Python's own tree, which has no positions for libcst: what is found is to be
+located in a module lowered in full.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
 from gradcheck_tool.ir.nodes import Function, FunctionKind
+from gradcheck_tool.ir.outline import first_row
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.ir.outline import Definition, Outline, Unit
+    import libcst as cst
+
+    from gradcheck_tool.ir.conversion import Converter
+    from gradcheck_tool.ir.outline import Definition, Outline
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -73,54 +76,26 @@ class DeferredFunction(Function):
 
 @dataclass(slots=True)
 class Bodies:
-    """The bodies that a skeleton leaves out, and where to note the functions that are lowered later."""
+    """What makes the bodies that were left out, and where to note the functions that are lowered later."""
 
-    outline: Outline
-    units: dict[int, Unit]
+    converter: Converter
     lowered: list[Function]
 
-    def unit(self, node: cst.FunctionDef) -> Unit | None:
-        """The unit that the function of the skeleton stands for; None where its body is there."""
-        if not isinstance(node.body, cst.IndentedBlock) or len(node.body.body) != 1:
-            return None
-        line = node.body.body[0]
-        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
-        number = small.value if isinstance(small, cst.Expr) else None
-        return self.units.get(int(number.value, 0)) if isinstance(number, cst.Integer) else None
 
-    def source(self, unit: Unit) -> str:
-        """A program that consists of the unit alone, without its decorators."""
-        code = "\n".join(self.outline.lines[unit.row - 1 : unit.last]) + "\n"
-        return f"if 1:\n{code}" if code[0] in " \t" else code
+def needed(outline: Outline, wanted: frozenset[str]) -> list[ast.stmt]:
+    """The top-level statements less definitions that are not needed by these functions or by other code.
 
-
-def skeleton(outline: Outline, wanted: frozenset[str] | None) -> tuple[str, dict[int, Unit]]:
-    """The file's text without bodies, and the units by the numbers that stand for theirs.
-
-    With `wanted`, qualified names of functions, without the definitions that nothing names which these
-    or the top-level code need.
+    Args:
+        outline: a file.
+        wanted: qualified names of functions.
     """
-    lines = outline.lines
-    dropped = [] if wanted is None else _unneeded(outline, wanted)
-    gone = {row for definition in dropped for row in range(definition.first, definition.last + 1)}
-    kept: list[str] = []
-    units: dict[int, Unit] = {}
-    at = 1
-    for unit in outline.units:
-        if not unit.body or unit.row in gone:
-            continue
-        kept += [lines[row - 1] for row in range(at, unit.body) if row not in gone]
-        first = lines[unit.body - 1]
-        kept.append(f"{first[: len(first) - len(first.lstrip())]}{unit.row}")
-        units[unit.row] = unit
-        at = unit.last + 1
-    kept += [lines[row - 1] for row in range(at, len(lines) + 1) if row not in gone]
-    return "\n".join(kept), units
+    unneeded = {definition.first for definition in _unneeded(outline, wanted)}
+    return [statement for statement in outline.body if first_row(statement) not in unneeded]
 
 
 def _unneeded(outline: Outline, wanted: frozenset[str]) -> list[Definition]:
     """The definitions of names that occur neither in what is wanted nor in anything that it needs."""
-    roots = {unit.row for unit in outline.units if unit.qualname in wanted}
+    roots = {unit.last for unit in outline.units if unit.qualname in wanted}
     waiting: list[Definition] = []
     rest: list[Definition] = []
     for definition in outline.definitions:

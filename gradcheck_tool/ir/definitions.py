@@ -32,7 +32,6 @@ from gradcheck_tool.ir.nodes import (
     Return,
     Yield,
 )
-from gradcheck_tool.ir.parsing import parse
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve_later
 from gradcheck_tool.ir.simplify import simplify
@@ -40,8 +39,6 @@ from gradcheck_tool.ir.targets import assign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from gradcheck_tool.ir.outline import Unit
 
 _ITERATOR = ".0"
 
@@ -90,37 +87,35 @@ def _function_def(b: FunctionBuilder, node: cst.FunctionDef) -> None:
     defaults = _defaults(b, node.params)
     name = node.name.value
     function = _new_function(b, name, FunctionKind.FUNCTION, node, is_async=node.asynchronous is not None)
-    unit = b.bodies.unit(node) if b.bodies is not None else None
-    if unit is not None:
-        function = _deferred(b, function, unit)
+    later = b.bodies is not None and node in b.bodies.converter.bodies
+    if later:
+        function = _deferred(b, function, node)
     function.params = _parameters(node.params)
     function.decorators = len(decorators)
-    if unit is None:
-        function = lower_inner(b, function, lambda inner: _fill_function(inner, node))
-    else:
+    if later:
         _bind_parameters(b, function)
+    else:
+        function = lower_inner(b, function, lambda inner: _fill_function(inner, node, node.body))
     dst = b.reg()
     b.emit(MakeFunction(node, dst, function, defaults))
     b.store(node.name, name, _decorate(b, decorators, dst))
 
 
-def _fill_function(inner: FunctionBuilder, node: cst.FunctionDef) -> None:
+def _fill_function(inner: FunctionBuilder, node: cst.FunctionDef, body: cst.BaseSuite) -> None:
     inner.type_params |= _type_parameters(node.type_parameters)
-    lower_body(inner, node.body)
+    lower_body(inner, body)
 
 
-def _deferred(b: FunctionBuilder, function: Function, unit: Unit) -> Function:
-    """The same function with a body that is parsed and lowered on demand."""
+def _deferred(b: FunctionBuilder, function: Function, node: cst.FunctionDef) -> Function:
+    """The same function with a body that is lowered on demand."""
     bodies = b.bodies
     assert bodies is not None
 
     def lower(deferred: DeferredFunction) -> None:
-        tree = parse(bodies.source(unit)).body[0]
-        node = tree.body.body[0] if isinstance(tree, cst.If) else tree
         inner = FunctionBuilder(deferred, b)
         inner.bodies = None
         inner.scope.bound.update(parameter.name for parameter in deferred.params)
-        _fill_function(inner, cst.ensure_type(node, cst.FunctionDef))
+        _fill_function(inner, node, bodies.converter.body(node))
         inner.finish()
         resolve_later(inner.scope, b.scope)
         bodies.lowered += finished(deferred)

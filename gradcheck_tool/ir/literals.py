@@ -78,7 +78,7 @@ def _concatenated(b: FunctionBuilder, node: cst.ConcatenatedString) -> Reg:
         formatted = Format(node, 0, [])
         for piece in pieces:
             if isinstance(piece, cst.SimpleString):
-                formatted.parts.append(str(string_value(piece)))
+                _add_text(formatted, str(string_value(piece)))
             else:
                 _add_parts(b, formatted, piece.parts, piece)
         return _emit(b, formatted)
@@ -124,9 +124,17 @@ def _add_parts(
     """Evaluate the parts of an f-string, or of a format specification in it, into `formatted`."""
     for part in parts:
         if isinstance(part, cst.FormattedStringText | cst.TemplatedStringText):
-            formatted.parts.append(_text(part.value, literal))
+            _add_text(formatted, _text(part.value, literal))
         elif isinstance(part, cst.FormattedStringExpression | cst.TemplatedStringExpression):
             _add_expression(b, formatted, part, literal)
+
+
+def _add_text(formatted: Format, text: str) -> None:
+    """Texts that follow each other, from several literals perhaps, are one."""
+    if formatted.parts and isinstance(formatted.parts[-1], str):
+        formatted.parts[-1] += text
+    elif text:
+        formatted.parts.append(text)
 
 
 def _add_expression(
@@ -137,7 +145,7 @@ def _add_expression(
 ) -> None:
     conversion, spec = part.conversion, part.format_spec
     if part.equal is not None:
-        formatted.parts.append(_own_text(part))
+        _add_text(formatted, _own_text(part))
         if conversion is None and spec is None:
             conversion = "r"
     value = b.expr(part.expression)

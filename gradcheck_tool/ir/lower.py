@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.ir import definitions, exits, patterns, statements
+from gradcheck_tool.ir import (
+    convert_expressions,
+    convert_statements,
+    definitions,
+    exits,
+    patterns,
+    statements,
+)
 from gradcheck_tool.ir.builder import FunctionBuilder
-from gradcheck_tool.ir.deferred import Bodies, skeleton
+from gradcheck_tool.ir.conversion import Converter
+from gradcheck_tool.ir.deferred import Bodies, needed
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
 from gradcheck_tool.ir.parsing import parse
 from gradcheck_tool.ir.recursion import with_deep_recursion
@@ -17,8 +25,8 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.ir.outline import Outline
 
-# These register how to lower what they are named after.
-_PARTS = (definitions, exits, patterns, statements)
+# These register how to convert and to lower what they are named after.
+_PARTS = (convert_expressions, convert_statements, definitions, exits, patterns, statements)
 
 
 def lower_module(source: str, filename: str) -> ModuleIR:
@@ -32,7 +40,7 @@ def lower_module(source: str, filename: str) -> ModuleIR:
 
 
 def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None = None) -> ModuleIR:
-    """Parse and lower what a file does when it is imported; the bodies of its functions on demand.
+    """Lower what a file does when it is imported, as Python's own parser has read it; bodies on demand.
 
     With `wanted`, qualified names of functions, definitions that these do not need are left out.
 
@@ -40,12 +48,11 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
         A partial module.
 
     Raises:
-        libcst.ParserSyntaxError: the parser does not know the syntax. A body may raise it later.
         LoweringError: the file is nested too deeply. A body may raise it later.
     """
-    text, units = skeleton(outline, wanted)
-    tree = parse(text)
-    bodies = Bodies(outline, units, [])
+    bodies = Bodies(Converter(), [])
+    statements = outline.body if wanted is None else needed(outline, wanted)
+    tree = with_deep_recursion(lambda: bodies.converter.module(statements), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them

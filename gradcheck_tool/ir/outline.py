@@ -21,17 +21,14 @@ AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 class Unit:
     """A function with all that is inside it, which no other function is around.
 
-    Rows are 1-based and inclusive; `first` is that of its first decorator, `row` that of `def`.
-    `body` is the row where the body starts, 0 where it does not start on a row of its own. `text` is
-    the code from `first` to `last` without the docstring. `owner` is the class around, if any.
+    Rows are 1-based and inclusive; `first` is that of its first decorator. `text` is the code from
+    `first` to `last` without the docstring. `owner` is the class around, if any.
     """
 
     node: AnyFunction
     qualname: str
     owner: str
     first: int
-    row: int
-    body: int
     last: int
     text: str
 
@@ -54,12 +51,13 @@ class Definition:
 class Outline:
     """A file cut into its units and the rest.
 
-    `outside` is the code of the statements of the rest, imports and texts aside. `classes` maps each
-    class around units to the last parts of its bases' names. `definitions` are in order. `runs`
-    tells whether the file is made to be run as a script.
+    `body` are its statements; `outside` is the code of those that are no functions and classes,
+    imports and texts. `classes` maps each class around units to the last parts of its bases' names.
+    `definitions` are in order. `runs` tells whether the file is made to be run as a script.
     """
 
     source: str
+    body: list[ast.stmt]
     lines: list[str]
     units: list[Unit] = field(default_factory=list)
     outside: str = ""
@@ -81,7 +79,7 @@ def outline(source: str) -> Outline | None:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = Outline(source, _LINE_END.split(source))
+    found = Outline(source, tree.body, _LINE_END.split(source))
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
@@ -124,8 +122,13 @@ def _binds_only(statement: ast.stmt) -> bool:
 def _definition(statement: Any) -> Definition:
     targets: list[Any] = statement.targets if isinstance(statement, ast.Assign) else [statement]
     names = frozenset(target.id if isinstance(target, ast.Name) else target.name for target in targets)
-    first = min((d.lineno for d in getattr(statement, "decorator_list", ())), default=statement.lineno)
-    return Definition(names, first, statement.end_lineno)
+    return Definition(names, first_row(statement), statement.end_lineno)
+
+
+def first_row(statement: Any) -> int:
+    """The row of a statement, or of its first decorator."""
+    first: int = min((d.lineno for d in getattr(statement, "decorator_list", ())), default=statement.lineno)
+    return first
 
 
 def _is_import_or_text(statement: ast.stmt) -> bool:
@@ -146,14 +149,10 @@ def _suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def _unit(lines: list[str], node: AnyFunction, around: str) -> Unit:
     start = node.body[0]
-    first = min((d.lineno for d in node.decorator_list), default=node.lineno)
-    inner = getattr(start, "decorator_list", [])
-    body = min((d.lineno for d in inner), default=start.lineno)
-    if body == node.lineno or lines[body - 1][: start.col_offset].strip(" \t\f") not in ("", "@"):
-        body = 0
+    first, body = first_row(node), first_row(start)
     last = node.end_lineno or node.lineno
     code = lines[first - 1 : last]
-    if ast.get_docstring(node, clean=False) is not None and body and start.end_lineno is not None:
-        code[body - first : start.end_lineno - first + 1] = []
+    if body > node.lineno and ast.get_docstring(node, clean=False) is not None:
+        code[body - first : (start.end_lineno or body) - first + 1] = []
     owner = around.rstrip(".").rpartition(".")[2]
-    return Unit(node, around + node.name, owner, first, node.lineno, body, last, "\n".join(code))
+    return Unit(node, around + node.name, owner, first, last, "\n".join(code))

@@ -83,7 +83,7 @@ def test_nothing_is_lowered_before_it_is_asked_for() -> None:
     assert found is not None
     module = lower_outline(found, "file.py")
     assert module.partial
-    assert [function.qualname for function in module.functions] == ["short", "Base"]
+    assert [function.qualname for function in module.functions] == ["Base"]
     outer = next(function for function in module.body.inner if function.name == "outer")
     assert outer.docstring == "Text."
     assert {"outer", "outer.<locals>.inner"} <= {function.qualname for function in module.functions}
