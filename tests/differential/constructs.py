@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from tests.differential import vocabulary as words
@@ -222,8 +221,3 @@ class Constructs(Generator):
                 )
                 self.emit("return x")
         return name
-
-
-def generate(seed: int) -> str:
-    """The program of a seed; the same text on every machine."""
-    return Constructs(random.Random(seed)).program()

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     Simple = tuple[Callable[[], None], float]
     Nested = tuple[Callable[[int], None], float]
 
-HEADER = """import os
+HEADER = """import copy
+import os
+from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -198,8 +200,11 @@ class Generator:
             self.emit(text)
 
     def root(self) -> str:
-        """Something to differentiate, nearly always a single number."""
+        """Something to differentiate, nearly always a single number; half of them certainly have a history."""
         names = self.scope.of(SCALAR)
+        leaves = sorted(self.scope.leaves)
+        if leaves and self.chance(0.5):
+            return f"({self.operand(SCALAR, 2)} + {self.random.choice(leaves)}.sum())"
         if names and self.chance(0.6):
             return self.random.choice(names[-3:])
         return self.operand(VECTOR if self.chance(0.02) else SCALAR, 2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tests.differential.constructs import generate
 from tests.differential.generator import FLAG
 from tests.differential.oracle import Raise, run
+from tests.differential.structures import generate
 
 # How many raising lines a program loses; what is left may run, or raise deeper inside.
 MENDS = (0, 0, 1, 1, 2, 3, 5, 8, 16)

@@ -49,6 +49,7 @@ MESSAGES = (
     ("can't retain_grad on Tensor", "InvalidTensorUse"),
     ("don't support automatic differentiation", "InvalidTensorUse"),
     ("can require gradients", "InvalidTensorUse"),
+    ("cannot resize variables that require grad", "InvalidTensorUse"),
     ("support the deepcopy protocol", "InvalidTensorUse"),
     ("cannot register a hook on a tensor", "InvalidTensorUse"),
     ("is not implemented", "InvalidTensorUse"),

@@ -7,8 +7,8 @@ import torch
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tests.differential.constructs import Constructs, generate
 from tests.differential.judge import Summary, judge, judge_source
+from tests.differential.structures import Structures, generate
 
 COUNT = 300
 # Measured: 99.8% of 2043 raises in 5000 programs, and all of those in these.
@@ -60,7 +60,7 @@ def test_a_seed_gives_one_program():
 )
 @given(st.randoms(use_true_random=False))
 def test_no_false_alarm_on_what_hypothesis_draws(choices):
-    source = Constructs(choices).program()
+    source = Structures(choices).program()
     note(source)
     verdict = judge_source(source)
     assert not verdict.crashed
