@@ -10,6 +10,8 @@ from gradcheck_tool.findings import Finding, Location, Position, Severity
 from gradcheck_tool.report.json import to_dict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gradcheck_tool.harness.functions import FunctionRef
     from gradcheck_tool.harness.units import Unit
 
@@ -115,14 +117,30 @@ class Outcome:
         return "\n".join([*lines, *(["", self.stub] if self.stub else [])])
 
 
-def merged(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Each code, diagnosis and input once: the first case that showed it counts."""
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each code, diagnosis and input of a Function once: the first case, or unit, that showed it counts.
+
+    A mistake in an input that one case could name is not listed again as `unknown`.
+    """
     kept: dict[tuple[Any, ...], Finding] = {}
     for finding in findings:
-        evidence = finding.evidence or {}
-        key = (finding.code, finding.dtype, evidence.get("diagnosis"), evidence.get("input"))
-        kept.setdefault(key, finding)
-    return tuple(kept.values())
+        kept.setdefault((*_where(finding), _diagnosis(finding)), finding)
+    named = {_where(finding) for finding in kept.values() if _diagnosis(finding) != "unknown"}
+    return tuple(f for f in kept.values() if _diagnosis(f) != "unknown" or _where(f) not in named)
+
+
+def _where(finding: Finding) -> tuple[Any, ...]:
+    return (
+        finding.function,
+        finding.device,
+        finding.dtype,
+        finding.code,
+        (finding.evidence or {}).get("input"),
+    )
+
+
+def _diagnosis(finding: Finding) -> Any:
+    return (finding.evidence or {}).get("diagnosis")
 
 
 def environment_finding(code: str, unit: Unit, message: str, evidence: dict[str, Any]) -> Finding:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.harness.discovery import Discovery
+from gradcheck_tool.harness.outcomes import merged
 from gradcheck_tool.harness.results import Results
 from gradcheck_tool.harness.scheduler import Bench, Engine
 from gradcheck_tool.harness.settings import Settings, read_settings
@@ -153,7 +154,7 @@ class Harness:
                 results.put(outcome)
         by_unit = {**known, **{outcome.unit: outcome for outcome in fresh}}
         outcomes = [self.judged(made) for unit in plan.units if (made := by_unit[unit]) is not None]
-        found = [finding for outcome in outcomes for finding in outcome.findings]
+        found = merged(finding for outcome in outcomes for finding in outcome.findings)
         return Verdicts(outcomes, sorted(found, key=_order))
 
     def bench(self, plan: Plan, processes: int) -> Bench:

@@ -685,3 +685,18 @@ def _f(ctx, x):
 
 
 right("NumpyRandomState", lambda: (r(4, 4),), _f, lambda ctx, g: g * ctx.saved_tensors[0])
+
+
+# outputs whose shape depends on the values
+def _f(ctx, x):
+    chosen = x.detach() > 0.3
+    ctx.save_for_backward(x, chosen)
+    return torch.from_numpy(np.sin(x.detach()[chosen].numpy()))
+
+
+def _b(ctx, g):
+    x, chosen = ctx.saved_tensors
+    return torch.zeros_like(x).masked_scatter(chosen, g * x[chosen].cos())
+
+
+right("SineOfTheLarge", lambda: (r(4, 5),), _f, _b)

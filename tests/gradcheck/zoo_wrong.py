@@ -703,3 +703,18 @@ plant(
     saving(lambda a, b: (a.float() @ b.float()).to(a.dtype)),
     _b,
 )
+
+
+# outputs whose shape depends on the values
+def _f(ctx, x):
+    chosen = x.detach() > 0.3
+    ctx.save_for_backward(x, chosen)
+    return torch.from_numpy(np.sin(x.detach()[chosen].numpy()))
+
+
+def _b(ctx, g):
+    x, chosen = ctx.saved_tensors
+    return torch.zeros_like(x).masked_scatter(chosen, 2 * g * x[chosen].cos())
+
+
+plant("SineOfTheLargeTwice", "factor", lambda: (r(4, 5),), _f, _b)

@@ -146,6 +146,15 @@ class TestDeaths:
         assert rows == sorted(rows)
 
 
+def test_a_mistake_that_units_of_two_dtypes_show_in_the_same_precision_is_listed_once(project, gradcheck):
+    project("ops.py", project.ops)
+    result = gradcheck(
+        "-k", "Cube", "--dtype", "float32", "--dtype", "float64", "--output-format", "concise", "-v", "-j", 1
+    )
+    assert result.stdout.count("GC101") == 1
+    assert "2 Functions: 2 wrong." in result.stderr
+
+
 def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
     project(
         "ops.py",

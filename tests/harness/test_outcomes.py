@@ -55,6 +55,13 @@ class TestOutcome:
         again = finding(message="the same, of another case")
         assert merged([finding(), again, other]) == (finding(), other)
         assert len(merged([finding(), finding(dtype="bfloat16")])) == 2
+        assert len(merged([finding(), finding(function="ops.Square")])) == 2
+
+    def test_a_mistake_that_one_case_names_is_not_listed_as_unknown(self):
+        unknown = finding(evidence={"diagnosis": "unknown", "input": 0})
+        assert merged([unknown, finding()]) == (finding(),)
+        elsewhere = finding(evidence={"diagnosis": "unknown", "input": 1})
+        assert merged([elsewhere, finding()]) == (elsewhere, finding())
 
     @pytest.mark.parametrize(
         ("outcome", "status"),
