@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd import optable
 from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Generator, Instance, State, Tensor, merge
+from gradcheck_tool.autograd.heap import (
+    Class,
+    Dict,
+    Frame,
+    Func,
+    Generator,
+    Instance,
+    List,
+    State,
+    Tensor,
+    merge,
+)
 from gradcheck_tool.autograd.values import (
     FALSE,
     NONE,
@@ -121,7 +132,11 @@ INERT = frozenset(
         "urllib",
         "requests",
         "omegaconf",
-        "hydra",
+        "hydra.compose",
+        "hydra.initialize",
+        "hydra.main",
+        "hydra.utils.get_original_cwd",
+        "hydra.utils.to_absolute_path",
         "torchvision.datasets",
         "torchvision.transforms",
         "torch.utils.tensorboard",
@@ -161,7 +176,6 @@ def is_inert(name: str) -> bool:
 TENSOR_ONLY = frozenset(
     [
         "backward",
-        "requires_grad_",
         "detach",
         "detach_",
         "retain_grad",
@@ -669,8 +683,13 @@ def _is_modelled(s: State, func: Value) -> bool:
 
 
 def _longest(results: Pairs) -> Pairs:
-    """A comprehension over something unknown may end after any element; the longest list stands for all."""
+    """A comprehension over something unknown may end after any element; the longest list stands for all.
+
+    It may be longer still.
+    """
     normal = [pair for pair in results if pair[0].exc is None]
+    if len(normal) > 1 and normal[-1][0].get(normal[-1][1], List) is not None:
+        normal[-1][0].edit(normal[-1][1]).open = True  # type: ignore[arg-type]
     return normal[-1:] + [pair for pair in results if pair[0].exc is not None][:2]
 
 

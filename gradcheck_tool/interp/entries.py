@@ -14,6 +14,7 @@ from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
 from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.interp.torchlib import breaks, kept
+from gradcheck_tool.interp.torchlib.frameworks import forget_scaling
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.suspects import Suspects
@@ -84,6 +85,7 @@ def analyze(
     if base is not None:
         base.exc = None
         m.keeper.main = False
+        forget_scaling(base)
         _run_uncalled(m, base, module, _starts(module, plan.starts))
     breaks.report(m)
     kept.report(m)
@@ -255,6 +257,7 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
     entry = func.function if func is not None else base[base.frames[0]].function
     for end in _bounded(m, lambda: _as_exits(m.calls.call(s, cls, [], args, site)), s, entry):
         if end.kind == "return" and isinstance(end.value, Ref):
+            forget_scaling(end.state)
             out.append((end.state, end.value))
         else:
             _report(m, end)

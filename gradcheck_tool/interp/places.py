@@ -85,6 +85,14 @@ def receiver_text(site: Site, default: str = "") -> str:
     return text_of(site, node.value) if type(node).__name__ == "Attribute" else default
 
 
+def chain_owner(site: Site) -> str:
+    """What a chain of method calls starts from, where that has a name: `x` in `x.detach().cpu()`."""
+    node = site.node
+    while type(node).__name__ == "Call" and type(node.func).__name__ == "Attribute":
+        node = node.func.value
+    return text_of(site, node) if type(node).__name__ in ("Name", "Attribute", "Subscript") else ""
+
+
 def owner_text(site: Site, default: str = "") -> str:
     """What the first argument of a call belongs to: `model` in `f(model.parameters(), ...)`."""
     args = getattr(site.node, "args", ())

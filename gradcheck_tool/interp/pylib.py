@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
@@ -73,7 +74,9 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
     finished = [(st, v, True) for st, v in rows_]
     raised = [entry for entry in done if entry[0].exc is not None]
     ended = [entry for entry in done if entry[0].exc is None]
-    return (ended[-1:] or finished[:1]) + raised[:2]
+    # The longest of those that ended stands for all; where there are several, or one went on, it may be longer.
+    longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
+    return (longest or finished[:1]) + raised[:2]
 
 
 @function(
@@ -328,6 +331,8 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
         return {"list": list, "set": set}.get(record.kind)
     if isinstance(record, Dict):
         return dict
+    if isinstance(record, (Iter, Generator)):
+        return range if isinstance(record, Iter) and record.kind == "range" else GeneratorType
     if isinstance(value, Slice):
         return slice
     return None
@@ -585,6 +590,15 @@ def partial(m: Machine, s: State, call: Args) -> Result:
     if not call.args:
         return unknown()
     return Partial(call.args[0], tuple(call.args[1:]), tuple(call.kwargs.items()))
+
+
+@function("types.MethodType")
+def method_type(m: Machine, s: State, call: Args) -> Result:
+    """A function as the method of one object: how a method is replaced on an instance."""
+    if len(call.args) != 2:
+        return unknown()
+    func, receiver = call.args
+    return Bound(receiver, func) if s.get(func, Func) is not None else Partial(func, (receiver,), ())
 
 
 @function(

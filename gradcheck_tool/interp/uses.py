@@ -17,7 +17,7 @@ from gradcheck_tool.autograd.events import (
 from gradcheck_tool.autograd.heap import Class, Frame, Generator, Instance, Iter, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp.places import receiver_text, text_of
+from gradcheck_tool.interp.places import chain_owner, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -104,10 +104,11 @@ def _note_method(
 ) -> None:
     kind = receiver_kind(s, func.receiver)
     site = m.site(s, i.node)
-    subject = receiver_text(site)
     _emit_method(m, site, kind, func.name, _keywords(kwargs, unsure))
-    if kind == "tensor" and subject and not m.places.is_read(_function(s), i.dst):
-        m.emit(DroppedResult(site=site, tensor=subject, call=text_of(site, i.node), name=func.name))
+    if kind == "tensor" and not m.places.is_read(_function(s), i.dst):
+        owner = chain_owner(site)
+        if owner:
+            m.emit(DroppedResult(site=site, tensor=owner, call=text_of(site, i.node), name=func.name))
 
 
 def _function(s: State) -> ir.Function:

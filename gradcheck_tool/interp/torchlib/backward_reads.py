@@ -73,7 +73,10 @@ def _at_return(c: Contract, kept_at: Any, kind: str, detail: str) -> FunctionDef
 
 def _differentiates(c: Contract) -> bool:
     """Does backward return a gradient for anything?"""
-    return c.backward is not None and bool(c.differentiable())
+    body = c.backward
+    return body is not None and any(
+        not body.is_none(reg) for end in body.returns() for reg in body.values(end)
+    )
 
 
 def _loads(body: Body, name: str) -> int:

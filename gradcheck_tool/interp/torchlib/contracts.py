@@ -101,6 +101,7 @@ class Body:
     def __init__(self, function: ir.Function) -> None:
         self.function = function
         self.params = [p.name for p in function.params]
+        self.variadic = any(p.kind is ir.ParamKind.VARARGS for p in function.params)
         self.instrs = [i for b in function.order for i in function.blocks[b].instrs]
         self.ends = [function.blocks[b].terminator for b in function.order]
         self.made: dict[int, ir.Instr] = {}
@@ -238,11 +239,18 @@ class Contract:
         return body.params[0] if body.params else ""
 
     def differentiable(self) -> set[int]:
-        """Arguments for which backward returns something other than a literal None."""
+        """Arguments for which backward certainly returns something other than a literal None.
+
+        One value for several arguments is a tuple, of which nothing is known here.
+        """
+        if self.backward is None or self.forward is None:
+            return set()
         found: set[int] = set()
-        for end in self.backward.returns() if self.backward is not None else ():
-            values = self.backward.values(end) if self.backward is not None else []
-            found |= {i for i, reg in enumerate(values) if self.backward and not self.backward.is_none(reg)}
+        single = len(self.arguments()) == 1 and not self.forward.variadic
+        for end in self.backward.returns():
+            values = self.backward.values(end)
+            if single or values != [end.value]:
+                found |= {i for i, reg in enumerate(values) if not self.backward.is_none(reg)}
         return found
 
     def read_in(self, body: Body) -> set[str]:
@@ -484,7 +492,7 @@ def ignored_inputs(c: Contract) -> dict[int, Any]:
     if c.forward is None or c.backward is None:
         return {}
     ends = c.backward.returns()
-    if not ends or any(p.kind is ir.ParamKind.VARARGS for p in c.forward.function.params):
+    if not ends or c.forward.variadic:
         return {}
     used = flowing(c)
     found: dict[int, Any] = {}

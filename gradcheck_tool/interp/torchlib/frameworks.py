@@ -40,6 +40,13 @@ def scale(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
+def forget_scaling(s: State) -> None:
+    """Other code may have scaled losses with the scalers that are at hand."""
+    for ref, record in s.records(Instance):
+        if record.cls == Lib("torch.amp.GradScaler"):
+            s.edit(ref).attrs["#scaled"] = TRUE
+
+
 @method("torch.amp.GradScaler", "step")
 def scaler_step(m: Machine, s: State, call: Args) -> Result:
     optimizer = call.get(0, "optimizer") or NONE

@@ -1,0 +1,96 @@
+"""Right programs in the manner of real repositories, one habit each: nothing may be found in them."""
+
+HABITS: dict[str, str] = {
+    "a module of an unknown library is frozen and moved": """
+import torch
+from library import AutoencoderKL
+vae = AutoencoderKL.from_pretrained("path", subfolder="vae")
+vae.requires_grad_(False)
+vae.to("cuda", dtype=torch.float16)
+""",
+    "an optimizer of the repository asks whether it was given groups": """
+import torch
+class Groups(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1, betas=(0.9, 0.99)):
+        if isinstance(params, (list, tuple)) and len(params) > 0 and isinstance(params[0], dict):
+            for group in params:
+                if "betas" in group and group["betas"][0] != betas[0]:
+                    group["buffer"] = [[None, None] for _ in range(10)]
+        super().__init__(params, dict(lr=lr, betas=betas))
+layer = torch.nn.Linear(2, 2)
+Groups(layer.parameters())
+Groups([layer.weight])
+""",
+    "a method replaced on one object": """
+import types
+import torch
+class Causal(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 5)
+    def forward(self, x):
+        raise NotImplementedError
+def patch(model, scale):
+    def scaled(self, x):
+        return {"logits": self.head(x) * scale}
+    model.forward = types.MethodType(scaled, model)
+model = Causal()
+patch(model, 3)
+(model(torch.ones(2, 4))["logits"] * torch.ones(2, 5)).sum().backward()
+""",
+    "a scaler that another method of its object has used": """
+import torch
+class Scaled:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self._scaler = torch.amp.GradScaler()
+    @property
+    def scaler(self):
+        return self._scaler
+    def backward(self, loss):
+        self.scaler.scale(loss).backward()
+    def step(self):
+        self.optimizer.zero_grad()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+""",
+    "a scaler of the module that another function has used": """
+import torch
+scaler = torch.amp.GradScaler()
+def backward(loss):
+    scaler.scale(loss).backward()
+def step(optimizer):
+    optimizer.zero_grad()
+    scaler.step(optimizer)
+    scaler.update()
+""",
+    "a Function of arguments that are no tensors, whose gradients are concatenated": """
+import torch
+class Exchange(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, target, tensor):
+        ctx.source, ctx.target = source, target
+        return exchange(source, target, tensor)
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, None) + (Exchange.apply(ctx.target, ctx.source, grad),)
+class Recompute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *args):
+        ctx.run = run
+        ctx.save_for_backward(*args)
+        with torch.no_grad():
+            return run(*args)
+    @staticmethod
+    def backward(ctx, grad):
+        args = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+        with torch.enable_grad():
+            out = ctx.run(*args)
+        return (None,) + torch.autograd.grad(out, args, grad)
+""",
+    "layers from an empty range": """
+import torch
+layers = [torch.nn.Linear(2, 2) for _ in range(*unknown())]
+torch.nn.Sequential(*layers, torch.nn.Linear(2, 1))(torch.ones(1, 2)).sum().backward()
+""",
+}
