@@ -70,6 +70,8 @@ FORBIDDING = {
     "inference": (INFERENCE_VIEW, "this view is made in inference mode", INFERENCE_VIEW_BASE),
     "function": (FUNCTION_VIEW, "this view is made inside a custom Function", FUNCTION_VIEW_BASE),
 }
+# The node of what a module with a full backward hook hands out.
+HOOKED = "BackwardHookFunctionBackward"
 DENSE_VIEWS = frozenset(
     {"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"}
 )
@@ -335,7 +337,8 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
         base: Tensor = s[tensor.base]
         if requires(s, involved) is not True and base.rg is not True:
             return
-        _check_view(tensor, site, how, tensor.base == ref)
+        node = s.get(tensor.node, Node)
+        _check_view(tensor, site, how, node is not None and node.op == HOOKED)
         if base.rg and base.leaf:
             made = story(base.site, f"`{base.name}` is a leaf that requires grad")
             raise Raised(

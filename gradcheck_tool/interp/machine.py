@@ -173,29 +173,43 @@ class Machine:
             waiting = pending.pop(at)
             self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
             states = merge(waiting, live, MAX_STATES, at not in function.loops)
+            leaving: list[State] = []
             if at in function.loops:
-                states = self._new_at_head(states, seen.setdefault(at, []), live, at)
+                states, leaving = self._new_at_head(states, seen.setdefault(at, []), live, at)
             for state in states:
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
                     pending.setdefault(target, []).append(after)
+            for state in leaving:
+                for target, after in self._run_block(state, function.blocks[at], 0, exits):
+                    if target not in function.loops[at].blocks:
+                        pending.setdefault(target, []).append(after)
         for end in exits:
             end.state.changed |= before
         return exits
 
     def _new_at_head(
         self, states: list[State], seen: list[tuple[int, State]], live: Any, head: int
-    ) -> list[State]:
-        """The states that have not been at this loop head before; none once there were very many."""
-        new = []
+    ) -> tuple[list[State], list[State]]:
+        """Which states are to run the loop's body, and which are only to leave the loop.
+
+        A state that has been here before does neither. Once there were very many, the body is run only for
+        one that enters the loop, and the others leave it, so that what follows is run in any case.
+        """
+        new: list[State] = []
+        leaving: list[State] = []
         for state in states:
             mark = signature(state, live)
-            loose = state[state.frames[-1]].rounds.get(head, 0) > WIDEN_ROUND
-            if len(seen) < MAX_SEEN and not any(
-                mark == known and same_state(old, state, live, loose) for known, old in seen
+            rounds = state[state.frames[-1]].rounds.get(head, 0)
+            if any(
+                mark == known and same_state(old, state, live, rounds > WIDEN_ROUND) for known, old in seen
             ):
+                continue
+            if len(seen) < MAX_SEEN or not (rounds or new):
                 seen.append((mark, state.fork()))
                 new.append(state)
-        return new
+            else:
+                leaving.append(state)
+        return new, leaving
 
     def _run_block(self, s: State, block: ir.Block, index: int, exits: list[Exit]) -> list[tuple[int, State]]:
         out: list[tuple[int, State]] = []

@@ -9,10 +9,7 @@ entry.register_full_backward_hook(lambda module, grad_input, grad_output: None)
 features = nn.Linear(2, 2)(torch.ones(1, 2))
 seen = entry(features)
 (seen.sum() + features.sum()).backward()
-other = nn.Linear(2, 2)(torch.ones(1, 2))
-hooked = entry(other)
-other.add_(1)
-hooked.sum()  # raises
+seen += 1  # raises
 """,
     "a Function that is applied raises what its forward raises": """
 import torch
@@ -41,6 +38,23 @@ mixed = scale @ adjacency @ scale
 w = torch.ones(2, 2, requires_grad=True)
 for _ in range(3):
     (mixed @ (w * 2)).sum().backward()
+""",
+    "batches of what a generator gives carry a memory over": """
+import torch
+def stream(count):
+    for at in range(count):
+        yield at % 3, torch.ones(2)
+def chunks(items, size):
+    items = list(items)
+    return [items[i : i + size] for i in range(0, len(items), size)]
+w = torch.ones(2, requires_grad=True)
+memory = {}
+for batch in chunks(stream(30), 6):
+    loss = torch.zeros(())
+    for key, x in batch:
+        memory[key] = memory.get(key, torch.zeros(2)) * w + x
+        loss = loss + memory[key].sum()
+    loss.backward()  # raises
 """,
     "a loop whose third round breaks": """
 import torch

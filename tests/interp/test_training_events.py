@@ -176,3 +176,25 @@ torch.optim.Adam(Net().parameters())
 def test_the_text_of_a_tensor_asks_for_no_number() -> None:
     source = "import torch\na = torch.rand(3, 3)\nprint('a: ' + str(a))\n"
     assert not events(source, InvalidTensorUse)
+
+
+def test_what_follows_a_loop_runs_however_many_states_the_loop_has() -> None:
+    """Each number of results in the list is a state of its own, in every round of the outer loop."""
+    source = (
+        HEAD
+        + """
+from library import feed
+history = []
+for epoch in range(3):
+    for batch in feed:
+        loss = net(batch).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        history.append(loss)
+total = (net.weight * net.weight).sum()
+total.backward()
+total.backward()
+"""
+    )
+    assert events(source, FreedGraph)

@@ -336,7 +336,7 @@ def _guard_output(s: State, value: Value, call: Args) -> Value:
     tensor = s.get(value, Tensor)
     if tensor is None or not tensor.rg or not isinstance(value, Ref):
         return value
-    node = Node("BackwardHookFunctionBackward", call.text, call.site)
+    node = Node(engine.HOOKED, call.text, call.site)
     node.inputs, node.needs = (engine.edge(s, value),), ((),)
     made = engine.function_output(s, value, [value], call.site, call.text)
     mine = s.edit(made)
