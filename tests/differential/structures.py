@@ -37,9 +37,11 @@ MODULE_HOOKS = (
 MANAGERS = (
     "@contextmanager\ndef {name}():\n    with torch.no_grad():\n        yield\n",
     "@contextmanager\ndef {name}():\n    torch.set_grad_enabled(False)\n    yield\n    torch.set_grad_enabled(True)\n",
-    "class {name}:\n    def __enter__(self):\n        self.before = torch.is_grad_enabled()\n"
-    "        torch.set_grad_enabled(False)\n"
-    "    def __exit__(self, *args):\n        torch.set_grad_enabled(self.before)\n",
+    (
+        "class {name}:\n    def __enter__(self):\n        self.before = torch.is_grad_enabled()\n"
+        "        torch.set_grad_enabled(False)\n"
+        "    def __exit__(self, *args):\n        torch.set_grad_enabled(self.before)\n"
+    ),
 )
 SEQUENTIAL = (
     "nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU())",
