@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool import __version__
-from gradcheck_tool.builtin import builtin_pack
 from gradcheck_tool.checker import FileResult
-from gradcheck_tool.sources.cache import ResultCache, digest, digest_file, stamp
+from gradcheck_tool.identity import identity
+from gradcheck_tool.sources.cache import digest, digest_file, stamp
 from gradcheck_tool.sources.modules import find_module
+from gradcheck_tool.sources.results import ResultCache
 
 if TYPE_CHECKING:
     from gradcheck_tool.config import Config
-    from gradcheck_tool.sources.cache import Import
+    from gradcheck_tool.sources.results import Import
 
 
 class Caches:
-    """The result caches of one run: one for each configuration, in its root folder."""
+    """The result caches of one run: one for each configuration, in its root folder.
+
+    Attributes:
+        looked_at: the paths that imports were looked for at, whether there is something or not.
+    """
 
     def __init__(self) -> None:
+        self.looked_at: set[Path] = set()
         self._caches: dict[int, tuple[Config, ResultCache]] = {}
         self._digests: dict[Path, str | None] = {}
-        self._tool = stamp((Path(__file__).parent, builtin_pack()))
 
     def get(self, path: Path, config: Config) -> FileResult | None:
         """The remembered result of a file, if everything it depends on is as it was."""
@@ -52,18 +55,11 @@ class Caches:
         return self._caches[id(config)][1]
 
     def _key(self, config: Config) -> str:
-        parts = (
-            __version__,
-            sys.version_info[:2],
-            self._tool,
-            stamp(config.rule_packs),
-            config,
-        )
-        return digest(repr(parts).encode())
+        return digest(repr((identity(), stamp(config.rule_packs), config)).encode())
 
     def _resolve(self, asked: Import) -> str | None:
         importer, dotted, level = asked
-        path = find_module(Path(importer), dotted, level)
+        path = find_module(Path(importer), dotted, level, self.looked_at)
         return None if path is None else self._digest(path)
 
     def _digest(self, path: Path) -> str | None:

@@ -73,6 +73,7 @@ class Config:
         baseline: file of findings that are known and not reported.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
         gradcheck: the table of the run-time engine, which checks it itself.
+        files: the file it came from and those that this one extends.
         origins: the files that set a key or added to it, by the key as it is spelt there; a key that
             has none is the default or comes from the command line.
     """
@@ -90,6 +91,7 @@ class Config:
     baseline: Path | None = None
     report_unused_suppressions: bool = False
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     origins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -156,6 +158,20 @@ class Configs:
             self._explicit = overrides.apply(replace(loaded, root=folder))
         self._by_folder: dict[Path, Config] = {}
         self._by_file: dict[Path, Config] = {}
+
+    def looked_at(self) -> set[Path]:
+        """Every path that decided what is in force, rule packs aside, whether there is something or not."""
+        found = {folder / name for folder in self._by_folder for name in FILE_NAMES}
+        for config in self.in_force():
+            found.update(config.files)
+            if config.baseline is not None:
+                found.add(config.baseline)
+        return found
+
+    def in_force(self) -> list[Config]:
+        """The configurations that were found so far."""
+        explicit = [] if self._explicit is None else [self._explicit]
+        return [self._default, *explicit, *self._by_file.values()]
 
     def for_folder(self, folder: Path) -> Config:
         """The configuration in force for the files of a folder (absolute path).
@@ -229,6 +245,7 @@ def parse_config(table: Mapping[str, Any], path: Path, extending: tuple[Path, ..
         base,
         root=path.parent,
         source=path,
+        files=(*base.files, path),
         origins={**base.origins, **{key: (*before[key], path) for key in values}},
         **{_field(key): value for key, value in added.items()},
     )

@@ -25,11 +25,12 @@ COLLECT_AT = 1_600_000
 
 
 def check_all(tasks: Sequence[Task], checker: Checker, jobs: int) -> Iterator[FileResult]:
-    """Check files with `jobs` processes, or in this one where that is quicker.
+    """Check files with `jobs` processes (0: one for each core), or in this one where that is quicker.
 
     Raises:
         ConfigError: a configuration's rules cannot be used.
     """
+    jobs = jobs or default_jobs()
     if jobs == 1 or len(tasks) < WORTHWHILE:
         yield from _check_here(tasks, checker)
         return

@@ -7,21 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.caching import Caches
-from gradcheck_tool.checker import Checker, FileResult
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.findings import Applicability, Finding
-from gradcheck_tool.fixing import Change, Fixer
-from gradcheck_tool.pool import check_all
-from gradcheck_tool.sources.baseline import Baseline, Lines
-from gradcheck_tool.sources.discover import Discovery, discover, is_excluded
 from gradcheck_tool.sources.lines import SourceLines
-from gradcheck_tool.sources.source import Source, SourceError, split_lines
+from gradcheck_tool.sources.seen import Seen
+from gradcheck_tool.sources.snapshot import Found, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gradcheck_tool.caching import Caches
+    from gradcheck_tool.checker import Checker, FileResult
+    from gradcheck_tool.fixing import Change, Fixer
     from gradcheck_tool.rule import Rule
+    from gradcheck_tool.sources.baseline import Baseline, Lines
+    from gradcheck_tool.sources.discover import Discovery
+    from gradcheck_tool.sources.source import Source
 
 # The file name of a program from standard input that was given none.
 STDIN_NAME = "-"
@@ -47,7 +48,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Options:
-    """What a run is asked to do."""
+    """What a run is asked to do. `jobs` is the number of processes; 0 is one for each core."""
 
     overrides: Overrides = field(default_factory=Overrides)
     respect_gitignore: bool = True
@@ -70,7 +71,10 @@ class Outcome:
 
 
 class Run:
-    """One run over files. It remembers configurations and rules for what is asked afterwards."""
+    """One run over files. It remembers configurations and rules for what is asked afterwards.
+
+    What only checking needs is imported when something has to be checked: most runs find all as it was.
+    """
 
     def __init__(self, folder: Path, options: Options, checker: Checker | None = None) -> None:
         """`folder` is the folder that the command runs in (absolute).
@@ -82,7 +86,16 @@ class Run:
         self._options = options
         self._configs = Configs(folder, options.overrides)
         self._baselines: dict[Path, Baseline] = {}
-        self.checker = checker or Checker()
+        self._checker = checker
+
+    @property
+    def checker(self) -> Checker:
+        """The static engine, with the rules that it has loaded."""
+        from gradcheck_tool.checker import Checker
+
+        if self._checker is None:
+            self._checker = Checker()
+        return self._checker
 
     def config(self, folder: Path) -> Config:
         """The configuration in force in a folder.
@@ -102,6 +115,8 @@ class Run:
         Raises:
             ConfigError: a configuration on the way cannot be used.
         """
+        from gradcheck_tool.sources.discover import discover
+
         return discover(
             [self._folder / path for path in paths],
             self._configs.for_folder,
@@ -116,13 +131,45 @@ class Run:
             ConfigError: a configuration, a selector or a rule pack cannot be used.
         """
         named = {self._folder / path for path in paths}
+        if not self._options.cache:
+            return self._check(self.discover(paths), named, None, progress)
+        snapshot = self._snapshot(paths)
+        known = snapshot.load()
+        if known is not None:
+            return Outcome(list(known.findings), files=known.files)
+        from gradcheck_tool.caching import Caches
+
+        caches = Caches()
         found = self.discover(paths)
+        outcome = self._check(found, named, caches, progress)
+        if not outcome.problems:
+            kept = Found(tuple(outcome.findings), outcome.files)
+            snapshot.save(self.config(self._folder).root, self._seen(found, caches), kept)
+        return outcome
+
+    def _snapshot(self, paths: Sequence[Path]) -> Snapshot:
+        from gradcheck_tool.identity import identity
+
+        options = self._options
+        asked = (list(map(str, paths)), options.overrides, options.respect_gitignore, options.force_exclude)
+        return Snapshot(self._folder, (identity(), asked))
+
+    def _seen(self, found: Discovery, caches: Caches) -> Seen:
+        """Everything that an outcome hangs on."""
+        paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
+        packs = [pack for config in self._configs.in_force() for pack in config.rule_packs]
+        return Seen.of(found.folders, paths, packs)
+
+    def _check(
+        self, found: Discovery, named: set[Path], caches: Caches | None, progress: Progress | None
+    ) -> Outcome:
+        """Check what was found. A file that cannot be checked fails the run where it is among `named`."""
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
         findings: set[Finding] = set()
         unfinished: dict[Path, tuple[str, ...]] = {}
-        for path, result in self._results(found.files, progress):
+        for path, result in self._results(found.files, caches, progress):
             if result.unfinished:
                 unfinished[path] = result.unfinished
             findings.update(result.findings)
@@ -159,12 +206,17 @@ class Run:
         Raises:
             ConfigError: the configuration of the file's folder cannot be used.
         """
+        from gradcheck_tool.sources.source import SourceError
+
         try:
             return self._fixer().fix_data(data, filename, self._config_of(filename), unsafe).data
         except SourceError:
             return data
 
     def _fixer(self) -> Fixer:
+        from gradcheck_tool.fixing import Fixer
+        from gradcheck_tool.sources.source import split_lines
+
         def keep(findings: Sequence[Finding], source: Source) -> Sequence[Finding]:
             lines = split_lines(source.text)
             return self._unknown(findings, lambda name, _: lines if name == source.filename else ())
@@ -189,14 +241,22 @@ class Run:
             else:
                 by_baseline.setdefault(baseline, []).append(finding)
         for path, group in by_baseline.items():
-            if path not in self._baselines:
-                self._baselines[path] = Baseline(path)
-            kept += self._baselines[path].new(group, lines or SourceLines())
+            kept += self._baseline(path).new(group, lines or SourceLines())
         return sorted(kept, key=Finding.sort_key)
 
-    def _results(self, files: Sequence[Path], progress: Progress | None) -> Iterator[tuple[Path, FileResult]]:
+    def _baseline(self, path: Path) -> Baseline:
+        from gradcheck_tool.sources.baseline import Baseline
+
+        if path not in self._baselines:
+            self._baselines[path] = Baseline(path)
+        return self._baselines[path]
+
+    def _results(
+        self, files: Sequence[Path], caches: Caches | None, progress: Progress | None
+    ) -> Iterator[tuple[Path, FileResult]]:
         """The results of all files, remembered ones first."""
-        caches = Caches() if self._options.cache else None
+        from gradcheck_tool.pool import check_all
+
         tasks: list[tuple[Path, Config]] = []
         for path in files:
             config = self.config(path.parent)
@@ -223,6 +283,8 @@ class Run:
         Raises:
             ConfigError: the configuration of the file's folder cannot be used.
         """
+        from gradcheck_tool.sources.discover import is_excluded
+
         return self._options.force_exclude and is_excluded(Path(filename), self._config_of(filename))
 
     def check_text(self, data: bytes, filename: str) -> Outcome:

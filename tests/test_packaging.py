@@ -68,7 +68,7 @@ class TestWheel:
 
 
 class TestStart:
-    def imported(self, *arguments):
+    def imported(self, *arguments, cwd=None):
         """The top-level modules that a command imports, and its exit status."""
         code = (
             "import runpy, sys\n"
@@ -78,7 +78,7 @@ class TestStart:
             "else:\n    status = 0\n"
             "print('\\n@', status, *{name.split('.')[0] for name in sys.modules})"
         )
-        result = python("-c", code)
+        result = python("-c", code, cwd=cwd)
         assert "\n@ " in result.stdout, result.stderr
         status, *modules = result.stdout.rsplit("\n@ ", 1)[1].split()
         return set(modules), status
@@ -93,6 +93,20 @@ class TestStart:
         modules, status = self.imported("check", "--no-cache", tmp_path)
         assert status in ("0", "None")
         assert not {"libcst", "rich"} & modules
+
+    def test_findings_are_printed_without_rich(self, tmp_path):
+        (tmp_path / "a.py").write_text(
+            "import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\nprint('done')\n"
+        )
+        modules, status = self.imported("check", "--no-cache", tmp_path)
+        assert status == "1"
+        assert "rich" not in modules
+
+    def test_what_is_known_is_told_without_loading_the_engine(self, tmp_path):
+        first, _ = self.imported("check", "--isolated", FIXTURES / "calls", cwd=tmp_path)
+        again, _ = self.imported("check", "--isolated", FIXTURES / "calls", cwd=tmp_path)
+        assert {"libcst", "pathspec"} <= first
+        assert not {"libcst", "pathspec"} & again
 
     def test_version_imports_next_to_nothing(self):
         modules, _ = self.imported("version")

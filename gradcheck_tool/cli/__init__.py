@@ -18,11 +18,10 @@ def main() -> None:
     if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
         sys.stdout.write(f"gradlint {__version__}\n")
         return
-    # Nothing that start-up makes is garbage: looking for some only costs time.
+    # Nothing that start-up makes is garbage: looking for some only costs time. `app` lets it begin.
     gc.disable()
     from gradcheck_tool.cli.app import app
 
-    gc.enable()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character of somebody's source shows a question mark.
         sys.stdout.reconfigure(errors="replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,4 @@ def gradlint() -> None:
 
     Exit status: 0 nothing found, 1 findings, 2 the tool could not do its work.
     """
+    gc.enable()

@@ -91,7 +91,6 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
     """Find autograd mistakes in Python files and notebooks, without running them."""
-    from gradcheck_tool.pool import default_jobs
     from gradcheck_tool.run import Options, Run
 
     if target_torch is not None and not is_version(target_torch):
@@ -115,7 +114,7 @@ def check(
         respect_gitignore=respect_gitignore,
         force_exclude=force_exclude,
         cache=not no_cache,
-        jobs=jobs or default_jobs(),
+        jobs=jobs,
     )
     given = tuple(paths or ([STDIN] if stdin_filename else [Path()]))
     request = Request(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from rich.text import Text
+from gradcheck_tool.report.style import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.findings import Location
+    from gradcheck_tool.report.style import Paint, Style
 
 TAB = "    "
 # Characters of a line that are shown at most: more of a generated line would bury the report.
@@ -26,32 +26,33 @@ class Label:
     location: Location
     message: str
     mark: str
-    style: str
+    style: Style
 
 
-def frame(lines: Sequence[str], labels: Sequence[Label], width: int) -> Iterator[Text]:
+def frame(lines: Sequence[str], labels: Sequence[Label], width: int, paint: Paint) -> Iterator[str]:
     """The rows that hold labels in order, an ellipsis where more than one row is left out between.
 
     Args:
         lines: the whole text of the file or cell.
         labels: spans in it.
         width: columns of the line number.
+        paint: styles text.
     """
     bar = f"{' ' * width} |"
-    yield Text(bar, "blue")
+    yield paint(bar, "blue")
     previous = None
     for row in sorted({label.location.start.row for label in labels}):
         if previous is not None and row - previous == 2:
-            yield _source(_Line.of(lines, row - 1, ()), width)
+            yield _source(_Line.of(lines, row - 1, ()), width, paint)
         elif previous is not None and row - previous > 2:
-            yield Text(f"{'.' * max(width, 3)}", "blue")
+            yield paint("." * max(width, 3), "blue")
         here = [label for label in labels if label.location.start.row == row]
         line = _Line.of(lines, row, here)
-        yield _source(line, width)
+        yield _source(line, width, paint)
         for label in here:
-            yield Text.assemble((bar, "blue"), line.underline(label))
+            yield paint(bar, "blue") + line.underline(label, paint)
         previous = row
-    yield Text(bar, "blue")
+    yield paint(bar, "blue")
 
 
 @dataclass(frozen=True)
@@ -81,18 +82,18 @@ class _Line:
         shown = text[cut : cut + LONGEST]
         return cls(row, shown, cut, ELLIPSIS if cut else "", ELLIPSIS if cut + LONGEST < len(text) else "")
 
-    def underline(self, label: Label) -> Text:
+    def underline(self, label: Label, paint: Paint) -> str:
         start, end = label.location.start, label.location.end
         first = start.column - 1 - self.cut
         last = end.column - 1 - self.cut if end.row == start.row else len(self.text)
-        indent = cell_len(self.before + _visible(self.text[:first]))
-        marks = label.mark * max(1, cell_len(_visible(self.text[first:last].rstrip())))
-        return Text.assemble(" " * (indent + 1), (f"{marks} {label.message}".rstrip(), label.style))
+        indent = columns(self.before + _visible(self.text[:first]))
+        marks = label.mark * max(1, columns(_visible(self.text[first:last].rstrip())))
+        return " " * (indent + 1) + paint(f"{marks} {label.message}".rstrip(), label.style)
 
 
-def _source(line: _Line, width: int) -> Text:
+def _source(line: _Line, width: int, paint: Paint) -> str:
     text = f"{line.before}{_visible(line.text)}{line.after}"
-    return Text.assemble((f"{line.row:>{width}} |", "blue"), f" {text}".rstrip())
+    return paint(f"{line.row:>{width}} |", "blue") + f" {text}".rstrip()
 
 
 def _visible(text: str) -> str:

@@ -2,66 +2,47 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.text import Text
 
 from gradcheck_tool.findings import Applicability, Severity
 from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.facts import facts
 from gradcheck_tool.report.frame import Label, frame
+from gradcheck_tool.report.style import Paint, Style, painter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.report.context import ReportContext
 
-STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
+STYLES: Mapping[Severity, Style] = {
+    Severity.ERROR: "red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "cyan",
+}
 
 
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report, one block a finding with an empty line after it."""
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=context.color,
-        color_system="standard" if context.color else None,
-        highlight=False,
-        soft_wrap=True,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
-    with console.capture() as captured:
-        for finding in findings:
-            for line in _block(finding, context):
-                console.print(line)
-            console.print()
-    return captured.get()
+    paint = painter(context.color)
+    return "".join(f"{line}\n" for finding in findings for line in (*_block(finding, context, paint), ""))
 
 
-def _block(finding: Finding, context: ReportContext) -> Iterator[Text]:
+def _block(finding: Finding, context: ReportContext, paint: Paint) -> Iterator[str]:
     style = STYLES[finding.severity]
-    head = Text.assemble(
-        (f"{finding.severity.value}[{finding.code}]", style), (f": {finding.message}", "bold")
-    )
-    yield head
+    yield paint(f"{finding.severity.value}[{finding.code}]", style) + paint(f": {finding.message}", "bold")
     labels = _labels(finding, style)
     shown = [label for label in labels if context.lines(label.location.filename, label.location.cell)]
     width = len(str(max((label.location.end.row for label in shown), default=1)))
     margin = " " * width
-    yield Text.assemble(
-        (f"{margin}--> ", "blue"),
-        place(finding.location, context),
-        (f" ({finding.name})", "dim"),
-    )
-    yield from _frames(finding, shown, width, context)
-    yield from _notes(finding, margin)
+    at = place(finding.location, context)
+    yield paint(f"{margin}--> ", "blue") + at + paint(f" ({finding.name})", "dim")
+    yield from _frames(finding, shown, width, context, paint)
+    yield from _notes(finding, margin, paint)
 
 
-def _labels(finding: Finding, style: str) -> list[Label]:
+def _labels(finding: Finding, style: Style) -> list[Label]:
     """The steps of the story, numbered where there are several, and the place of the finding itself."""
     here = finding.location
     labels = [
@@ -77,7 +58,9 @@ def _labels(finding: Finding, style: str) -> list[Label]:
     return labels
 
 
-def _frames(finding: Finding, labels: list[Label], width: int, context: ReportContext) -> Iterator[Text]:
+def _frames(
+    finding: Finding, labels: list[Label], width: int, context: ReportContext, paint: Paint
+) -> Iterator[str]:
     """The finding's own file or cell first, then one frame for each other that the story touches."""
     here = (finding.location.filename, finding.location.cell)
     others = dict.fromkeys((label.location.filename, label.location.cell) for label in labels)
@@ -86,20 +69,20 @@ def _frames(finding: Finding, labels: list[Label], width: int, context: ReportCo
         if not group:
             continue
         if key != here:
-            yield Text.assemble((f"{' ' * width}::: ", "blue"), place(group[0].location, context))
-        yield from frame(context.lines(*key), group, width)
+            yield paint(f"{' ' * width}::: ", "blue") + place(group[0].location, context)
+        yield from frame(context.lines(*key), group, width, paint)
 
 
-def _notes(finding: Finding, margin: str) -> Iterator[Text]:
+def _notes(finding: Finding, margin: str, paint: Paint) -> Iterator[str]:
     for label, text in facts(finding):
-        yield _note(margin, label, text)
+        yield _note(margin, label, text, paint)
     if finding.fix is not None:
         how = "--fix" if finding.fix.applicability is Applicability.SAFE else "--fix --unsafe-fixes"
-        yield _note(margin, "fix", f"{finding.fix.message} ({how})")
-    yield _note(margin, "help", f"gradlint rule {finding.code}")
+        yield _note(margin, "fix", f"{finding.fix.message} ({how})", paint)
+    yield _note(margin, "help", f"gradlint rule {finding.code}", paint)
 
 
-def _note(margin: str, kind: str, text: str) -> Text:
+def _note(margin: str, kind: str, text: str, paint: Paint) -> str:
     lines = text.rstrip().splitlines() or [""]
     indent = "\n" + " " * (len(margin) + 5 + len(kind))
-    return Text.assemble((f"{margin} = ", "blue"), (kind, "bold"), ": ", indent.join(lines))
+    return f"{paint(f'{margin} = ', 'blue')}{paint(kind, 'bold')}: {indent.join(lines)}"

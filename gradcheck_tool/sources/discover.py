@@ -9,16 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
 from gradcheck_tool.config import ConfigError
+from gradcheck_tool.sources.cache import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pathspec import GitIgnoreSpec
+
     from gradcheck_tool.config import Config
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+# Where git keeps what it leaves out, in a folder.
+IGNORE_FILES = (".gitignore", ".git/info/exclude")
 
 # What pathspec raises for text that is no pattern.
 _NOT_A_PATTERN = (ValueError, re.error)
@@ -26,11 +29,16 @@ _NOT_A_PATTERN = (ValueError, re.error)
 
 @dataclass
 class Discovery:
-    """Files to check, in a stable order, the paths that are not there, and folders that cannot be read."""
+    """Files to check, in a stable order, the paths that are not there, and folders that cannot be read.
+
+    `folders` are those that were walked; `looked_at` are the places of ignore files above them.
+    """
 
     files: list[Path] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
     unreadable: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    looked_at: set[Path] = field(default_factory=set)
 
 
 def discover(
@@ -53,7 +61,7 @@ def discover(
     """
     found: dict[Path, None] = {}
     result = Discovery()
-    walker = _Walker(config_for, respect_gitignore, result.unreadable)
+    walker = _Walker(config_for, respect_gitignore, result)
     for path in paths:
         absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay links
         # The functions of os.path take what may not be looked at for something that is not there.
@@ -79,11 +87,11 @@ def is_excluded(path: Path, config: Config) -> bool:
 
 class _Walker:
     def __init__(
-        self, config_for: Callable[[Path], Config], respect_gitignore: bool, unreadable: list[Path]
+        self, config_for: Callable[[Path], Config], respect_gitignore: bool, result: Discovery
     ) -> None:
         self._config_for = config_for
         self._respect_gitignore = respect_gitignore
-        self._unreadable = unreadable
+        self._result = result
 
     def walk(self, start: Path) -> Iterator[Path]:
         """Files below a folder that was named.
@@ -100,12 +108,14 @@ class _Walker:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError:
-            self._unreadable.append(folder)
+            self._result.unreadable.append(folder)
             return
+        self._result.folders.append(folder)
         for entry in entries:
             path = folder / entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not (entry.name.endswith(SUFFIXES) and _is_file(entry)):
+            wanted = entry.name != FOLDER if is_folder else entry.name.endswith(SUFFIXES) and _is_file(entry)
+            if not wanted:
                 continue
             if excluded.decides(path, is_folder) or _is_ignored(ignores, path, is_folder):
                 continue
@@ -129,6 +139,7 @@ class _Walker:
         collected: list[_Ignore] = []
         for parent in folder.parents:
             collected += _ignores_in(parent)
+            self._result.looked_at.update(parent / name for name in (".git", *IGNORE_FILES))
             if _is_repository(parent):
                 return tuple(collected)
         return ()
@@ -166,7 +177,7 @@ class _Ignore:
 def _ignores_in(folder: Path) -> list[_Ignore]:
     """The ignore files of one folder, the one that wins first."""
     found = []
-    for name in (".gitignore", ".git/info/exclude"):
+    for name in IGNORE_FILES:
         try:
             lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -186,6 +197,8 @@ def _is_ignored(ignores: tuple[_Ignore, ...], path: Path, is_folder: bool) -> bo
 
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
     return GitIgnoreSpec.from_lines(patterns)
 
 

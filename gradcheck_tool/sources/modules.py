@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,32 +11,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def find_module(importer: Path, dotted: str, level: int) -> Path | None:
+def find_module(importer: Path, dotted: str, level: int, looked_at: set[Path] | None = None) -> Path | None:
     """The file of a module as seen from a file of the same repository, or None.
 
     Args:
         importer: absolute path of the importing file.
         dotted: the name after `import` or `from`; empty in `from . import x`.
         level: the number of leading dots.
+        looked_at: gets every path that was asked for, whether there is something or not.
     """
+    asked = set() if looked_at is None else looked_at
     parts = [part for part in dotted.split(".") if part]
     if level:
         base = importer.parent
         for _ in range(level - 1):
             base = base.parent
-        return _in_folder(base, parts)
-    for root in _roots(importer.parent):
-        found = _in_folder(root, parts)
+        return _in_folder(base, parts, asked)
+    roots = _roots(importer.parent)
+    asked |= roots.looked_at
+    for root in roots.folders:
+        found = _in_folder(root, parts, asked)
         if found is not None and found != importer:
             return found
     return None
 
 
-def _in_folder(base: Path, parts: list[str]) -> Path | None:
+def _in_folder(base: Path, parts: list[str], looked_at: set[Path]) -> Path | None:
     target = base.joinpath(*parts)
     candidates = (
         [target / "__init__.py"] if not parts else [target / "__init__.py", target.with_suffix(".py")]
     )
+    looked_at.update(candidates)
     return next((candidate for candidate in candidates if _is_file(candidate)), None)
 
 
@@ -44,15 +50,27 @@ def _is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
+@dataclass(frozen=True)
+class _Roots:
+    """Folders that absolute imports start from, and the paths whose presence decides which these are."""
+
+    folders: tuple[Path, ...]
+    looked_at: frozenset[Path]
+
+
 @lru_cache(maxsize=4096)
-def _roots(folder: Path) -> tuple[Path, ...]:
-    """Folders that absolute imports start from: the script's own, the package's, the repository's."""
+def _roots(folder: Path) -> _Roots:
+    """The script's own folder, the package's, the repository's."""
     top = folder
+    looked_at = {top / "__init__.py"}
     while _is_file(top / "__init__.py") and top != top.parent:
         top = top.parent
+        looked_at.add(top / "__init__.py")
     roots = [folder, top]
     for parent in (top, *top.parents):
-        if any((parent / mark).exists() for mark in (".git", "pyproject.toml", "setup.py", "setup.cfg")):
+        marks = [parent / mark for mark in (".git", "pyproject.toml", "setup.py", "setup.cfg")]
+        looked_at.update(marks)
+        if any(mark.exists() for mark in marks):
             roots += [parent, parent / "src"]
             break
-    return tuple(dict.fromkeys(roots))
+    return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at))

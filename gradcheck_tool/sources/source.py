@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -79,6 +78,8 @@ def decode(data: bytes) -> tuple[str, str]:
     Raises:
         SourceError: the declared encoding is unknown, or the bytes are not in it.
     """
+    import tokenize
+
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding), encoding

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gradcheck_tool.sources.cache import FOLDER, ResultCache
+from gradcheck_tool.sources.cache import FOLDER
+from gradcheck_tool.sources.results import ResultCache
 from tests import fakes
 from tests.fakes import finding, replacement, step
 
