@@ -121,7 +121,8 @@ def gradcheck(
     if settings.plots is not None and find_spec("matplotlib") is None:
         fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
     try:
-        with progress_bar() as progress:
+        # Workers import torch first, and one Function may take minutes.
+        with progress_bar(patience=0) as progress:
             verdicts = harness.check(
                 plan, jobs, keep=not no_cache, progress=progress, make_engine=make_engine
             )

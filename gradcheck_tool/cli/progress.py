@@ -17,12 +17,16 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield the function that is told how many files of how many are done; None off a terminal."""
+def progress_bar(patience: float = PATIENCE) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield the function that is told how many files of how many are done; None off a terminal.
+
+    Args:
+        patience: seconds after which the bar is shown.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    bar = _LateBar()
+    bar = _LateBar(patience)
     try:
         yield bar.update
     finally:
@@ -32,13 +36,14 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
 class _LateBar:
     """Starts the bar (and imports rich) only after some time."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
         self._started = time.monotonic()
         self._progress: Progress | None = None
 
     def update(self, done: int, total: int) -> None:
         if self._progress is None:
-            if time.monotonic() - self._started < PATIENCE:
+            if time.monotonic() - self._started < self._patience:
                 return
             self._progress = _start(total)
         self._progress.update(self._progress.task_ids[0], completed=done)
@@ -50,12 +55,13 @@ class _LateBar:
 
 def _start(total: int) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
     progress = Progress(
         "checking",
         BarColumn(),
         MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

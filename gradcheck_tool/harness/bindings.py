@@ -121,8 +121,8 @@ class _Reader:
         made = ClassStatement(
             qualname=prefix + node.name,
             bases=tuple(filter(None, map(_dotted, node.bases))),
-            rows=Rows(first, node.end_lineno or node.lineno),
-            methods={name: Rows(row, end) for name, row, end in _methods(node.body)},
+            rows=Rows(first, node.end_lineno or node.lineno, node.col_offset + 1),
+            methods=dict(_methods(node.body)),
             scope=scope,
         )
         self.classes.append(made)
@@ -151,11 +151,11 @@ def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
-def _methods(body: list[ast.stmt]) -> Iterator[tuple[str, int, int]]:
-    """The functions of a class body, conditional ones too: name, row of `def` and last row."""
+def _methods(body: list[ast.stmt]) -> Iterator[tuple[str, Rows]]:
+    """The functions of a class body, conditional ones too: name, and rows from `def` on."""
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name, node.lineno, node.end_lineno or node.lineno
+            yield node.name, Rows(node.lineno, node.end_lineno or node.lineno, node.col_offset + 1)
         elif not isinstance(node, ast.ClassDef):
             for block in _blocks(node):
                 yield from _methods(block)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rows:
-    """Rows of a file, 1-based, both ends included."""
+    """Rows of a file, 1-based, both ends included, and the column in which the first begins."""
 
     first: int
     last: int
+    column: int = 1
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -162,8 +162,8 @@ def environment_finding(code: str, unit: Unit, message: str, evidence: dict[str,
 
 def place_of(ref: FunctionRef) -> Location:
     """The first row of `backward`, or of the class where it inherits its `backward`."""
-    row = (ref.backward or ref.rows).first
-    return Location(ref.filename, Position(row, 1), Position(row + 1, 1))
+    rows = ref.backward or ref.rows
+    return Location(ref.filename, Position(rows.first, rows.column), Position(rows.first + 1, 1))
 
 
 def pack_case(result: CaseResult) -> dict[str, Any]:

@@ -37,6 +37,9 @@ TICK = 0.1
 START = 120.0
 """Seconds that importing PyTorch may take on a busy machine."""
 
+ABORT = 1.0
+"""Seconds that a worker with too much memory has to write down where it is."""
+
 LOG_TAIL = 20_000
 """Characters of what a worker printed last that are looked at."""
 
@@ -129,6 +132,8 @@ class Worker:
         if answer.done and answer.done.get("end"):
             answer.death, answer.how = "crash", answer.done["end"]
         if answer.death is not None:
+            if answer.death == "memory":
+                self._abort()
             self.close()
             printed = self._printed()
             answer.stack = _stack(printed)
@@ -146,6 +151,13 @@ class Worker:
         self._kill()
         self._process.wait()
         atexit.unregister(self._kill)
+
+    def _abort(self) -> None:
+        """Let the process die in the way in which it writes down where it was."""
+        if os.name == "posix":
+            self._process.send_signal(signal.SIGABRT)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(ABORT)
 
     def _kill(self) -> None:
         """Kill the process and those that it has started, which may live on after it."""
@@ -191,7 +203,8 @@ class Worker:
             event = None
         if event is None or event.get("error"):
             self.close()
-            why = event["error"] if event else self._printed().strip()[-500:] or "it gave no sign"
+            late = f"importing it took more than {START:g} s"
+            why = event["error"] if event else self._printed().strip()[-500:] or late
             raise WorkerError(f"a worker process cannot import torch: {why}")
         limit, used = self._settings.memory, self._memory()
         if limit is not None and used > limit:

@@ -12,8 +12,11 @@ A worker is told units (`{"unit": ..., "settings": ...}`) and answers with event
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
+import queue
+import signal
 import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
@@ -29,9 +32,11 @@ class Channel:
     """The worker's end. Whatever the checked code prints or reads goes elsewhere."""
 
     def __init__(self, orders: IO[str], answers: IO[str]) -> None:
-        self._orders = orders
+        self._orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._answers = answers
         self._beaten = time.monotonic()
+        # Not `threading`, whose frames would stand in every stack that is written down.
+        _thread.start_new_thread(_listen, (orders, self._orders))
 
     @classmethod
     def take_over(cls) -> Channel:
@@ -46,9 +51,9 @@ class Channel:
         return cls(orders, answers)
 
     def orders(self) -> Iterator[dict[str, Any]]:
-        """What the parent asks for, until it closes its end."""
-        for line in self._orders:
-            yield json.loads(line)
+        """What the parent asks for. There is no end: when the parent is gone, so is this process."""
+        while True:
+            yield self._orders.get()
 
     def tell(self, event: str, **facts: Any) -> None:
         """Send an event."""
@@ -61,3 +66,18 @@ class Channel:
         if now - self._beaten >= BEAT:
             self._beaten = now
             self.tell("beat")
+
+
+def _listen(orders: IO[str], heard: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Move orders from the pipe to the queue; end the process when the parent's end is closed.
+
+    That may be in the middle of a call that never returns: nobody else would end it.
+    """
+    try:
+        for line in orders:
+            heard.put(json.loads(line))
+    finally:
+        # What the checked code has started goes, too. A worker leads a group of its own.
+        if os.name == "posix" and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.gradcheck import Report
     from gradcheck_tool.harness.outcomes import Outcome
-    from gradcheck_tool.harness.run import Harness, Plan
+    from gradcheck_tool.harness.run import Plan
     from gradcheck_tool.harness.units import Unit
 
 
@@ -41,6 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--gradlint-device", action="append", metavar="DEVICE", help="cpu, cuda, ...")
     group.addoption("--gradlint-dtype", action="append", metavar="DTYPE", help="float32, bfloat16, ...")
+    group.addoption(
+        "--gradlint-no-cache", action="store_true", help="Neither read nor write results of earlier runs."
+    )
     group.addoption(
         "--gradlint-gradcheck",
         action="store_true",
@@ -120,21 +123,17 @@ class _Checks:
         from gradcheck_tool.harness.targets import TargetError
 
         try:
-            self.harness: Harness = Harness(config.rootpath, Overrides())
-            settings = self.harness.settings.with_choices(
+            harness = Harness(config.rootpath, Overrides())
+            settings = harness.settings.with_choices(
                 devices=check_devices(_tuple(config.getoption("gradlint_device")) or ()) or None,
                 dtypes=check_dtypes(_tuple(config.getoption("gradlint_dtype")) or ()) or None,
             )
-            self.plan: Plan = self.harness.plan(targets, settings)
+            self.plan: Plan = harness.plan(targets, settings)
         except (ConfigError, TargetError, ValueError) as error:
             raise pytest.UsageError(f"gradlint: {error}") from error
-        self._bench = self.harness.bench(self.plan, _processes(config))
-
-    def check(self, unit: Unit) -> Outcome:
-        return self.harness.judged(self._bench.check(unit))
-
-    def close(self) -> None:
-        self._bench.close()
+        keep = not config.getoption("gradlint_no_cache")
+        steps = harness.steps(self.plan, _processes(config), keep=keep)
+        self.check, self.close = steps.check, steps.close
 
 
 class _File(pytest.File):
@@ -162,11 +161,13 @@ class _Item(pytest.Item):
 
     def runtest(self) -> None:
         """Check the Function in a worker process."""
-        outcome = self._checks.check(self._unit)
+        outcome, *earlier = self._checks.check(self._unit)
+        # The test of a Function that was found to corrupt the process has passed by now.
+        wrong = next((made for made in (outcome, *earlier) if made.status == "wrong"), None)
+        if wrong is not None:
+            raise _Wrong(wrong)
         if outcome.status == "not checked":
             pytest.skip(f"not checked: {outcome.cause}")
-        if outcome.status == "wrong":
-            raise _Wrong(outcome)
         self.add_report_section("call", "gradlint", outcome.text())
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

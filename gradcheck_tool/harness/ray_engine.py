@@ -7,7 +7,6 @@ The sources, the packages and the cache have to be at the same places on all mac
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """How often a unit is begun before it is given up, when the Ray workers that check it die."""
+
+LOOK = 5.0
+"""Seconds between two looks at whether the cluster is still there."""
 
 CLOSING = 10.0
 """Seconds that a Ray worker may take to end its processes."""
@@ -49,10 +51,11 @@ class RayEngine:
         """Check all units; see `Engine.run`.
 
         Raises:
-            WorkerError: there is no cluster at `RAY_ADDRESS`, it has no core, or its workers cannot import
-                PyTorch.
+            WorkerError: there is no cluster at `RAY_ADDRESS`, it has no core or loses the last machine that
+                has, or its workers cannot import PyTorch.
         """
         import ray
+        from ray.exceptions import RayError
 
         numbered = [device for device in self.settings.devices if ":" in device]
         if numbered:
@@ -63,7 +66,10 @@ class RayEngine:
                 raise WorkerError("the Ray cluster has no core to check anything on")
             jobs = self.jobs or int(has["CPU"])
             crew = _Crew(replace(self, jobs=jobs), tuple(units), gpus=int(has.get("GPU", 0)))
-            return work_off(units, jobs, lambda board: _RaySlot(crew, board), told)
+            try:
+                return work_off(units, jobs, lambda board: _RaySlot(crew, board), told)
+            except RayError as error:
+                raise WorkerError(f"the Ray cluster fails: {_line(error)}") from error
 
 
 @contextmanager
@@ -76,13 +82,13 @@ def _connected() -> Iterator[None]:
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray says on standard output, where reports go, what befalls its workers.
-    with redirect_stdout(sys.stderr):
+    # Ray says on standard output, where reports go, at length what befalls its workers.
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         try:
             ray.init(log_to_driver=False, logging_level="error")
         except (ConnectionError, RuntimeError, ValueError) as error:
             address = os.environ.get("RAY_ADDRESS", "this machine")
-            raise WorkerError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:300]}") from error
+            raise WorkerError(f"no Ray cluster at {address}: {_line(error)}") from error
         try:
             yield
         finally:
@@ -114,14 +120,10 @@ class _RayWorker:
         os.chdir(folder)
         neighbours = min(engine.jobs, os.cpu_count() or 1)
         self._bench = Bench(Engine.of(engine.settings, neighbours, engine.cache), units)
-        self._known: list[Outcome] = []
 
     def check(self, unit: Unit) -> list[Outcome]:
-        """Check a unit: its outcome, and new ones of earlier units to which a crash was traced."""
-        self._bench.check(unit)
-        before, self._known = self._known, self._bench.outcomes()
-        told = {id(outcome) for outcome in before}
-        return [outcome for outcome in self._known if id(outcome) not in told]
+        """Check a unit; see `Bench.check`."""
+        return self._bench.check(unit)
 
     def close(self) -> None:
         """End the processes of the bench."""
@@ -146,7 +148,7 @@ class _RaySlot:
             try:
                 outcomes = self._ask(unit)
             except RayActorError as error:
-                why = " ".join(str(error).split())[:300]
+                why = _line(error)
                 self.close()
                 continue
             except RayTaskError as error:
@@ -162,7 +164,12 @@ class _RaySlot:
         if self._actor is None or self._device != unit.device:
             self.close()
             self._actor, self._device = self._crew.hire(unit.device), unit.device
-        outcomes: list[Outcome] = ray.get(self._actor.check.remote(unit))
+        asked = self._actor.check.remote(unit)
+        while not ray.wait([asked], timeout=LOOK)[0]:
+            # A worker that no machine has room for is waited for without end.
+            if not _has_machines():
+                raise WorkerError("the Ray cluster has lost the last machine that could check anything")
+        outcomes: list[Outcome] = ray.get(asked)
         return outcomes
 
     def close(self) -> None:
@@ -176,3 +183,15 @@ class _RaySlot:
             ray.get(self._actor.close.remote(), timeout=CLOSING)
         ray.kill(self._actor)
         self._actor = None
+
+
+def _has_machines() -> bool:
+    """Whether a machine of the cluster lives that has a core."""
+    import ray
+
+    return any(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in ray.nodes())
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(error).split())[:300]

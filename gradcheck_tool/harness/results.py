@@ -58,10 +58,12 @@ class Results:
             return None
 
     def put(self, outcome: Outcome) -> None:
-        """Keep an outcome, if it is a lasting one. Failing to is no error."""
-        if not outcome.lasting:
-            return
+        """Keep an outcome; forget the one before it, if this one does not last. Failing to is no error."""
         path = self._path(outcome.unit)
+        if not outcome.lasting:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            return
         text = json.dumps({"key": self._key(outcome.unit), "outcome": _pack(outcome)}, default=str)
         with suppress(OSError):
             mark(self._cache)

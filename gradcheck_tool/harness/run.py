@@ -142,14 +142,15 @@ class Harness:
         Raises:
             WorkerError: PyTorch cannot be imported.
         """
-        # Pictures are drawn by a check, not by looking up its result.
-        keep = keep and plan.settings.plots is None
-        results = Results(self.cache, plan.settings, plan.discovery) if keep else None
+        results = self._results(plan, keep=keep)
         known = {unit: results.get(unit) for unit in plan.units} if results else {}
         left = [unit for unit in plan.units if known.get(unit) is None]
-        told = _Teller(len(plan.units), len(plan.units) - len(left), progress).tell
-        fresh = make_engine(plan.settings, jobs, self.cache).run(left, told) if left else []
+        fresh = []
+        if left:
+            told = _Teller(len(plan.units), len(left), results, progress).tell
+            fresh = make_engine(plan.settings, jobs, self.cache).run(left, told)
         if results:
+            # A crash may have been traced to a Function whose result was kept by then.
             for outcome in fresh:
                 results.put(outcome)
         by_unit = {**known, **{outcome.unit: outcome for outcome in fresh}}
@@ -157,14 +158,22 @@ class Harness:
         found = merged(finding for outcome in outcomes for finding in outcome.findings)
         return Verdicts(outcomes, sorted(found, key=_order))
 
-    def bench(self, plan: Plan, processes: int) -> Bench:
-        """What checks the units of a plan one at a time, without results of earlier runs.
+    def steps(self, plan: Plan, processes: int, *, keep: bool = True) -> Steps:
+        """What checks the units of a plan one at a time.
 
         Args:
             plan: made by `plan`.
-            processes: how many such benches share the machine.
+            processes: how many such share the machine.
+            keep: use and keep results of earlier runs.
         """
-        return Bench(Engine.of(plan.settings, processes, self.cache), plan.units)
+        bench = Bench(Engine.of(plan.settings, processes, self.cache), plan.units)
+        return Steps(self, bench, self._results(plan, keep=keep))
+
+    def _results(self, plan: Plan, *, keep: bool) -> Results | None:
+        # Pictures are drawn by a check, not by looking up its result.
+        if not keep or plan.settings.plots is not None:
+            return None
+        return Results(self.cache, plan.settings, plan.discovery)
 
     def judged(self, outcome: Outcome) -> Outcome:
         """The outcome without findings that are not selected or that a comment suppresses."""
@@ -194,6 +203,32 @@ class Harness:
         return self._suppressions[name]
 
 
+class Steps:
+    """Checks units one at a time, as a test runner asks for them; made by `Harness.steps`."""
+
+    def __init__(self, harness: Harness, bench: Bench, results: Results | None) -> None:
+        self._harness = harness
+        self._bench = bench
+        self._results = results
+
+    def check(self, unit: Unit) -> list[Outcome]:
+        """The outcome of a unit, then new ones of earlier units to which a crash was traced.
+
+        Raises:
+            WorkerError: PyTorch cannot be imported.
+        """
+        known = self._results.get(unit) if self._results else None
+        outcomes = [known] if known is not None else self._bench.check(unit)
+        if self._results and known is None:
+            for outcome in outcomes:
+                self._results.put(outcome)
+        return [self._harness.judged(outcome) for outcome in outcomes]
+
+    def close(self) -> None:
+        """End the worker."""
+        self._bench.close()
+
+
 def _runtime_part(config: Config) -> Sequence[str]:
     """The selectors that count here: a selection of static rules alone leaves all run-time codes on."""
     wanted = (*config.select, *config.extend_select)
@@ -207,16 +242,26 @@ def _order(finding: Finding) -> tuple[object, ...]:
 
 
 class _Teller:
-    """Counts outcomes for a progress bar; slots tell it from their own threads."""
+    """Keeps outcomes, lest a run that is broken off lose them, and counts them for a progress bar.
 
-    def __init__(self, total: int, done: int, progress: Progress | None) -> None:
+    Slots tell it from their own threads.
+    """
+
+    def __init__(self, total: int, left: int, results: Results | None, progress: Progress | None) -> None:
         self._total = total
-        self._done = done
+        self._done = total - left
+        self._results = results
         self._progress = progress
         self._lock = threading.Lock()
+        self._say()
 
-    def tell(self, _: Outcome) -> None:
+    def tell(self, outcome: Outcome) -> None:
         with self._lock:
             self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            if self._results is not None:
+                self._results.put(outcome)
+            self._say()
+
+    def _say(self) -> None:
+        if self._progress is not None:
+            self._progress(self._done, self._total)

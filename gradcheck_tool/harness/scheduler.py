@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import psutil
@@ -23,7 +24,6 @@ from gradcheck_tool.pool import default_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.harness.settings import Settings
@@ -141,18 +141,16 @@ class Bench:
         self._board = Board(units, None)
         self._slot = _LocalSlot(engine, self._board)
 
-    def check(self, unit: Unit) -> Outcome:
-        """The outcome of one unit.
+    def check(self, unit: Unit) -> list[Outcome]:
+        """Check one unit: its outcome, then new ones of earlier units to which a crash was traced.
 
         Raises:
             WorkerError: PyTorch cannot be imported.
         """
+        told = {id(outcome) for outcome in self._board.finished()}
         self._slot.check(unit)
-        return self._board.outcome(unit)
-
-    def outcomes(self) -> list[Outcome]:
-        """What is known of the units so far: a crash may be traced to one that was checked before."""
-        return self._board.finished()
+        new = [outcome for outcome in self._board.finished() if id(outcome) not in told]
+        return sorted(new, key=lambda outcome: outcome.unit != unit)
 
     def close(self) -> None:
         """End the worker."""
@@ -186,10 +184,6 @@ class Board:
             self._done[self._places[outcome.unit]] = outcome
         if first and self._told is not None:
             self._told(outcome)
-
-    def outcome(self, unit: Unit) -> Outcome:
-        """The outcome of a unit that is done."""
-        return self._done[self._places[unit]]
 
     def blame(self, unit: Unit, how: str, answer: Answer, victim: Unit) -> None:
         """Add a finding to a unit that was thought to be finished."""
@@ -305,7 +299,7 @@ def outcome_of(unit: Unit, answer: Answer) -> Outcome:
         cases=tuple(unpack_case(event["result"]) for event in answer.cases),
         cause=cause,
         tried=tuple(done.get("tried", ())),
-        stub=done.get("stub", ""),
+        stub=done.get("stub", "") if answer.death is None else answer.stage.get("stub", ""),
         notes=tuple(notes),
         seconds=answer.seconds,
         lasting=bool(done.get("lasting")) and answer.death is None,
@@ -313,28 +307,40 @@ def outcome_of(unit: Unit, answer: Answer) -> Outcome:
 
 
 def _judge_death(unit: Unit, answer: Answer) -> tuple[list[Finding], str]:
-    """A finding where a call of the Function ended the worker; and in any case why it was not checked.
-
-    What guessed arguments bring about may be the fault of the guess: then it is a warning.
-    """
+    """A finding where a call of the Function ended the worker; and in any case why it was not checked."""
     stage = answer.stage.get("stage", "import")
     doing = {"import": "importing its module", "inputs": "looking for inputs", "case": "checking it"}[stage]
-    cause = f"{doing} {answer.how}"
     mine = [frame for frame in answer.stack if _is_inside(frame, unit)]
+    place, _, function = mine[0].rpartition(" in ") if mine else ("", "", "")
+    cause = f"{doing} {answer.how}" + (f"; it was in {function} ({Path(place).name})" if mine else "")
     if answer.death in (None, "slow") or not (stage == "case" or (stage == "inputs" and mine)):
         return [], cause
-    source = answer.stage.get("source", "synthesised")
-    name = unit.ref.qualname
-    inside = f" in {mine[0].rpartition(' in ')[2]}" if mine else ""
+    return [_death_finding(unit, answer, function)], cause
+
+
+def _death_finding(unit: Unit, answer: Answer, function: str) -> Finding:
+    """What was called, and how that ended.
+
+    Arguments that gradlint guessed may be at fault themselves: then it is a warning, and no more than
+    information while such arguments were still looked for.
+    """
+    assert answer.death is not None
+    name, inside = unit.ref.qualname, f" in {function}" if function else ""
     message = {
         "crash": f"{name} {answer.how}{inside}",
         "hang": f"a call of {name} {answer.how}{inside and f'; it was{inside}'}",
-        "memory": f"checking {name} {answer.how}",
+        "memory": f"checking {name} {answer.how}{inside and f'; it was{inside}'}",
     }[answer.death]
-    note = answer.stage.get("note", "while one was looked for")
-    evidence = {"how": answer.how, "case": f"{source} input {note}".rstrip(), "stack": answer.stack}
+    if answer.stage["stage"] == "inputs":
+        severity, case = Severity.INFO, "arguments that were tried"
+        message += ", with arguments that were guessed"
+    else:
+        source = answer.stage["source"]
+        severity = Severity.WARNING if source == "synthesised" else Severity.ERROR
+        case = f"{source} input {answer.stage['note']}".rstrip()
+    evidence = {"how": answer.how, "case": case, "stack": answer.stack}
     found = environment_finding(_CODES[answer.death], unit, message, evidence)
-    return [replace(found, severity=Severity.WARNING) if source == "synthesised" else found], cause
+    return replace(found, severity=severity)
 
 
 def _is_inside(frame: str, unit: Unit) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla")
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
-MODES = ("saved_hooks", "checkpoint", "autocast", "compile")
+MODES = ("saved_hooks", "checkpoint", "autocast", "compile", "stream")
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

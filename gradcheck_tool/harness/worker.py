@@ -9,14 +9,14 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcheck_tool.harness.outcomes import CaseResult, InputResult, pack_case, pack_finding
 from gradcheck_tool.harness.protocol import Channel
 from gradcheck_tool.harness.units import unpack_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.gradcheck import Report
     from gradcheck_tool.harness.inputs import Case, CasesFound
@@ -27,9 +27,11 @@ _LATE, _ENOUGH = 0.95, 0.5
 
 
 def main() -> None:
-    """Serve the parent until it closes its end; then leave without the exit handlers of the checked code."""
+    """Serve the parent until it closes its end."""
     channel = Channel.take_over()
+    _write_no_core()
     faulthandler.enable(sys.stderr)
+    _tell_where_it_leaves()
     try:
         import torch
     except Exception as error:  # noqa: BLE001 - a broken PyTorch raises anything
@@ -38,8 +40,27 @@ def main() -> None:
         channel.tell("ready", torch=torch.__version__)
         for order in channel.orders():
             _serve(channel, order)
-    sys.stderr.flush()
-    os._exit(0)
+
+
+def _write_no_core() -> None:
+    """A crash leaves no file in the folder of the user."""
+    if os.name == "posix":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _tell_where_it_leaves() -> None:
+    """Let `os._exit` write down the stack, as a crash does."""
+    leave, mine = os._exit, os.getpid()
+
+    def leave_and_tell(status: int) -> NoReturn:
+        if os.getpid() == mine:
+            os.write(2, b"Fatal Python error: os._exit\n")
+            faulthandler.dump_traceback(2, all_threads=False)
+        leave(status)
+
+    vars(os)["_exit"] = leave_and_tell
 
 
 def _serve(channel: Channel, order: dict[str, Any]) -> None:
@@ -74,13 +95,13 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}
-    channel.tell("stage", stage="inputs")
+    channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit))
     with _beating(function, channel):
         found = _inputs(function, unit, settings)
     if not found.cases:
         return {
             "notes": notes,
-            "cause": "no inputs: none declared, recorded or found by trying",
+            "cause": f"no inputs declared, recorded or found by trying: {_last(found.tried)}",
             "tried": found.tried,
             "stub": found.stub,
             "lasting": True,
@@ -148,6 +169,23 @@ def _inputs(function: type, unit: Unit, settings: dict[str, Any]) -> CasesFound:
         limit=settings["cases"],
     )
     return cases(function, unit.ref, wanted)
+
+
+def _last(tried: Sequence[str]) -> str:
+    """Why the last of the ways to get inputs gave none."""
+    return tried[-1].partition(": ")[2] if tried else "nothing was tried"
+
+
+def _bare_stub(function: type, unit: Unit) -> str:
+    """Samples to complete, should looking for inputs not come to its end."""
+    from gradcheck_tool.harness.inputs.stub import stub
+    from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
+
+    try:
+        names = [parameter.name for parameter in parameters_of_function(function)]
+    except (ValueError, TypeError):
+        names = []
+    return stub(unit.ref, names, ())
 
 
 def _refusal(report: Report, case: Case) -> str | None:

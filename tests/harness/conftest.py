@@ -74,6 +74,45 @@ for function in (Sine, Cube):
 """A right Function and a wrong one (a factor of 2/3, in row 26), with samples."""
 
 
+DELAYED = """
+import ctypes
+import torch
+from torch.autograd import Function
+import gradcheck_tool
+
+armed = False
+
+class A(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+class Corrupts(A):
+    @staticmethod
+    def backward(ctx, g):
+        global armed
+        armed = True
+        return g * 2
+
+class Victim(A):
+    @staticmethod
+    def backward(ctx, g):
+        if armed:
+            ctypes.string_at(0)
+        return g * 2
+
+for function in (A, Corrupts, Victim):
+    @gradcheck_tool.samples(function)
+    def _(device, dtype):
+        yield gradcheck_tool.Sample(torch.ones(3, device=device, dtype=dtype, requires_grad=True))
+"""
+"""A Function that is right corrupts the process for another one that is right, too."""
+
+
 @pytest.fixture
 def ops(project):
     """A project with the module `ops` of that text."""

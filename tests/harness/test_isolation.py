@@ -1,11 +1,22 @@
 """Functions that kill, hang or fill their process leave the run complete and correct."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
+
+import gradcheck_tool
+from gradcheck_tool.harness.functions import FunctionRef, Rows
+from gradcheck_tool.harness.process import Answer
+from gradcheck_tool.harness.scheduler import outcome_of
+from gradcheck_tool.harness.units import Unit
+from tests.harness.conftest import DELAYED
 
 DEADLY = """\
 import ctypes
@@ -112,7 +123,7 @@ class TestDeaths:
         [
             ("Segfault", "GC304", "Segfault killed the process: SIGSEGV in backward"),
             ("Abort", "GC304", "Abort killed the process: SIGABRT in backward"),
-            ("Leaves", "GC304", "Leaves ended the process with status 3"),
+            ("Leaves", "GC304", "Leaves ended the process with status 3 in backward"),
             ("Exits", "GC304", "Exits calls sys.exit(5)"),
         ],
     )
@@ -121,7 +132,7 @@ class TestDeaths:
         assert (found["code"], found["message"]) == (code, message)
         assert found["evidence"]["diagnosis"] == "crash"
         assert found["evidence"]["case"].startswith("declared input")
-        assert found["location"]["row"] == row(DEADLY, name)
+        assert found["location"] == {"row": row(DEADLY, name), "column": 5}
 
     def test_the_place_of_the_crash_is_told(self, deadly):
         stack = self.finding(deadly, "Segfault")["evidence"]["stack"]
@@ -130,7 +141,7 @@ class TestDeaths:
     def test_too_much_memory_is_a_finding(self, deadly):
         found = self.finding(deadly, "Hungry")
         assert found["code"] == "GC306"
-        assert "the limit is 1500 MiB" in found["message"]
+        assert found["message"].endswith("the limit is 1500 MiB; it was in backward")
 
     def test_the_others_are_judged_as_if_nothing_had_happened(self, deadly):
         assert self.finding(deadly, "Wrong")["code"] == "GC101"
@@ -221,51 +232,37 @@ def ends(pid):
     return False
 
 
-def test_a_crash_with_arguments_that_were_guessed_is_a_warning(project, gradcheck):
+@pytest.mark.parametrize(
+    ("name", "code", "how"),
+    [
+        ("Segfault", "GC304", "killed the process: SIGSEGV"),
+        ("Leaves", "GC304", "ended the process with status 3"),
+        ("Hungry", "GC306", "the limit is 700 MiB"),
+    ],
+)
+def test_a_death_while_inputs_are_looked_for_is_no_verdict(project, gradcheck, name, code, how):
     project("ops.py", DEADLY.partition("def points")[0])
-    result = gradcheck("-j", 1, "-k", "segfault or right", "--output-format", "json", "-v")
+    options = ("-j", 1, "-k", f"{name} or right", "--memory", "700M", "--output-format", "json", "-v")
+    result = gradcheck(*options)
     (found,) = json.loads(result.stdout)
-    assert (found["code"], found["severity"], found["function"]) == ("GC304", "warning", "ops.Segfault")
-    assert found["evidence"]["case"].startswith("synthesised input")
+    assert (found["code"], found["severity"], found["function"]) == (code, "info", f"ops.{name}")
+    assert found["message"].endswith("in backward, with arguments that were guessed")
+    assert f"ops.{name}[cpu]: looking for inputs " in result.stderr
+    assert f"{how}; it was in backward (ops.py:" in result.stderr
+    assert f"@gradcheck_tool.samples({name})" in result.stderr
     assert "ops.Right[cpu]: ok" in result.stderr
+    assert result.exit_code == 0
 
 
-DELAYED = """
-import ctypes
-import torch
-from torch.autograd import Function
-import gradcheck_tool
-
-armed = False
-
-class A(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-
-class Corrupts(A):
-    @staticmethod
-    def backward(ctx, g):
-        global armed
-        armed = True
-        return g * 2
-
-class Victim(A):
-    @staticmethod
-    def backward(ctx, g):
-        if armed:
-            ctypes.string_at(0)
-        return g * 2
-
-for function in (A, Corrupts, Victim):
-    @gradcheck_tool.samples(function)
-    def _(device, dtype):
-        yield gradcheck_tool.Sample(torch.ones(3, device=device, dtype=dtype, requires_grad=True))
-"""
+@pytest.mark.parametrize(("source", "severity"), [("synthesised", "warning"), ("recorded", "error")])
+def test_a_crash_of_a_check_with_guessed_arguments_is_a_warning(source, severity):
+    unit = Unit(FunctionRef("/x/ops.py", Rows(1, 9), "Cube", "ops", "/x"), "cpu", None)
+    stage = {"stage": "case", "source": source, "note": "f(1)"}
+    outcome = outcome_of(unit, Answer(stage=stage, death="crash", how="killed the process: SIGSEGV"))
+    (found,) = outcome.findings
+    assert (found.code, found.severity.value) == ("GC304", severity)
+    assert found.evidence["case"] == f"{source} input f(1)"
+    assert outcome.status == "wrong"
 
 
 def test_the_one_that_corrupts_the_process_is_the_culprit(project, gradcheck):
@@ -329,3 +326,49 @@ def test_what_checked_code_prints_reads_and_sets_stays_in_its_process(project, g
     assert "printed" not in result.stdout
     assert "ops.After[cpu]: ok" in result.stderr
     assert "not checked" not in result.stderr
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from gradcheck_tool.harness.process import Worker
+from gradcheck_tool.harness.discovery import Discovery
+from gradcheck_tool.harness.settings import Settings
+from gradcheck_tool.harness.units import Unit
+
+(ref,) = Discovery().functions([Path("hangs.py").absolute()])
+worker = Worker("cpu", Settings(), None, 1)
+worker.check(Unit(ref, "cpu", None))
+"""
+
+HANGS = """
+import os, pathlib, time
+import torch
+
+class Hangs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        if not os.fork():
+            time.sleep(600)
+        pathlib.Path("pid").write_text(str(os.getpid()))
+        time.sleep(600)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+"""
+
+
+def test_a_worker_does_not_outlive_a_parent_that_is_killed(project):
+    project("hangs.py", HANGS)
+    path = str(Path(gradcheck_tool.__file__).parents[1])
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], env={**os.environ, "PYTHONPATH": path})
+    written = project.folder / "pid"
+    while not (written.exists() and written.read_text()):
+        assert parent.poll() is None
+    worker = psutil.Process(int(written.read_text()))
+    (forked,) = worker.children()
+    parent.kill()
+    parent.wait()
+    assert ends(worker.pid)
+    assert ends(forked.pid)

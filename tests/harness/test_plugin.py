@@ -4,7 +4,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from tests.harness.conftest import OPS
+from tests.harness.conftest import DELAYED, OPS
 
 pytest_plugins = "pytester"
 PLUGIN = "gradcheck_tool.harness.pytest_plugin"
@@ -42,6 +42,30 @@ def test_every_function_is_a_test_with_the_report_as_its_failure(run, processes)
             "*ops.py:26 GC101 error: the gradient of input 0 is 0.666667 times the right one",
             "*analytic * numeric *",
             "FAILED ops.py::gradlint::Cube?cpu?*",
+        ]
+    )
+
+
+def test_results_of_earlier_runs_are_used(run, pytester):
+    run("--gradlint").assert_outcomes(passed=1, failed=1)
+    kept = list((pytester.path / ".gradlint_cache").glob("gradcheck/*.json"))
+    assert len(kept) == 2
+    for path in kept:
+        path.write_text(path.read_text().replace("the gradient of input 0 is", "as told before,"))
+    run("--gradlint").stdout.fnmatch_lines(["*GC101 error: as told before, 0.666667 times the right one"])
+    anew = run("--gradlint", "--gradlint-no-cache")
+    anew.stdout.fnmatch_lines(["*GC101 error: the gradient of input 0 is 0.666667 times the right one"])
+
+
+def test_one_that_corrupts_the_process_fails_the_test_that_shows_it(run):
+    run.file(ops=DELAYED)
+    result = run("--gradlint", "-rA")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "ops.Corrupts?cpu?: wrong",
+            "*GC304 error: Corrupts corrupts the process: after it, checking Victim killed the process: SIGSEGV",
+            "FAILED ops.py::gradlint::Victim?cpu?*",
         ]
     )
 

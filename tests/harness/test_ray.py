@@ -1,6 +1,9 @@
 """`--engine ray` gives what the local engine gives, though workers and machines die during the run."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,7 +127,7 @@ def test_the_outcomes_are_the_local_ones_though_a_worker_and_a_machine_die(clust
     assert told_of(spread) == told_of(harness.check(plan, 1, keep=False))
     assert [outcome.unit for outcome in spread.outcomes] == plan.units
     assert [outcome.status for outcome in spread.outcomes] == ["ok", "wrong", "ok", "ok", "wrong"]
-    assert counted == [(done, 5) for done in range(1, 6)]
+    assert counted == [(done, 5) for done in range(6)]
 
 
 def test_a_unit_that_every_worker_dies_of_is_not_checked(cluster, project, gradcheck):
@@ -134,6 +137,20 @@ def test_a_unit_that_every_worker_dies_of_is_not_checked(cluster, project, gradc
     assert result.exit_code == 1
     assert f"ops.KillsEveryRayWorker[cpu]: {TRIES} Ray workers died while they checked it: " in result.stderr
     assert (project.folder / "begun").read_text() == "." * TRIES
+
+
+def test_without_any_machine_left_the_run_ends_with_one_message(project):
+    pytest.importorskip("ray", reason="Ray is an extra: pip install 'gradcheck-tool[ray]'")
+    project("ops.py", project.ops + MORTAL)
+    # In a process of its own: here, Ray would go on to talk to a cluster that is gone.
+    command = [sys.executable, "-m", "gradcheck_tool", "gradcheck", "--engine", "ray", "-n", "-k", "Machine"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(gradcheck_tool.__file__).parents[1])}
+    environment.pop("RAY_ADDRESS", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    message = "gradlint: error: the Ray cluster has lost the last machine that could check anything"
+    assert done.stderr.splitlines()[-1] == message
 
 
 def test_no_cluster_at_the_address(ops, gradcheck, monkeypatch):

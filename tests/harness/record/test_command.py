@@ -67,12 +67,12 @@ def project(tmp_path):
     return folder
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, **variables):
     path = os.pathsep.join([str(Path(__file__).parents[3]), str(folder.parent / "own")])
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables},
         capture_output=True,
         text=True,
         timeout=300,
@@ -80,8 +80,8 @@ def run(folder, *arguments):
     )
 
 
-def record(folder, *arguments):
-    return run(folder, "-m", "gradcheck_tool", "record", *arguments)
+def record(folder, *arguments, **variables):
+    return run(folder, "-m", "gradcheck_tool", "record", *arguments, **variables)
 
 
 def calls(folder):
@@ -110,6 +110,21 @@ def test_a_test_suite(project):
     (call,) = calls(project)
     assert call.cotangents is not None
     assert Path(call.filename) == (project / "ops.py").resolve()
+
+
+@pytest.mark.parametrize(
+    "command", [("train.py",), ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")]
+)
+def test_nothing_outside_the_cache_is_written(project, command):
+    home, temporary = project.parent / "home", project.parent / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    before = set(project.parent.rglob("*"))
+    record(project, *command, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME=str(home))
+    cache = project / ".gradlint_cache"
+    new = set(project.parent.rglob("*")) - before
+    assert cache in new
+    assert [path for path in new if cache not in (path, *path.parents)] == []
 
 
 @pytest.mark.parametrize("arguments", [["missing.py"], ["-m"], []])

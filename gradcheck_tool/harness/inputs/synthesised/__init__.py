@@ -109,4 +109,4 @@ def _apply_sites(parameters: list[Parameter], sites: list[CallSite]) -> None:
 def _problem(found: Found) -> str:
     if found.outcome is None:
         return "no parameter is known"
-    return f"{found.tries} tries, the one that came farthest ended in {found.outcome.problem}"
+    return f"{found.tries} tries, the one that came farthest: {found.outcome.problem}"
