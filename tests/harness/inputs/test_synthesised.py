@@ -238,6 +238,60 @@ class Bend(Function):
     @staticmethod
     def backward(ctx, g):
         return g * ctx.s, None
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+class Halves(torch.nn.Module):
+    def forward(self, x):
+        even, odd = x[..., ::2], x[..., 1::2]
+        return even + odd, [(even - odd)[None].expand(2, *even.shape)]
+
+class Whole(torch.nn.Module):
+    def __init__(self, kind="plain"):
+        super().__init__()
+        if kind == "special":
+            self.twice = True
+        else:
+            self.twice = False
+    def forward(self, parts):
+        sums, (differences,) = parts
+        if self.twice:
+            return JoinTwice.apply(sums, differences, Scale(2.0))
+        return Join.apply(sums, differences, Scale(1.0))
+
+class Join(Function):
+    @staticmethod
+    def forward(ctx, sums, differences, scale):
+        ctx.scale = scale.factor
+        assert differences.dim() == sums.dim() + 1 and len(differences) == 2
+        first = differences[0]
+        return scale.factor * torch.stack([(sums + first) / 2, (sums - first) / 2], -1).flatten(-2)
+    @staticmethod
+    def backward(ctx, g):
+        even, odd = ctx.scale * g[..., ::2] / 2, ctx.scale * g[..., 1::2] / 2
+        return even + odd, torch.stack([even - odd, torch.zeros_like(odd)]), None
+
+class JoinTwice(Join):
+    pass
+
+class Turned(Function):
+    @staticmethod
+    def forward(ctx, q, p):
+        v, w = q[..., :3], q[..., 3:]
+        t = 2 * torch.linalg.cross(v, p, dim=-1)
+        y = p + w * t + torch.linalg.cross(v, t, dim=-1)
+        ctx.save_for_backward(q, y)
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        q, y = ctx.saved_tensors
+        of_q = torch.linalg.cross(y, g, dim=-1)
+        v, w = -q[..., :3], q[..., 3:]
+        t = 2 * torch.linalg.cross(v, g, dim=-1)
+        back = g + w * t + torch.linalg.cross(v, t, dim=-1)
+        return torch.cat([of_q, torch.zeros_like(of_q[..., :1])], -1), back
 """
 
 
@@ -328,6 +382,22 @@ def test_callers_make_what_cannot_be_guessed(synthesise):
     _, found = synthesise("Configured")
     assert found.cases[0].args[1].factor == 3.0
     assert "scaled" in found.cases[0].note
+
+
+@pytest.mark.parametrize(("name", "factor"), [("Join", 1.0), ("JoinTwice", 2.0)])
+def test_an_inverse_gets_what_its_transform_gives_and_the_flags_that_reach_it(synthesise, name, factor):
+    function, found = synthesise(name)
+    assert "Whole.forward" in found.cases[0].note
+    assert found.cases[0].args[2].factor == factor
+    assert gradcheck_tool.check_function(function, found.cases[0].args).ok
+
+
+def test_poses_are_tried_where_the_gradient_is_wrong_for_other_values(synthesise):
+    function, found = synthesise("Turned")
+    poses = found.cases[0].args[0]
+    assert torch.allclose(poses.norm(dim=-1), torch.ones(poses.shape[:-1]))
+    report = gradcheck_tool.check_function(function, found.cases[0].args, **found.cases[0].options)
+    assert [v.verdict for v in report.inputs] == ["surrogate", "ok"]
 
 
 def test_the_same_seed_gives_the_same_values(synthesise):

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ class CallSite:
         owner: name of the class around that method; None for plain functions.
         values: position -> values that the call is seen to pass: literals, defaults of the caller.
         count: number of positional arguments; None where they are unpacked from something.
+        conditions: what an `if` around the call asks for: parameters of the function and of the making of
+            its object -> a value with which the call is reached.
     """
 
     filename: str
@@ -34,6 +36,7 @@ class CallSite:
     owner: str | None
     values: dict[int, list[Any]] = field(default_factory=dict)
     count: int | None = None
+    conditions: dict[str, Any] = field(default_factory=dict)
 
 
 def call_sites(ref: FunctionRef) -> list[CallSite]:
@@ -84,10 +87,10 @@ def _sites(tree: ast.Module, name: str, filename: str) -> Iterator[CallSite]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for trail, call in _calls(tree, ()):
+    for trail, asked, call in _calls(tree, (), {}):
         function = call.func
         if _is_apply(function, name) or (isinstance(function, ast.Name) and function.id in aliases):
-            yield _site(call, trail, filename)
+            yield _site(call, trail, asked, filename)
 
 
 def _is_apply(node: ast.expr, name: str) -> bool:
@@ -100,23 +103,57 @@ def _is_apply(node: ast.expr, name: str) -> bool:
 
 
 def _calls(
-    node: ast.AST, trail: tuple[_Definition, ...]
-) -> Iterator[tuple[tuple[_Definition, ...], ast.Call]]:
-    """Every call with the definitions around it."""
+    node: ast.AST, trail: tuple[_Definition, ...], asked: dict[str, Any]
+) -> Iterator[tuple[tuple[_Definition, ...], dict[str, Any], ast.Call]]:
+    """Every call with the definitions around it, and with what the `if`s around it ask for."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
-            yield trail, child
+            yield trail, asked, child
         inner = (*trail, child) if isinstance(child, (ast.FunctionDef, ast.ClassDef)) else trail
-        yield from _calls(child, inner)
+        reached = isinstance(node, ast.If) and child in node.body
+        more = {**asked, **wanted(node.test)} if isinstance(node, ast.If) and reached else asked
+        yield from _calls(child, inner, more)
 
 
-def _site(call: ast.Call, trail: tuple[_Definition, ...], filename: str) -> CallSite:
+def wanted(test: ast.expr) -> dict[str, Any]:
+    """Names, `self.name` for attributes, with values for which a test holds; empty where that is not seen."""
+    name = _named(test)
+    if name is not None:
+        return {name: True}
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name = _named(test.operand)
+        return {} if name is None else {name: False}
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return {key: value for part in test.values for key, value in wanted(part).items()}
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.In)):
+        name = _named(test.left)
+        values = list(_values(test.comparators[0], {}, {}))
+        if isinstance(test.ops[0], ast.In):
+            values = list(values[0])[:1] if values and isinstance(values[0], (tuple, list)) else []
+        return {name: values[0]} if name is not None and values else {}
+    return {}
+
+
+def _named(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return f"self.{node.attr}"
+    return None
+
+
+def _site(call: ast.Call, trail: tuple[_Definition, ...], asked: dict[str, Any], filename: str) -> CallSite:
     function = next((d for d in reversed(trail) if isinstance(d, ast.FunctionDef)), None)
     owner = next((d for d in reversed(trail) if isinstance(d, ast.ClassDef)), None)
     within = ".".join(d.name for d in trail) or None
     site = CallSite(filename, within, owner.name if owner is not None else None)
     known = _defaults(function) if function is not None else {}
-    attributes = _attributes(owner) if owner is not None else {}
+    begin = _begin(owner) if owner is not None else None
+    attributes = _attributes(begin) if begin is not None else {}
+    site.conditions = {key: value for key, value in asked.items() if not key.startswith("self.")}
+    for key, value in asked.items():
+        if key.startswith("self.") and begin is not None:
+            site.conditions.update(_set_by(begin, key.removeprefix("self."), value))
     if not any(isinstance(argument, ast.Starred) for argument in call.args):
         site.count = len(call.args)
         for position, argument in enumerate(call.args):
@@ -124,6 +161,23 @@ def _site(call: ast.Call, trail: tuple[_Definition, ...], filename: str) -> Call
             if values:
                 site.values[position] = values
     return site
+
+
+def _set_by(begin: ast.FunctionDef, attribute: str, value: Any) -> dict[str, Any]:
+    """Parameters of `__init__`, with values, that give an attribute its value."""
+    for node in ast.walk(begin):
+        if _assigned(node, attribute) and isinstance(node.value, ast.Name):
+            return {node.value.id: value}
+        if isinstance(node, ast.If) and any(
+            _assigned(inner, attribute) and list(_values(inner.value, {}, {})) == [value]
+            for inner in node.body
+        ):
+            return wanted(node.test)
+    return {}
+
+
+def _assigned(node: ast.AST, attribute: str) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and _named(node.targets[0]) == f"self.{attribute}"
 
 
 def _values(node: ast.expr, known: dict[str, Any], attributes: dict[str, Any]) -> Iterator[Any]:
@@ -153,11 +207,12 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     }
 
 
-def _attributes(owner: ast.ClassDef) -> dict[str, Any]:
+def _begin(owner: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((d for d in owner.body if isinstance(d, ast.FunctionDef) and d.name == "__init__"), None)
+
+
+def _attributes(begin: ast.FunctionDef) -> dict[str, Any]:
     """Attributes that `__init__` sets to literals or to parameters with defaults."""
-    begin = next((d for d in owner.body if isinstance(d, ast.FunctionDef) and d.name == "__init__"), None)
-    if begin is None:
-        return {}
     known, found = _defaults(begin), {}
     for node in ast.walk(begin):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
