@@ -153,6 +153,7 @@ class InvalidTensorUse(EngineError):
     `detach-view`, `grad-count` (of gradient arguments), `hook-result`,
     `hook-on-result` (a post-accumulate hook), `optimizer-parameters` (none), `number-of-many`,
     `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint),
+    `saved-detached` (cut off by detach_ since it was saved),
     `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
 

@@ -62,6 +62,7 @@ REENTRANT = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
     "parameter to .backward()."
 )
+DETACHED = "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
 NOT_REQUIRED = "One of the differentiated Tensors does not require grad"
 
 
@@ -246,9 +247,12 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         storage: Storage = s[slot.storage]
         if storage.unsure:
             continue
+        holder: Tensor | None = s[slot.holder] if slot.holder is not None else None
+        if holder is not None and holder.leaf and s.get(slot.edge, Node) is not None:
+            why = f"`{node.text}` saves `{slot.text}` here, which `detach_()` has cut off since"
+            raise Raised(_refused(p, slot.site, why, DETACHED, "saved-detached", slot.text))
         if storage.version_of(slot.counter) != slot.version and not slot.recomputed:
             raise Raised(_modified(s, p, node, slot, storage))
-        holder: Tensor | None = s[slot.holder] if slot.holder is not None else None
         if storage.data != slot.data:
             p.silent.append(_unversioned(p, node, slot, storage.site, storage.how))
         elif holder is not None and holder.memory != slot.memory:
@@ -269,10 +273,10 @@ def _broken(p: Pass, node: Node) -> InvalidTensorUse:
     )
 
 
-def _refused(p: Pass, site: Any, why: str, text: str, kind: str) -> InvalidTensorUse:
+def _refused(p: Pass, site: Any, why: str, text: str, kind: str, tensor: Text = "") -> InvalidTensorUse:
     """The error of a pass that what was recorded elsewhere (`site`) does not allow."""
     return InvalidTensorUse(
-        site=p.site, story=(story(site, why),), text=text, kind=kind, tensor="", call=str(p.text)
+        site=p.site, story=(story(site, why),), text=text, kind=kind, tensor=str(tensor), call=str(p.text)
     )
 
 

@@ -74,7 +74,7 @@ def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, li
     finished = [(st, v, True) for st, v in rows_]
     raised = [entry for entry in done if entry[0].exc is not None]
     ended = [entry for entry in done if entry[0].exc is None]
-    # The longest of those that ended stands for all; where there are several, or one went on, it may be longer.
+    # The longest that ended stands for all; where there are several, or one went on, it may be longer.
     longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
     return (longest or finished[:1]) + raised[:2]
 
@@ -433,7 +433,8 @@ def extremum(m: Machine, s: State, call: Args) -> Result:
     for item in items:
         if s.get(item, Tensor) is not None:
             return unknown()
-    return Sym(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
+    picked = Sym(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
+    return breaks.compute(m, picked, items)
 
 
 @function(
@@ -469,7 +470,8 @@ def scalar(m: Machine, s: State, call: Args) -> Result:
         if answer is not None:
             return TRUE if answer else FALSE
         return value if isinstance(value, Sym) else unknown("bool")
-    return Sym(("call", name, tuple(call.args)), {"int": "int", "float": "float"}.get(name, "data"))
+    number = Sym(("call", name, tuple(call.args)), {"int": "int", "float": "float"}.get(name, "data"))
+    return breaks.compute(m, number, call.args)
 
 
 @function("builtins.any", "builtins.all")

@@ -1,4 +1,4 @@
-"""GL210: `detach_()` on a view."""
+"""GL210: `detach_()` on a view, or on what a graph has saved."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,18 @@ from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity,
 
 
 class DetachViewInplace(Rule):
-    """A view is detached in place.
+    """A view, or a tensor that backward needs, is detached in place.
 
     ## What it detects
 
     `detach_()` on a view of another tensor: a slice, a transposed or reshaped tensor, a result of
-    `chunk` or `unbind`.
+    `chunk` or `unbind`. Also `detach_()` on a computed tensor that an operation has saved, followed by the
+    backward that needs it.
 
     ## Why it is wrong
 
-    A view's history belongs to its base, so it cannot be cut off in place. PyTorch raises.
+    A view's history belongs to its base, so it cannot be cut off in place. What a graph has saved is the
+    tensor itself, with its history; backward refuses it once that is gone. PyTorch raises.
 
     ## Example
 
@@ -53,6 +55,9 @@ class DetachViewInplace(Rule):
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "detach-view":
             yield self._finding(event, event.tensor)
+        elif event.kind == "saved-detached":
+            told = f"backward needs `{event.tensor}`, which `detach_()` has cut off since it was saved"
+            yield self.finding(event, told, "use `detach()` and assign its result")
 
     def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
         if event.kind == "detach":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import traceback
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 FILENAME = "program.py"
+DRAWN = (("torch.ones", "torch.rand"), ("torch.eye(3)", "torch.rand(3, 3)"))
 # What keeps saved tensors from being looked at.
 HIDING = ("use_reentrant", "torch.autograd.graph.")
 LIMIT = 10_000
@@ -222,11 +224,29 @@ def changed_unseen(source: str, *, flag: bool) -> tuple[int | None, frozenset[in
 def uses_changed(source: str, *, flag: bool) -> frozenset[int] | None:
     """The lines of backward calls that used changed values, whether or not the gradient depends on them.
 
-    None where that cannot be looked at: reading what hooks or checkpoints keep would call them.
+    The program is run with ones and zeros and with other values in their place: rounding ones, or a step along
+    a gradient of zero, changes nothing. None where that cannot be looked at: reading what hooks or checkpoints
+    keep would call them.
     """
     if any(word in source for word in HIDING):
         return None
-    return run(source, flag=flag, saved=True).changed
+    with _drawn_for_constant():
+        drawn = run(
+            functools.reduce(lambda text, pair: text.replace(*pair), DRAWN, source), flag=flag, saved=True
+        )
+    return run(source, flag=flag, saved=True).changed | drawn.changed
+
+
+@contextmanager
+def _drawn_for_constant() -> Iterator[None]:
+    """Let layers start from values that are drawn, where they would from ones and zeros."""
+    init = torch.nn.init
+    plain = init.ones_, init.zeros_
+    init.ones_ = init.zeros_ = init.uniform_  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        init.ones_, init.zeros_ = plain
 
 
 def _same(some: Gradients, others: Gradients) -> bool:

@@ -121,6 +121,23 @@ if flag:
         m.mul_(2.0)
 loss.backward()
 """,
+    "what was saved and is detached in place since": """
+h = w * 1.0
+y = (h * h).sum()
+h.detach_()
+y.backward()
+""",
+    "_foreach_copy_ has no derivative": """
+c = torch.rand(3)
+torch._foreach_copy_([c], [w])
+c.sum().backward()
+""",
+    "_foreach_mul_ saves what it multiplies with": """
+h, c = w * 1.0, torch.rand(3)
+torch._foreach_addcmul_([h], [c], [w], value=0.5)
+c.add_(1.0)
+h.sum().backward()
+""",
     "a reentrant checkpoint saves its inputs, whatever it computes": """
 y = checkpoint(lambda a: a + 1.0, w, use_reentrant=True)
 y.sum().backward()
@@ -198,6 +215,17 @@ y = m[0].gather(0, torch.tensor([0, 0, 1])) + m.sum(0)
 with torch.inference_mode():
     with torch.enable_grad():
         torch.mul(s, s, out=torch.rand(()))
+""",
+    "a result that was saved is no longer the tensor that is detached": """
+h = (w * 1.0).exp()
+y = h.sum()
+h.detach_()
+y.backward()
+""",
+    "_foreach_add_ takes over a history": """
+c = torch.rand(3)
+torch._foreach_add_([c], [w])
+c.sum().backward()
 """,
     "the old parameters stay what the graph holds": """
 net = nn.Linear(3, 3)

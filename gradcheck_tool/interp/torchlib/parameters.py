@@ -9,10 +9,11 @@ from gradcheck_tool.autograd.events import ClipGradients
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Ref, unknown
 from gradcheck_tool.interp import natives
-from gradcheck_tool.interp.iterate import exhaust
+from gradcheck_tool.interp.iterate import elements, exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.torchlib.functions import call_named
 from gradcheck_tool.interp.torchlib.modules import parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
@@ -145,15 +146,21 @@ def clip(m: Machine, s: State, call: Args) -> Result:
     "torch._foreach_sqrt_",
 )
 def foreach(m: Machine, s: State, call: Args) -> Result:
-    """The same in-place operation on every tensor of a list."""
-    params, _ = parameters_of(s, call.args[0] if call.args else NONE)
-    for ref in params:
-        engine.check_write(s, ref, [], call.site, str(call.text))
-        engine.bump(s, ref, call.site, str(call.text), "inplace")
-        if natives.lib_name(call.func).endswith("_zero_"):
+    """The same in-place operation on every tensor of a list, and the element beside it of the other lists."""
+    name = natives.lib_name(call.func).removeprefix("torch._foreach_")
+    lists = [elements(s, value)[0] if s.get(value, Tensor) is None else [] for value in call.args]
+    for index, ref in enumerate(parameters_of(s, call.args[0] if call.args else NONE)[0]):
+        rest = [
+            items[index] if index < len(items) else value
+            for items, value in zip(lists, call.args, strict=True)
+        ]
+        call_named(m, s, f"torch.Tensor.{name}", [ref, *rest[1:]], call.kwargs, call.site, call.text)
+        if name == "zero_":
             note_zeroed(m, s, ref, call.site)
-        for other in call.args[1:2]:
-            for source in parameters_of(s, other)[0]:
+        if name == "copy_" and s[ref].node is not None:
+            s.edit(s[ref].node).broken = "derivative for _foreach_copy_ is not implemented"
+        for source in rest[1:2]:
+            if s.get(source, Tensor) is not None:
                 note_manual_step(m, s, ref, s[source], call.site)
     return NONE
 
@@ -166,9 +173,11 @@ def parameters_to_vector(m: Machine, s: State, call: Args) -> Result:
 @function("torch.nn.utils.vector_to_parameters")
 def vector_to_parameters(m: Machine, s: State, call: Args) -> Result:
     """Each parameter's `.data` becomes a part of the vector."""
-    vector = s.get(call.get(0, "vec") or NONE, Tensor)
+    given = call.get(0, "vec") or NONE
+    vector = s.get(given, Tensor)
     for ref in parameters_of(s, call.get(1, "parameters") or NONE)[0]:
         engine.swap_memory(s, ref, call.site, call.text)
-        if vector is not None:
+        if vector is not None and isinstance(given, Ref):
+            engine.write_off(s, ref, "data", [given], call.site, call.text)
             s.edit(ref).inference = vector.inference
     return NONE
