@@ -85,7 +85,7 @@ def analyze(
     if base is not None:
         base.exc = None
         m.keeper.main = False
-        forget_scaling(base)
+        _at_any_time(base)
         _run_uncalled(m, base, module, _starts(module, plan.starts))
     breaks.report(m)
     kept.report(m)
@@ -93,6 +93,13 @@ def analyze(
     if unfinished is not None:
         unfinished += dict.fromkeys(m.exhausted)
     return events
+
+
+def _at_any_time(s: State) -> None:
+    """Functions that the body does not call run before or after it, or while it is on its way."""
+    forget_scaling(s)
+    if s.grad is False:
+        s.grad = None
 
 
 def _starts(module: ir.ModuleIR, names: frozenset[str]) -> Callable[[ir.Function], bool]:

@@ -88,6 +88,27 @@ class Recompute(torch.autograd.Function):
             out = ctx.run(*args)
         return (None,) + torch.autograd.grad(out, args, grad)
 """,
+    "training that switches gradients off when it is done, and classes that it does not use": """
+import torch
+class Agent:
+    def __init__(self, size):
+        self.critic = torch.nn.Linear(size, 1)
+        self.optimizer = torch.optim.Adam(self.critic.parameters())
+    def update(self, states):
+        torch.set_grad_enabled(True)
+        self.improve(states)
+        torch.set_grad_enabled(False)
+    def improve(self, states):
+        self.optimizer.zero_grad()
+        self.critic(states).sum().backward()
+        self.optimizer.step()
+class Twin(Agent):
+    def improve(self, states):
+        self.optimizer.zero_grad()
+        self.critic(states).mean().backward()
+        self.optimizer.step()
+Agent(3).update(torch.ones(2, 3))
+""",
     "layers from an empty range": """
 import torch
 layers = [torch.nn.Linear(2, 2) for _ in range(*unknown())]
