@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.links import link
 
 CATALOGUE = "docs/gradcheck/codes.md"
 
@@ -21,7 +22,7 @@ class Code:
     @property
     def url(self) -> str:
         """Where the list of codes documents it."""
-        return f"{CATALOGUE}#{self.code.lower()}-{self.name}-{self.severity.value}"
+        return link(CATALOGUE, f"{self.code.lower()}-{self.name}-{self.severity.value}")
 
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO

@@ -13,7 +13,7 @@ from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.findings import Applicability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from gradcheck_tool.findings import Severity
 
@@ -168,9 +168,14 @@ def event_classes() -> tuple[type[Event], ...]:
     return tuple(found)
 
 
-def handlers(rule: type[Rule]) -> Iterator[str]:
+def handlers(rule: type[Rule]) -> tuple[str, ...]:
     """The names of the event methods that a rule class has."""
-    return (name for name in dir(rule) if name.startswith("on_"))
+    return tuple(name for name in dir(rule) if name.startswith("on_"))
+
+
+@cache
+def _known_handlers() -> frozenset[str]:
+    return frozenset({ON_FILE, *map(handler_name, event_classes())})
 
 
 def check_rule(rule: type[Rule]) -> None:
@@ -190,9 +195,7 @@ def check_rule(rule: type[Rule]) -> None:
         raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
     if rule.effect not in _EFFECTS:
         raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
-    known = {ON_FILE, *(handler_name(event) for event in event_classes())}
     for handler in handlers(rule):
-        if handler not in known:
-            raise ValueError(
-                f"{rule.__name__}.{handler} matches no event; there are {', '.join(sorted(known))}"
-            )
+        if handler not in _known_handlers():
+            known = sorted(_known_handlers())
+            raise ValueError(f"{rule.__name__}.{handler} matches no event; there are {', '.join(known)}")

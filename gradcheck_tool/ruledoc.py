@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 HEADINGS = ("What it detects", "Why it is wrong", "Example", "Use instead", "Fix safety", "References")
 REQUIRED = tuple(heading for heading in HEADINGS if heading != "Fix safety")
 
-# The catalogue is one page; a code's own heading is its anchor.
-CATALOGUE = "docs/rules.md"
-
 FAMILIES = {
     "GL1": "Graph lifetime",
     "GL2": "In-place operations and versions",
@@ -124,11 +121,6 @@ def _docstring(rule: type[Rule]) -> str:
 
 def _programs(section: str) -> tuple[Program, ...]:
     return tuple(Program(source, read_marks(source)) for source in _FENCE.findall(section))
-
-
-def anchor(code: str) -> str:
-    """Where the catalogue documents a code, for a finding's `url`."""
-    return f"{CATALOGUE}#{code.lower()}"
 
 
 def family(code: str) -> str:

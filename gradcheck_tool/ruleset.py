@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.builtin import builtin_pack
-from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
+from gradcheck_tool.links import rule_link
 from gradcheck_tool.rule import (
     ON_FILE,
     Draft,
@@ -20,7 +21,6 @@ from gradcheck_tool.rule import (
     handler_name,
     handlers,
 )
-from gradcheck_tool.ruledoc import anchor
 from gradcheck_tool.rulepack import RulePackError, load_pack
 from gradcheck_tool.ruleselect import (
     DEFAULT,
@@ -66,7 +66,6 @@ class RuleSet:
         _check_unique(self.known)
         chosen = [rule for rule in self.known if rule.default] if active is None else active
         self.active = tuple(sorted(chosen, key=lambda rule: rule.code))
-        self._judges = _dispatch(self.active)
 
     @classmethod
     def load(cls, packs: Iterable[Path] = (), *, builtin: bool = True) -> RuleSet:
@@ -106,6 +105,8 @@ class RuleSet:
     @property
     def codes(self) -> list[str]:
         """Every code that a selector may mean: those of the rules and of the run-time engine, and GL001."""
+        from gradcheck_tool.codes import CODES
+
         return [UNUSED_SUPPRESSION, *(rule.code for rule in self.known), *CODES]
 
     @property
@@ -138,6 +139,15 @@ class RuleSet:
             found.setdefault((finding.code, finding.location), finding)
         return sorted(found.values(), key=Finding.sort_key)
 
+    @cached_property
+    def _judges(self) -> dict[type[Event], list[tuple[Rule, str]]]:
+        """For each event class, the rules in force that judge it or one of its bases."""
+        takers: dict[str, list[Rule]] = {}
+        for rule in self.active:
+            for name in handlers(type(rule)):
+                takers.setdefault(name, []).append(rule)
+        return {kind: _judges(kind, takers) for kind in event_classes()}
+
     def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
         for event in events:
             for rule, handler in self._judges.get(type(event), ()):
@@ -155,15 +165,6 @@ def _check_unique(rules: Sequence[Rule]) -> None:
                 here, there = type(rule).__name__, type(owner[label]).__name__
                 raise RulePackError(f"two rules are called {label}: {there} and {here}")
             owner[label] = rule
-
-
-def _dispatch(rules: Iterable[Rule]) -> dict[type[Event], list[tuple[Rule, str]]]:
-    """For each event class, the rules that judge it or one of its bases."""
-    takers: dict[str, list[Rule]] = {}
-    for rule in rules:
-        for name in handlers(type(rule)):
-            takers.setdefault(name, []).append(rule)
-    return {kind: _judges(kind, takers) for kind in event_classes()}
 
 
 def _judges(kind: type[Event], takers: dict[str, list[Rule]]) -> list[tuple[Rule, str]]:
@@ -190,7 +191,7 @@ def _finish(rule: Rule, draft: Draft, locate: Locate) -> Finding:
         predicts=draft.predicts,
         trace=trace + _ending(location, trace) if rule.effect == "raises" and draft.predicts else trace,
         fix=_finish_fix(draft.fix, locate) if draft.fix else None,
-        url=anchor(rule.code),
+        url=rule_link(rule.code),
     )
 
 

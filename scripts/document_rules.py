@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gradcheck_tool.ruledoc import CATALOGUE, render_catalogue  # noqa: E402
+from gradcheck_tool.links import RULES  # noqa: E402
+from gradcheck_tool.ruledoc import render_catalogue  # noqa: E402
 from gradcheck_tool.ruleset import RuleSet  # noqa: E402
 
 
@@ -21,7 +22,7 @@ def main() -> int:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("--check", action="store_true", help="compare only")
-    page = ROOT / CATALOGUE
+    page = ROOT / RULES
     text = render_catalogue(list(RuleSet.load().known))
     if not parser.parse_args().check:
         page.parent.mkdir(exist_ok=True)
@@ -29,7 +30,7 @@ def main() -> int:
         return 0
     if page.is_file() and page.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{CATALOGUE} is not current: run scripts/document_rules.py", file=sys.stderr)
+    print(f"{RULES} is not current: run scripts/document_rules.py", file=sys.stderr)
     return 1
 
 

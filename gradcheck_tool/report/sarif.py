@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.links import rule_link
 from gradcheck_tool.report.context import in_cell
 from gradcheck_tool.report.fingerprint import fingerprints
 
@@ -65,6 +66,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.name.replace("-", " ")[:SHORT]},
         "fullDescription": {"text": what[:LONG]},
         "help": {"text": what[:LONG], "markdown": render(rule)},
+        **_help_uri(rule_link(rule.code)),
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "precision": "very-high",
@@ -83,9 +85,15 @@ def _rule_of(finding: Finding) -> dict[str, Any]:
         "shortDescription": {"text": text},
         "fullDescription": {"text": text},
         "help": {"text": text},
+        **_help_uri(finding.url),
         "defaultConfiguration": {"level": LEVELS[finding.severity]},
         "properties": {"problem.severity": PROBLEMS[finding.severity], "tags": ["pytorch", "autograd"]},
     }
+
+
+def _help_uri(url: str) -> dict[str, str]:
+    """Viewers open this address; a link within the repository is none."""
+    return {"helpUri": url} if "://" in url else {}
 
 
 def _result(finding: Finding, index: int, name: str, context: ReportContext) -> dict[str, Any]:

@@ -189,6 +189,21 @@ def test_sarif_describes_the_rules_that_were_in_force():
         assert described[result["ruleIndex"]]["id"] == result["ruleId"]
 
 
+def test_sarif_links_to_the_documentation_where_it_has_an_address(monkeypatch):
+    from gradcheck_tool.ruleset import RuleSet
+
+    rules = RuleSet.load().active
+    context = ReportContext(REPO, lines, lambda: rules)
+
+    def links():
+        report = json.loads(render("sarif", [], context))
+        return {rule["id"]: rule.get("helpUri") for rule in report["runs"][0]["tool"]["driver"]["rules"]}
+
+    assert set(links().values()) == {None}
+    monkeypatch.setattr("gradcheck_tool.links.HOME", "https://example.org/blob/main/")
+    assert links()["GL201"] == "https://example.org/blob/main/docs/rules.md#gl201"
+
+
 def test_sarif_tells_the_story_as_a_code_flow_that_ends_at_the_finding():
     result = json.loads(render("sarif", [IN_PLACE], CONTEXT))["runs"][0]["results"][0]
     flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
