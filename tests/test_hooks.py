@@ -195,6 +195,17 @@ class TestAction:
         assert {item["ruleId"] for item in results} == {"GC101"}
         assert step("Check gradients", TARGETS="ops.py", FAIL="false").returncode == 0
 
+    def test_a_runner_without_its_gpu_does_not_pass(self, step, tmp_path):
+        (tmp_path / "ops.py").write_text(WRONG_GRADIENT)
+        result = step("Check gradients", TARGETS="ops.py", DEVICES="cpu xla", HTML_FILE="report.html")
+        assert result.returncode == 1
+        assert "(cpu, float64)" in result.stdout
+        assert "[xla]: device 'xla' cannot be used here" in result.stderr
+        assert "Not checked, and why" in (tmp_path / "report.html").read_text()
+        alone = {"TARGETS": "ops.py", "DEVICES": "xla"}
+        assert step("Check gradients", **alone).returncode == 1
+        assert step("Check gradients", **alone, FAIL="false").returncode == 0
+
 
 def default_of(action, expression):
     """What `${{ inputs.NAME }}` is when the workflow says nothing."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli import options
-from gradcheck_tool.cli.console import fail, note, wants_color
+from gradcheck_tool.cli.console import count, fail, note, wants_color
 from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
@@ -217,6 +217,9 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
         else:
             write_file(report.file, text)
     sys.stdout.flush()
+    if plan.found and not plan.units:
+        note(f"None of {count(plan.found, 'autograd Function')} is selected.")
+        return
     for line in summarise(verdicts.outcomes, verbose=verbose):
         note(line)
 

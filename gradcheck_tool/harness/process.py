@@ -137,7 +137,7 @@ class Worker:
             self.close()
             printed = self._printed()
             answer.stack = _stack(printed)
-            if answer.death == "hang" and _COMPILERS.search(_last_stack(printed)):
+            if answer.death == "hang" and _compiles(printed, unit.ref.filename):
                 answer.death, answer.how = "slow", f"{answer.how}; it was compiling"
         return answer
 
@@ -292,6 +292,12 @@ def _last_stack(printed: str) -> str:
     """What faulthandler wrote last; empty where it has written nothing."""
     last = max(printed.rfind(mark) for mark in ("Fatal Python error", "Timeout ("))
     return printed[last:] if last >= 0 else ""
+
+
+def _compiles(printed: str, filename: str) -> bool:
+    """Whether the code of a file was waiting for a compiler; what called that code does not count."""
+    inside = _last_stack(printed).partition(f'  File "{filename}"')[0]
+    return _COMPILERS.search(inside) is not None
 
 
 def _stack(printed: str) -> list[str]:

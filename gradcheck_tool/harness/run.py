@@ -51,6 +51,7 @@ class Plan:
     Attributes:
         folder: the folder that it runs in (absolute).
         units: what is checked, in order.
+        found: how many Functions there are, selected or not.
         settings: options and limits.
         problems: `(file, why)` of files that could not be read.
         discovery: what it read of the sources.
@@ -58,6 +59,7 @@ class Plan:
 
     folder: Path
     units: list[Unit]
+    found: int
     settings: Settings
     problems: list[tuple[str, str]]
     discovery: Discovery
@@ -119,7 +121,7 @@ class Harness:
             units = matching(units, select)
         if part is not None:
             units = shard(units, part)
-        return Plan(self._folder, units, settings, discovery.problems, discovery)
+        return Plan(self._folder, units, len(refs), settings, discovery.problems, discovery)
 
     def check(
         self,

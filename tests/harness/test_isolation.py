@@ -372,3 +372,11 @@ def test_a_worker_does_not_outlive_a_parent_that_is_killed(project):
     parent.wait()
     assert ends(worker.pid)
     assert ends(forked.pid)
+
+
+def test_what_called_the_code_is_no_compiler_that_it_waits_for(project, gradcheck):
+    project("_dynamo/__init__.py", "def calls(function):\n    function()")
+    hangs = "def hangs():\n    while True: pass"
+    project("ops.py", f"from _dynamo import calls\n{hangs}\n{DEADLY}".replace("os.abort()", "calls(hangs)"))
+    result = gradcheck("-k", "abort", "--timeout", "8", "-j", 1, "--output-format", "concise")
+    assert "GC305 a call of Abort did not end within 8 s; it was in backward" in result.stdout

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.config import ConfigError
+from gradcheck_tool.gradcheck import modes
 from gradcheck_tool.harness.functions import FunctionRef, Rows
-from gradcheck_tool.harness.settings import Settings, check_dtypes, parse_size, read_settings
+from gradcheck_tool.harness.settings import MODES, Settings, check_dtypes, parse_size, read_settings
 from gradcheck_tool.harness.units import make_units, matching, shard, unpack_unit
 
 
@@ -107,6 +108,9 @@ class TestUnits:
 
 
 class TestSettings:
+    def test_the_modes_are_those_of_the_engine(self):
+        assert tuple(modes.MODES) == MODES
+
     def test_every_key_can_be_configured(self):
         table = {
             "devices": ["cpu", "cuda:1"],
@@ -178,6 +182,12 @@ class TestSettings:
         assert result.exit_code == 2
         assert result.stderr.startswith("gradlint: error: ")
         assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_selection_of_nothing_is_told(ops, gradcheck):
+    result = gradcheck("-k", "tanh")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "None of 2 autograd Functions is selected.\n"
 
 
 def test_the_row_of_a_finding_about_the_process_is_that_of_backward():

@@ -34,9 +34,7 @@ def sizes_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
 
 def _kind(value: Any, deep: int) -> str:
     if isinstance(value, Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
-        flags = "g" if value.requires_grad else ""
-        return f"{dtype}{value.dim()}{_layout(value)}{flags}@{value.device.type}"
+        return _kind_of_tensor(value)
     if value is None or isinstance(value, (bool, str)):
         return repr(value)[:40]
     if isinstance(value, (tuple, list)) and deep:
@@ -45,10 +43,23 @@ def _kind(value: Any, deep: int) -> str:
     return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
+def _kind_of_tensor(value: Tensor) -> str:
+    """`float32[:,:]`, with whatever is not as usual: `float32[:,:](grad,strided,cuda)`."""
+    words = [
+        "grad" if value.requires_grad else "",
+        _layout(value),
+        value.device.type if value.device.type != "cpu" else "",
+    ]
+    told = ",".join(filter(None, words))
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{dtype}[{','.join(':' * value.dim())}]" + (f"({told})" if told else "")
+
+
 def _layout(value: Tensor) -> str:
-    """Plain, expanded, or strided in some other way."""
+    """Empty for plain memory; expanded, or strided in some other way, or of another class."""
     if type(value).__module__.split(".")[0] != "torch" or str(value.layout) != "torch.strided":
-        return f"[{type(value).__name__}:{value.layout}]"
+        return f"{type(value).__name__}:{str(value.layout).removeprefix('torch.')}"
     if value.is_contiguous():
         return ""
-    return "e" if any(s == 0 and n > 1 for s, n in zip(value.stride(), value.shape, strict=True)) else "s"
+    expanded = any(s == 0 and n > 1 for s, n in zip(value.stride(), value.shape, strict=True))
+    return "expanded" if expanded else "strided"

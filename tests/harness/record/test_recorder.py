@@ -7,6 +7,7 @@ import torch
 
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.harness.record.calls import arguments_of, cotangents_of, digest_of, replay
+from gradcheck_tool.harness.record.kinds import kind_of
 from gradcheck_tool.harness.record.recorder import Recorder
 
 
@@ -137,6 +138,12 @@ def test_nothing_is_kept_before_and_after(cache):
         pass
     early(wanted(1), wanted(1))
     assert cache["Scale"] == []
+
+
+def test_kinds_can_be_read():
+    tensors = (wanted(2, 3), torch.ones(3, 2, dtype=torch.bfloat16).t(), torch.ones(1).expand(4))
+    kind = kind_of((*tensors, 2.5, "sum"), {"dim": 1})
+    assert kind == "float32[:,:](grad) bfloat16[:,:](strided) float32[:](expanded) float 'sum' dim=int"
 
 
 def test_replay_gives_the_same_bits(cache):
