@@ -587,7 +587,7 @@ class _Renaming:
     compared without: what a graph of an earlier round has saved is seldom asked for again.)
     """
 
-    __slots__ = ("_back", "_forth", "_saved", "exact", "first", "loose", "second", "todo")
+    __slots__ = ("_back", "_forth", "_saved", "_unchanged", "exact", "first", "loose", "second", "todo")
 
     def __init__(self, first: State, second: State, loose: bool, exact: bool) -> None:
         self.first = first
@@ -595,6 +595,7 @@ class _Renaming:
         self.loose = loose
         self.exact = exact
         self._saved: set[Value] | None = None
+        self._unchanged: set[int] = set()
         self._forth: dict[Any, Any] = {}
         self._back: dict[Any, Any] = {}
         self.todo: list[tuple[int, int]] = []
@@ -623,8 +624,12 @@ class _Renaming:
 
     def refs(self, a: Ref, b: Ref) -> bool:
         if a.id == b.id:
-            return True
-        if a.id in self.second.heap or b.id in self.first.heap:
+            self._unchanged.add(a.id)
+            return a.id not in self._forth
+        if b.id in self.first.heap or a.id in self._unchanged:
+            return False
+        # What an earlier round of a loop has made is in the heap of a later one, where nothing holds it.
+        if a.id in self.second.heap and (self.exact or not self.loose):
             return False
         fresh_pair = a.id not in self._forth
         if not self.pair(a.id, b.id):

@@ -121,6 +121,29 @@ if flag:
         m.mul_(2.0)
 loss.backward()
 """,
+    "flatten of one dimension is the tensor itself": """
+v = w.flatten()
+v[1:] += 1.0
+""",
+    "flatten of two dimensions is a view": """
+v = m.flatten()
+v += 1.0
+""",
+    "set_ has no derivative": """
+h = w * 1.0
+h.set_(torch.rand(3))
+h.sum().backward()
+""",
+    "states of nested loops do not use up what is after them": """
+t = m * m
+for step in range(4):
+    m.register_hook(lambda g: g * 2.0) if flag else None
+    n = 4
+    while n > 0:
+        n -= 1
+        m = 3.0 * t.narrow(0, 0, 2)
+torch.ones(3).sum().backward()
+""",
     "what was saved and is detached in place since": """
 h = w * 1.0
 y = (h * h).sum()
@@ -215,6 +238,16 @@ y = m[0].gather(0, torch.tensor([0, 0, 1])) + m.sum(0)
 with torch.inference_mode():
     with torch.enable_grad():
         torch.mul(s, s, out=torch.rand(()))
+""",
+    "resize_ to the same size writes nothing": """
+c = torch.rand(3)
+y = (w * c).sum()
+c.resize_(3)
+y.backward()
+""",
+    "inference mode resizes what requires grad": """
+with torch.inference_mode():
+    w.resize_(w.shape)
 """,
     "a result that was saved is no longer the tensor that is detached": """
 h = (w * 1.0).exp()

@@ -318,7 +318,9 @@ def apply_profile(
             if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
                 s.edit(s[target].storage).data = before
             return target
-    effect = _settle_view(s, effect, first, tensors)
+    effect = _settle_view(s, effect, first, tensors, leaf)
+    if effect.view == "same":
+        return tensors[effect.view_of or ""]  # type: ignore[return-value]
     made = engine.apply(
         s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
     )
@@ -389,14 +391,23 @@ def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, 
         engine.check_overlap(s[out], site, text)
 
 
-def _settle_view(s: State, effect: Effect, first: optable.Output | None, tensors: Tensors) -> Effect:
-    """Decide whether `reshape` and its like return a view, where the argument is known to be contiguous."""
+def _settle_view(
+    s: State, effect: Effect, first: optable.Output | None, tensors: Tensors, leaf: str
+) -> Effect:
+    """Decide whether `reshape` and its like return a view, where the argument is known to be contiguous.
+
+    `flatten` does as `reshape` does, but of one dimension it returns the tensor itself.
+    """
     if effect.view != "maybe" or first is None:
         return effect
     source = tensors.get(first.view_of or "")
-    if isinstance(source, Ref) and s[source].dense and first.dense == "view":
-        return dataclasses.replace(effect, view="plain")
-    return effect
+    if not isinstance(source, Ref):
+        return effect
+    dimensions = len(s[source].shape or ())
+    if leaf == "flatten" and dimensions == 1:
+        return dataclasses.replace(effect, view="same")
+    dense = s[source].dense and (first.dense == "view" or (leaf == "flatten" and dimensions > 1))
+    return dataclasses.replace(effect, view="plain") if dense else effect
 
 
 def pack(profile: optable.Profile, made: Sequence[Ref]) -> Value:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
 MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of="self", view="multi-output")
 INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
+NO_DERIVATIVE = Effect(node="NotImplemented", frees=None, second=None)
 COPY_INTO = Effect(node="CopyBackwards", frees=False, second={"self": (), "src": ()})
 INDEX_PUT = Effect(
     node="IndexPutBackward0",
@@ -1003,10 +1004,12 @@ def new_like(m: Machine, s: State, call: Args) -> Result:
 
 @method("tensor", "set_", "resize_", "resize_as_")
 def reshape_memory(m: Machine, s: State, call: Args) -> Result:
+    from gradcheck_tool.interp.torchlib.sizes import factory_shape
+
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "set_"
     tensor: Tensor = s[ref]
-    if name.startswith("resize") and tensor.rg:
+    if name.startswith("resize") and tensor.rg and not s.inference:
         raise engine.refused(
             call.site,
             tensor,
@@ -1015,7 +1018,12 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
             "resize-grad",
             f"{name}()",
         )
-    engine.check_write(s, ref, [], call.site, call.text)
-    engine.bump(s, ref, call.site, call.text, "inplace")
+    if name == "resize_" and tensor.shape is not None and factory_shape(s, call.args) == tensor.shape:
+        return ref
+    others = [r for value in call.args if (r := as_tensor(m, s, value, call.site)) is not None]
+    engine.apply_inplace(s, NO_DERIVATIVE, ref, {"self": ref, "source": others}, call.site, call.text)
+    node = s[ref].node
+    if node is not None and s[node].op == NO_DERIVATIVE.node:
+        s.edit(node).broken = f"derivative for {name} is not implemented"
     s.edit(ref).shape = None
     return ref
