@@ -70,6 +70,10 @@ FORBIDDING = {
     "inference": (INFERENCE_VIEW, "this view is made in inference mode", INFERENCE_VIEW_BASE),
     "function": (FUNCTION_VIEW, "this view is made inside a custom Function", FUNCTION_VIEW_BASE),
 }
+# Writes that leave nothing of what was there.
+OVERWRITING = frozenset(
+    {"CopyBackwards", "torch::autograd::CopyBackwards", "ZeroBackward0", "FillBackward0", "FillBackward1"}
+)
 # The node of what a module with a full backward hook hands out.
 HOOKED = "BackwardHookFunctionBackward"
 DENSE_VIEWS = frozenset(
@@ -274,17 +278,40 @@ def only_inference(s: State, refs: Sequence[Ref]) -> bool:
 MAX_CUTS = 8
 
 
+def cuts_of(s: State, ref: Ref) -> tuple[Cut, ...]:
+    """What the values of a tensor were cut off from: a constant's own cuts, and those of what was written."""
+    tensor: Tensor = s[ref]
+    written: tuple[Cut, ...] = s[tensor.storage].cuts
+    return tensor.cuts + written if tensor.rg is False else written
+
+
 def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, call: Any) -> None:
     """Remember on a constant result what was cut off from it now (`kind` empty: nothing) and before."""
-    cuts = [*out.cuts, *(cut for ref in refs for cut in s[ref].cuts if s[ref].rg is False)]
+    out.cuts = _cut(s, out.cuts, kind, refs, site, call, out)
+
+
+def write_off(
+    s: State, target: Ref, kind: str, refs: Sequence[Ref], site: Any, call: Any, whole: bool = True
+) -> None:
+    """Remember on the memory of a tensor what was cut off from the values that are written to it."""
+    tensor: Tensor = s[target]
+    before: tuple[Cut, ...] = s[tensor.storage].cuts
+    cuts = _cut(s, () if whole else before, kind, refs, site, call, tensor)
+    if cuts != before:
+        s.edit(tensor.storage).cuts = cuts
+
+
+def _cut(
+    s: State, before: tuple[Cut, ...], kind: str, refs: Sequence[Ref], site: Any, call: Any, out: Tensor
+) -> tuple[Cut, ...]:
+    cuts = [*before, *(cut for ref in refs for cut in cuts_of(s, ref))]
     alive = [ref for ref in refs if s[ref].rg]
     if kind and alive:
         sources = tuple(s[ref].node or ref for ref in alive)
         if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:
             site = s.off[0]
         cuts.append(Cut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
-    if cuts:
-        out.cuts = tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+    return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
 
 def check_write(
@@ -497,10 +524,11 @@ class OpCall:
         )
         node.slots = tuple(self._input_slots())
         node.loose = tuple(
-            Loose(s[ref].name, s[ref].shape, s[ref].cuts, s[ref].storage)
+            # Whether what was written to memory is a term of a sum is not for the memory to say.
+            Loose(s[ref].name, s[ref].shape if s[ref].cuts else None, cuts, s[ref].storage)
             for refs in self.by_param.values()
             for ref in refs
-            if s[ref].cuts and s[ref].rg is False
+            if (cuts := cuts_of(s, ref))
         )
         if s.saving_hooks != NONE and self._saves():
             self._hand_over(node)
@@ -759,6 +787,12 @@ def apply_inplace(
     call = OpCall(s, effect, args, site, text)
     rg = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
     node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None
+    whole = effect.node in OVERWRITING and (s[target].base is None or s[target].view in APART)
+    if s[target].view == "data":
+        write_off(s, target, "data", others, site, text, whole)
+    elif rg is False:
+        off = s.grad is False or s.inference
+        write_off(s, target, "no-grad" if off else "non-differentiable", others, site, text, whole)
     bump(s, target, site, text, writer)
     rebase(s, target, node_ref, rg)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:

@@ -92,17 +92,19 @@ class Storage(Record):
     `data` changes with those and with the writes that autograd cannot see (`.data`, numpy). `unsure`
     is true when something unknown may have written to it. `site`, `how` and `writer` tell the last write.
     `apart` has the versions of tensors that share the memory and count their own writes (`Tensor.counter`).
+    `cuts` are what the values written here outside the graph were cut off from.
     """
 
-    __slots__ = ("apart", "data", "how", "site", "unsure", "version", "writer")
+    __slots__ = ("apart", "cuts", "data", "how", "site", "unsure", "version", "writer")
     STATE = ("version", "data", "unsure", "apart")
-    STORY = ("site", "writer", "how")
+    STORY = ("site", "writer", "how", "cuts")
     MUTABLE = frozenset({"apart"})
 
     def __init__(self) -> None:
         self.version = Sym(fresh())
         self.data = self.version
         self.apart: dict[Value, Value] = {}
+        self.cuts: tuple[Cut, ...] = ()
         self.unsure = False
         self.site: Any = None
         self.writer = ""

@@ -317,6 +317,7 @@ class Calls:
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         unsure = False
+        raised: Pairs = []
         for arg in i.args:
             value = m.get(s, arg.value)
             if arg.kind is ir.ArgKind.POSITIONAL:
@@ -324,7 +325,11 @@ class Calls:
             elif arg.kind is ir.ArgKind.KEYWORD:
                 kwargs[arg.name or ""] = value
             elif arg.kind is ir.ArgKind.STAR:
-                more, is_open = iterate.elements(s, value)
+                drained = iterate.drain(m, s, value, m.site(s, i.node)) or [(s, [], True)]
+                (s, more, is_open), *others = drained
+                raised += [(state, NONE) for state, _, _ in others]
+                if s.exc is not None:
+                    return [(s, NONE), *raised]
                 args += more
                 unsure = unsure or is_open
             else:
@@ -332,7 +337,7 @@ class Calls:
         if func == Lib("builtins.super"):
             return [(s, self._super(s, args))]
         uses.note_call(m, s, func, i, kwargs, unsure)
-        return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure)
+        return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
 
     def _spread(self, s: State, value: Value, kwargs: dict[str, Value]) -> bool:
         table = s.get(value, Dict)

@@ -168,7 +168,16 @@ def _advance_unknown(m: Machine, s: State, ref: Ref, record: Iter, site: Any) ->
         if rows is not None:
             return _unknown_next(s, ref, rows)
         kind = element_kind(s, source)
-    return _unknown_next(s, ref, unknown(kind))
+    from gradcheck_tool.interp.torchlib.breaks import compute
+
+    return _unknown_next(s, ref, compute(m, unknown(kind), (source,)))
+
+
+def _advance_some(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    """An element of the iterator inside, or (from the second on) the end before that one's."""
+    ends = [(s.fork(), STOP)] if record.position else []
+    s.edit(ref).position = min(record.position + 1, 3)
+    return advance(m, s, record.parts[0], site) + ends
 
 
 def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
@@ -280,6 +289,7 @@ _ADVANCE: dict[str, Any] = {
     "items": _advance_items,
     "range": _advance_range,
     "enumerate": _advance_enumerate,
+    "some": _advance_some,
     "zip": _advance_zip,
     "map": _advance_map,
     "object": _advance_object,
@@ -386,3 +396,45 @@ def _spread(
     m.set(s, dsts[star], s.new(List(items[star:end], is_open)))
     for index in range(after):
         m.set(s, dsts[star + 1 + index], at(end + index) if not is_open else unknown())
+
+
+def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:
+    """All elements of an iterable: states with the elements that are known and whether there are more."""
+    items, is_open = elements(s, value)
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    lazy = isinstance(record, Generator) or (
+        isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
+    )
+    if isinstance(record, Tensor):
+        from gradcheck_tool.interp.torchlib.tensors import rows
+
+        row = rows(m, s, value, site)  # type: ignore[arg-type]
+        return [(s, list(row.items), row.open)]
+    if isinstance(record, Instance) and isinstance(record.cls, Ref) and not items:
+        ((s, value), *_) = make(m, s, value, site)
+        record = s.heap.get(value.id) if isinstance(value, Ref) else None
+        lazy = isinstance(record, (Generator, Iter))
+    if not lazy:
+        exhaust(s, value)
+        return [(s, items, is_open)]
+    done: list[tuple[State, list[Value], bool]] = []
+    rows_: list[tuple[State, list[Value]]] = [(s, [])]
+    for _ in range(KNOWN_LENGTH):
+        after: list[tuple[State, list[Value]]] = []
+        for state, values in rows_:
+            for state2, item in advance(m, state, value, site):
+                if state2.exc is not None or item is STOP:
+                    done.append((state2, values, False))
+                else:
+                    after.append((state2, [*values, item]))
+        rows_ = after[:2]
+        if not rows_:
+            break
+        if len(rows_[0][1]) >= 3 and done and not any(st.exc for st, _, _ in done):
+            break
+    finished = [(st, v, True) for st, v in rows_]
+    raised = [entry for entry in done if entry[0].exc is not None]
+    ended = [entry for entry in done if entry[0].exc is None]
+    # The longest that ended stands for all; where there are several, or one went on, it may be longer.
+    longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
+    return (longest or finished[:1]) + raised[:2]

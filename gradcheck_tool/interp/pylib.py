@@ -37,48 +37,6 @@ def _iterable(m: Machine, s: State, call: Args, index: int = 0) -> Value:
     return pairs[0][1]
 
 
-def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:
-    """All elements of an iterable: states with the elements that are known and whether there are more."""
-    items, is_open = iterate.elements(s, value)
-    record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    lazy = isinstance(record, Generator) or (
-        isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
-    )
-    if isinstance(record, Tensor):
-        from gradcheck_tool.interp.torchlib.tensors import rows
-
-        row = rows(m, s, value, site)  # type: ignore[arg-type]
-        return [(s, list(row.items), row.open)]
-    if isinstance(record, Instance) and isinstance(record.cls, Ref) and not items:
-        ((s, value), *_) = iterate.make(m, s, value, site)
-        record = s.heap.get(value.id) if isinstance(value, Ref) else None
-        lazy = isinstance(record, (Generator, Iter))
-    if not lazy:
-        iterate.exhaust(s, value)
-        return [(s, items, is_open)]
-    done: list[tuple[State, list[Value], bool]] = []
-    rows_: list[tuple[State, list[Value]]] = [(s, [])]
-    for _ in range(iterate.KNOWN_LENGTH):
-        after: list[tuple[State, list[Value]]] = []
-        for state, values in rows_:
-            for state2, item in iterate.advance(m, state, value, site):
-                if state2.exc is not None or item is iterate.STOP:
-                    done.append((state2, values, False))
-                else:
-                    after.append((state2, [*values, item]))
-        rows_ = after[:2]
-        if not rows_:
-            break
-        if len(rows_[0][1]) >= 3 and done and not any(st.exc for st, _, _ in done):
-            break
-    finished = [(st, v, True) for st, v in rows_]
-    raised = [entry for entry in done if entry[0].exc is not None]
-    ended = [entry for entry in done if entry[0].exc is None]
-    # The longest that ended stands for all; where there are several, or one went on, it may be longer.
-    longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
-    return (longest or finished[:1]) + raised[:2]
-
-
 @function(
     "builtins.list",
     "builtins.set",
@@ -95,7 +53,7 @@ def to_list(m: Machine, s: State, call: Args) -> Result:
     if not call.args:
         return s.new(List((), call.unsure, kind))
     out: Pairs = []
-    for state, items, is_open in drain(m, s, call.args[0], call.site):
+    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
         if name == "builtins.reversed":
             items = items[::-1] if not is_open or _are_constants(state, items) else []
         if kind == "set":
@@ -117,7 +75,7 @@ def _are_constants(s: State, items: list[Value]) -> bool:
 def to_tuple(m: Machine, s: State, call: Args) -> Result:
     if not call.args:
         return Tup(())
-    return [(st, Tup(tuple(items), open=o)) for st, items, o in drain(m, s, call.args[0], call.site)]
+    return [(st, Tup(tuple(items), open=o)) for st, items, o in iterate.drain(m, s, call.args[0], call.site)]
 
 
 @function("builtins.dict", "collections.OrderedDict", "types.MappingProxyType")
@@ -127,8 +85,8 @@ def to_dict(m: Machine, s: State, call: Args) -> Result:
     if source is not None:
         record.items, record.open = dict(source.items), source.open
     out: Pairs = []
-    states = drain(m, s, call.args[0], call.site) if call.args and source is None else [(s, [], False)]
-    for state, items, is_open in states:
+    given = call.args[0] if source is None and call.args else Tup(())
+    for state, items, is_open in iterate.drain(m, s, given, call.site):
         mine = Dict(record.items, record.open or is_open)
         for item in items:
             if isinstance(item, Tup) and len(item.items) == 2:
@@ -189,7 +147,7 @@ def map_(m: Machine, s: State, call: Args) -> Result:
 @function("builtins.filter")
 def filter_(m: Machine, s: State, call: Args) -> Result:
     out: Pairs = []
-    for state, items, is_open in drain(m, s, call.args[1], call.site):
+    for state, items, is_open in iterate.drain(m, s, call.args[1], call.site):
         kept: list[tuple[State, list[Value]]] = [(state, [])]
         for item in items:
             after = []
@@ -210,10 +168,17 @@ def chain(m: Machine, s: State, call: Args) -> Result:
     items: list[Value] = []
     is_open = call.unsure
     for part in parts:
-        for _, more, rest in drain(m, s, part, call.site)[:1]:
+        for _, more, rest in iterate.drain(m, s, part, call.site)[:1]:
             items += more
             is_open = is_open or rest
     return s.new(Iter("items", (Tup(tuple(items), open=is_open),)))
+
+
+@function("itertools.islice")
+def islice(m: Machine, s: State, call: Args) -> Result:
+    """Some of the elements: they are computed just as without it, and end earlier."""
+    made = iterate.make(m, s, call.args[0], call.site) if call.args else [(s, unknown())]
+    return [(state, state.new(Iter("some", (iterator,)))) for state, iterator in made]
 
 
 @function("itertools.count", "itertools.repeat", "itertools.cycle")
@@ -401,7 +366,7 @@ def sum_(m: Machine, s: State, call: Args) -> Result:
     from gradcheck_tool.interp import operators
 
     out: Pairs = []
-    for state, items, is_open in drain(m, s, call.args[0], call.site) if call.args else []:
+    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
         total: Value = call.get(1, "start") or Const(0)
         rows: Pairs = [(state, total)]
         for item in items:
@@ -731,7 +696,7 @@ def list_append(m: Machine, s: State, call: Args) -> Result:
 @method("list", "extend", "update")
 def list_extend(m: Machine, s: State, call: Args) -> Result:
     out: Pairs = []
-    for state, items, is_open in drain(m, s, call.args[0], call.site) if call.args else []:
+    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
         mine = state.edit(call.self)
         mine.items += items
         mine.open = mine.open or is_open

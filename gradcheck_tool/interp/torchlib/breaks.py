@@ -6,10 +6,11 @@ graph node keeps the cuts of its constant inputs. Only at a backward is it judge
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.engine import numel_is_one
+from gradcheck_tool.autograd.engine import cuts_of, numel_is_one
 from gradcheck_tool.autograd.events import (
     BroadcastLoss,
     GraphBreak,
@@ -39,7 +40,7 @@ SCALINGS = frozenset(
     {"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"}
 )
 # Operations whose derivative is zero wherever there is one.
-ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli"})
+ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli", "normal"})
 # Cuts that nobody asks for to get a constant: a constant term made so is no trick.
 UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy", "item"})
 
@@ -52,12 +53,13 @@ LAYERS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "AddmmBackward0", "C
 class Ledger:
     """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root.
 
+    `starving` has for each parameter, by place, how many values are cut off there.
     `harmless` are places that cut off, at least once, only what a gradient reaches otherwise, `shared` those
     whose values several backward calls use, `kept` what must live on for its identity.
     """
 
     fed: set[int] = field(default_factory=set)
-    starving: dict[int, GraphBreak] = field(default_factory=dict)
+    starving: dict[int, dict[int, tuple[int, GraphBreak]]] = field(default_factory=dict)
     starved: dict[int, OptimizerStep] = field(default_factory=dict)
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
@@ -142,7 +144,7 @@ def _is_unasked(cut: Cut, loose: Loose) -> bool:
 def make_number(m: Machine, s: State, ref: Ref, number: Sym, call: Any, site: Any) -> Sym:
     """A Python number has been made of a tensor: what that cuts off goes along with it."""
     tensor: Tensor = s[ref]
-    cuts = tensor.cuts if tensor.rg is False else ()
+    cuts = cuts_of(s, ref)
     if tensor.rg:
         cuts = (Cut("item", tensor.name, call, site, (tensor.node or ref,), ()),)
     if cuts:
@@ -214,7 +216,9 @@ def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
     for leaf in missed:
         tensor: Tensor = s[leaf]
         if tensor.is_param:
-            ledger.starving[leaf.id] = replace(_break(cut), tensor=str(tensor.name))
+            size = math.prod(n or 1 for n in cut.shape or ())
+            places = ledger.starving.setdefault(leaf.id, {})
+            places[id(cut.site.node)] = size, replace(_break(cut), tensor=str(tensor.name))
 
 
 def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut, misses: bool) -> None:
@@ -337,14 +341,13 @@ def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref])
     """Remember parameters that an optimizer steps although they are cut off from what was back-propagated."""
     ledger = m.ledger
     for ref in params:
-        cut = ledger.starving.get(ref.id)
         if (
-            cut is not None
+            ref.id in ledger.starving
             and s[ref].rg
             and s[ref].grad_state in ("none", "zeroed")
             and ref.id not in ledger.starved
         ):
-            ledger.starved[ref.id] = replace(event, gradients=frozenset({"unknown"}), starved=(cut,))
+            ledger.starved[ref.id] = replace(event, gradients=frozenset({"unknown"}))
 
 
 def report(m: Machine) -> None:
@@ -355,8 +358,10 @@ def report(m: Machine) -> None:
         if leaves and not leaves & m.ledger.fed:
             m.emit(sampled)
     for number, event in m.ledger.starved.items():
-        if number not in m.ledger.fed and not _is_boundary(m.ledger, event.starved[0]):
-            m.emit(event)
+        places = m.ledger.starving[number].values()
+        cuts = [(size, cut) for size, cut in places if not _is_boundary(m.ledger, cut)]
+        if number not in m.ledger.fed and cuts:
+            m.emit(replace(event, starved=(max(cuts, key=lambda pair: pair[0])[1],)))
     stuck = {id(e.site.node): e for number, e in m.ledger.stuck.items() if number not in m.ledger.moved}
     for zero in stuck.values():
         m.emit(zero)

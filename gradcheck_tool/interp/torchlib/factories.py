@@ -31,7 +31,6 @@ FACTORIES = {
     "arange": None,
     "randint": "int",
     "randperm": "int",
-    "normal": "float",
 }
 
 
@@ -41,6 +40,19 @@ def factory(m: Machine, s: State, call: Args) -> Result:
     name = natives.lib_name(call.func).rpartition(".")[2]
     dtype = dtype_class(call.kwargs.get("dtype")) or FACTORIES[name] or _factory_dtype(name, call)
     return _leaf(m, s, call, dtype, _shape_of_factory(s, name, call))
+
+
+@function("torch.normal")
+def normal(m: Machine, s: State, call: Args) -> Result:
+    """Samples with a history that leads to the parameters, and derivatives that are zero."""
+    given = {name: s.get(call.get(index, name), Tensor) for index, name in enumerate(("mean", "std"))}
+    args = {name: call.get(index, name) for index, name in enumerate(given) if given[name] is not None}
+    if not args:
+        size = call.get(2, "size")
+        return _leaf(m, s, call, "float", factory_shape(s, [size]) if size is not None else None)
+    shapes = [tensor.shape for tensor in given.values() if tensor is not None]
+    effect = engine.Effect(node="NormalBackward", frees=False)
+    return engine.apply(s, effect, args, call.site, call.text, (shapes[0] if len(shapes) == 1 else None,))[0]  # type: ignore[arg-type]
 
 
 def _factory_dtype(name: str, call: Args) -> str | None:
@@ -77,9 +89,6 @@ def _shape_of_factory(s: State, name: str, call: Args) -> Shape:
         return factory_shape(s, [size]) if size is not None else None
     if name == "full":
         size = call.get(0, "size")
-        return factory_shape(s, [size]) if size is not None else None
-    if name == "normal":
-        size = call.kwargs.get("size")
         return factory_shape(s, [size]) if size is not None else None
     return factory_shape(s, [call.kwargs["size"]] if "size" in call.kwargs else call.args)
 

@@ -89,7 +89,6 @@ def find_native(name: str) -> Native | None:
 def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
     """`left op right` with at least one tensor."""
     result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
-    breaks.note_numbers(m, s, result, (left, right))
     if op == "-":
         losses.note_difference(m, s, left, right, result, site)
         inner_updates.note_difference(m, s, left, right, result, site)
@@ -102,7 +101,6 @@ def call_inplace_operator(
     """`left op= right` on a tensor. Matrix product has no in-place form."""
     name = f"operator.{op}=" if op != "@" else f"operator.{op}"
     result = call_named(m, s, name, [left, right], {}, site, text)
-    breaks.note_numbers(m, s, result, (right,))
     if op == "*" and isinstance(left, Ref):
         masks.note_product(m, s, left, right, site)
     source = s.get(right, Tensor)
@@ -223,7 +221,9 @@ def call_named(
     if profile is None:
         return unknown_result(m, s, [*args, *kwargs.values()], site, text)
     leaf = name.rpartition(".")[2]
-    return apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
+    result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
+    breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Sym) and p != "alpha"])
+    return result
 
 
 def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.Profile:

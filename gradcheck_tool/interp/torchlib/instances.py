@@ -92,6 +92,12 @@ def _super_native(s: State, receiver: Super, name: str) -> Native | None:
             native = natives.METHODS.get((family, name))
             if native is not None:
                 return native(m, st, call)
+        inner = st.get(receiver.receiver, Instance)
+        if name == "forward" and inner is not None:
+            from gradcheck_tool.interp.torchlib import modules
+
+            if modules.is_module(st, inner):
+                return modules.library_forward(m, st, receiver.receiver, call)  # type: ignore[arg-type]
         if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
             return Const(None)
         return m.calls.unknown_call(st, call)

@@ -108,9 +108,7 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
 
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
     """Something has been appended to a list: does it hold a result, and is it not the first one here?"""
-    table = s.get(value, Dict)
-    items = value.items if isinstance(value, Tup) else tuple(table.items.values()) if table else (value,)
-    tensors = [s.get(item, Tensor) for item in items]
+    tensors = [s.get(item, Tensor) for item in _parts(s, value)]
     tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
     if tensor is None or tensor.node is None or _in_module(s):
         return
@@ -125,6 +123,16 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
     counts = numel_is_one(tensor.shape) is True or m.keeper.passes > 0
     if counts and first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
+
+
+def _parts(s: State, value: Value) -> tuple[Value, ...]:
+    """What a tuple, a dictionary or an object of the program's own holds, or the value itself."""
+    table, record = s.get(value, Dict), s.get(value, Instance)
+    if table is not None:
+        return tuple(table.items.values())
+    if record is not None and isinstance(record.cls, Ref):
+        return tuple(record.attrs.values())
+    return value.items if isinstance(value, Tup) else (value,)
 
 
 def _may_be_number(tensor: Tensor | None) -> bool:
@@ -186,6 +194,8 @@ def settle(m: Machine, end: Exit) -> None:
         for at in node.inputs:
             owner = keeper.owner.get(at.id) if isinstance(at, Ref) else None
             if owner is None or ref.id < owner[1] or id(node.site.node) == owner[0]:
+                continue
+            if owner[0] in keeper.stored and keeper.main:
                 continue
             if owner[0] not in keeper.shown or node.op not in SHOWN:
                 keeper.used.add(owner[0])

@@ -23,7 +23,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, conditions, natives, uses
-from gradcheck_tool.interp.iterate import elements
+from gradcheck_tool.interp.iterate import drain, elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import distributed, hooks, layers, modes
@@ -103,8 +103,6 @@ def make_list(m: Machine, s: State, call: Args) -> Result:
 
 
 def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> Result:
-    from gradcheck_tool.interp.pylib import drain
-
     out: Pairs = []
     sources = [(s, list(call.args), call.unsure)]
     if name not in SEQUENTIAL and call.args:
@@ -356,13 +354,17 @@ def forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     if own is not None:
         target = Bound(ref, own) if "forward" not in record.attrs else own
         return m.calls.call(s, target, call.args, call.kwargs, call.site, call.text, call.unsure)
-    names = attributes.lib_bases(s, record.cls)
+    return library_forward(m, s, ref, call)
+
+
+def library_forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+    """`forward` of the library class that a module is of, or is derived from."""
+    names = attributes.lib_bases(s, s[ref].cls)
     if any(n in SEQUENTIAL for n in names):
         return _forward_sequential(m, s, ref, call)
-    if any(n in WRAPPERS for n in names) and isinstance(record.attrs.get("module"), Ref):
-        results = m.calls.call(
-            s, record.attrs["module"], call.args, call.kwargs, call.site, call.text, call.unsure
-        )
+    inner = s[ref].attrs.get("module")
+    if any(n in WRAPPERS for n in names) and isinstance(inner, Ref):
+        results = m.calls.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
         for state, value in results:
             distributed.note_wrapped(m, state, ref, value)
         return results

@@ -115,7 +115,7 @@ def _is_pair_of_one(site: Site) -> bool:
 
 def gone_through(m: Machine, s: State, value: Value, site: Site) -> Value:
     """What a generator expression yields, which is used up then; any other value as it is."""
-    from gradcheck_tool.interp.pylib import drain
+    from gradcheck_tool.interp.iterate import drain
 
     if s.get(value, Generator) is None:
         return value

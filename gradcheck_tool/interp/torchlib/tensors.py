@@ -354,7 +354,8 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
         note_manual_step(m, s, ref, source, site)
         return
     engine.swap_memory(s, ref, site, f"{tensor.name}.data = ...")
-    if source is not None:
+    if source is not None and isinstance(value, Ref):
+        engine.write_off(s, ref, "data", [value], site, f"{tensor.name}.data = ...")
         s.edit(ref).inference = source.inference
         note_manual_step(m, s, ref, source, site)
         if source.dtype is not None:
@@ -986,7 +987,18 @@ def to_integer(m: Machine, s: State, call: Args) -> Result:
     return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
 
 
-@method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "new")
+@method("tensor", "new_tensor")
+def new_tensor(m: Machine, s: State, call: Args) -> Result:
+    """`torch.tensor(...)` with this tensor's dtype."""
+    from gradcheck_tool.interp.torchlib.factories import from_data
+
+    made = from_data(m, s, Args(Lib("torch.tensor"), call.args, call.kwargs, call.site, call.text))
+    if isinstance(made, Ref) and "dtype" not in call.kwargs:
+        s.edit(made).dtype = s[receiver(m, s, call)].dtype
+    return made
+
+
+@method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new")
 def new_like(m: Machine, s: State, call: Args) -> Result:
     from gradcheck_tool.interp.torchlib.sizes import factory_shape
 
