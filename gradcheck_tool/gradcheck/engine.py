@@ -18,6 +18,7 @@ from gradcheck_tool.gradcheck import (
     secondorder,
     variations,
 )
+from gradcheck_tool.gradcheck.held import held_by_others, put_back
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
 from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
@@ -92,7 +93,10 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     count = Evaluations()
     leaves, build = flatten([args, kwargs])
     generators = generators_of(target.cls, target.call, leaves)
-    shared = Shared(count, RandomState(generators))
+    held = held_by_others(leaves)
+    for position, tensor in held.items():
+        leaves[position] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    shared = Shared(count, RandomState(generators), held=held)
     wrt = tuple(
         i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and x.layout == torch.strided
     )
@@ -102,12 +106,13 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
     interpreted.prepare()
     before = interpreted.launches()
-    started = _start(session)
-    if started and interpreted.launches() > before:
-        _interpret(session)
-    if started:
-        _run(session)
-    return _report(session)
+    with put_back(held):
+        started = _start(session)
+        if started and interpreted.launches() > before:
+            _interpret(session)
+        if started:
+            _run(session)
+        return _report(session)
 
 
 def _start(session: Session) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,8 @@ class Shared:
     """forward did not return for a derived input."""
     by_backward: bool = False
     """`torch.autograd.grad` is refused (reentrant checkpointing); `.backward()` is used."""
+    held: Mapping[int, Tensor] = field(default_factory=dict)
+    """Arguments, by position, that another argument holds, too; see `gradcheck.held`."""
 
 
 def is_real_number(leaf: Any) -> bool:
@@ -95,6 +97,11 @@ class Problem:
 
     def raw(self, leaves: Sequence[Any]) -> list[Any]:
         """Call with exactly these leaves; the flat outputs."""
+        leaves = list(leaves)
+        for position, tensor in self.shared.held.items():
+            if leaves[position] is not tensor:
+                tensor.data = leaves[position].detach()
+                leaves[position] = tensor
         args, kwargs = self.build(leaves)
         self.shared.count.forwards += 1
         self.shared.rng.seed()
@@ -120,11 +127,20 @@ class Problem:
     def graph(self, values: Values, needs: Sequence[bool] | None = None) -> tuple[list[Tensor], list[Tensor]]:
         """Fresh leaves at `values` and the differentiable outputs computed from them."""
         wanted = needs if needs is not None else [True] * len(values)
-        leaves = [v.detach().requires_grad_(w) for v, w in zip(values, wanted, strict=True)]
+        leaves = [
+            self._leaf(p, v.detach(), needed) for p, v, needed in zip(self.wrt, values, wanted, strict=True)
+        ]
         with torch.enable_grad():
             given = [copied(v) if self.shared.copies else v for v in leaves]
             flat = self.raw(self.arguments(given))
         return leaves, [flat[i] for i in self.outs]
+
+    def _leaf(self, position: int, value: Tensor, needed: bool) -> Tensor:
+        leaf = value
+        if position in self.shared.held:
+            leaf = self.shared.held[position]
+            leaf.data, leaf.grad = value, None
+        return leaf.requires_grad_(needed)
 
     def vjp(
         self, values: Values, cotangents: Sequence[Tensor | None], needs: Sequence[bool] | None = None

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.harness.functions import FunctionRef, Rows
 from gradcheck_tool.harness.inputs import InputSettings, cases
 from gradcheck_tool.harness.inputs.files import fingerprint
@@ -125,12 +126,25 @@ class Applied(torch.autograd.Function):
             return None, *torch.autograd.grad(ctx.run(x), (x, weight), g)
 
 
-def test_calls_that_work_with_their_own_tensors_only_are_left_out(tmp_path):
-    weight = torch.ones(3, requires_grad=True)
+def recorded(tmp_path, weight, held):
     end = Recorder(tmp_path).install()
-    Applied.apply(Held(weight), torch.ones(3, requires_grad=True), weight).sum().backward()
+    Applied.apply(Held(held), torch.ones(3, requires_grad=True), weight).sum().backward()
     end()
     applied = FunctionRef(ref().filename, Rows(1, 2), "Applied", "somewhere.else", "/")
-    found = cases(Applied, applied, settings(tmp_path))
+    return cases(Applied, applied, settings(tmp_path))
+
+
+def test_a_function_and_its_parameter_stay_together(tmp_path):
+    weight = torch.linspace(1, 2, 3).requires_grad_()
+    (case,) = recorded(tmp_path, weight, weight).cases
+    assert case.args[0].weight is case.args[2]
+    report = check_function(Applied, case.args)
+    assert [v.verdict for v in report.inputs] == ["ok", "ok"]
+
+
+def test_calls_that_work_with_their_own_tensors_only_are_left_out(tmp_path):
+    weight = torch.ones(3, requires_grad=True)
+    # What is computed from the parameter is another tensor once both are stored.
+    found = recorded(tmp_path, weight, weight * 1)
     assert found.cases == ()
     assert any("new tensors" in line for line in found.tried)

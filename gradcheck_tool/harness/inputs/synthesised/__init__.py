@@ -21,6 +21,8 @@ from gradcheck_tool.harness.inputs.synthesised.specs import describe
 from gradcheck_tool.harness.inputs.synthesised.wrappers import captured_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.harness.functions import FunctionRef
     from gradcheck_tool.harness.inputs import InputSettings
     from gradcheck_tool.harness.inputs.synthesised.callsites import CallSite
@@ -52,20 +54,28 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     names = tuple(parameter.name for parameter in parameters)
     found = search_directly(maker, parameters)
     texts = tuple(map(describe, found.closest))
+    made: tuple[Case, ...] = ()
     if found.state is not None:
         made = _drawn(maker, found.state, found.tries)
         texts = tuple(map(describe, found.state))
-    else:
+    doubtful = _are_doubtful(function, made)
+    if not made or doubtful:
         made = captured_calls(function, sites, maker)
-    if not made:
+    if not made and not doubtful:
         return Synthesised((), _problem(found), texts, names)
-    # A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them.
-    doubtful = [case for case in made if calls_a_guess(case.args) and judged(function, case.args) == "wrong"]
-    if doubtful:
+    if not made or _are_doubtful(function, made):
         return Synthesised(
             (), "the gradient is right for none of the functions that were passed", texts, names
         )
     return Synthesised(made[: settings.limit], "", texts, names)
+
+
+def _are_doubtful(function: Any, made: Sequence[Case]) -> bool:
+    """Whether a gradient is wrong with a function among the arguments that was guessed.
+
+    A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them.
+    """
+    return any(calls_a_guess(case.args) and judged(function, case.args) == "wrong" for case in made)
 
 
 def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:

@@ -21,6 +21,8 @@ _NAMES = {
     "float": float,
     "bool": bool,
     "str": str,
+    "Module": torch.nn.Module,
+    "nn.Module": torch.nn.Module,
 }
 _PLAIN: dict[Any, tuple[Spec, ...]] = {
     int: (plain(SIDE), plain(1), plain(2), plain(0), plain(8)),
@@ -29,7 +31,10 @@ _PLAIN: dict[Any, tuple[Spec, ...]] = {
     torch.dtype: (function("dtype", torch.float32),),
     torch.device: (function("device", torch.device("cpu")),),
     type(None): (plain(None),),
-    torch.nn.Module: (function("torch.nn.Tanh()", torch.nn.Tanh()),),
+    torch.nn.Module: (
+        function("torch.nn.Tanh()", torch.nn.Tanh()),
+        function(f"torch.nn.Linear({SIDE}, {SIDE})", torch.nn.Linear(SIDE, SIDE)),
+    ),
 }
 
 

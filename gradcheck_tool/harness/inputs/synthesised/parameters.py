@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import typing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_VARIABLE = 4
+_TYPE = re.compile(r"\b((?:nn\.)?Module|Tensor|int|float|bool|str)\b")
 
 
 @dataclass(slots=True)
@@ -89,10 +91,23 @@ def parameters_of(function: Any, skip: int = 0) -> list[Parameter]:
 
 
 def _annotations(function: Any) -> dict[str, Any]:
+    """Types of parameters: annotations, and what the docstring says of the others."""
     try:
-        return typing.get_type_hints(function)
+        hints = typing.get_type_hints(function)
     except Exception:  # noqa: BLE001 - annotations are code and may raise anything
-        return dict(getattr(function, "__annotations__", {}))
+        hints = dict(getattr(function, "__annotations__", {}))
+    return {**_documented(inspect.getdoc(function) or ""), **hints}
+
+
+def _documented(text: str) -> dict[str, str]:
+    """`name : torch.nn.Module`, `name (int, optional): ...` and the like, one a line."""
+    found = {}
+    for line in text.splitlines():
+        name, _, said = line.strip().removeprefix(":param ").partition(":" if "(" not in line else "(")
+        word = _TYPE.search(said.split(")")[0]) if name.strip().isidentifier() else None
+        if word is not None:
+            found[name.strip()] = word.group(1)
+    return found
 
 
 def _unpacked(body: Body, name: str) -> int | None:

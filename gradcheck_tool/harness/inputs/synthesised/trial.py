@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
@@ -67,8 +68,12 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     try:
         with _limited(), warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
-            # In-place Functions refuse leaves.
-            given = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
+            # In-place Functions refuse leaves. What a module holds is to be the tensor that it holds.
+            held = held_by_others(leaves)
+            given = [
+                x.clone() if isinstance(x, Tensor) and x.requires_grad and i not in held else x
+                for i, x in enumerate(leaves)
+            ]
             outputs = flatten(call(*rebuild(given)))[0]
             problem = _unfit(outputs)
             if problem:

@@ -6,6 +6,7 @@ sites are searched for arguments, and the calls of the Function inside them are 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.held import tensors_inside
 from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tree import flatten
@@ -66,7 +68,7 @@ class _Callee:
 
     Attributes:
         call: takes the values of `parameters`, in order.
-        parameters: those that a call must give, or that decide whether the call site is reached.
+        parameters: those that a call must give.
         given: how many of them, at the end, are not for making the object.
         text: its name.
         body: the function or method around the call site.
@@ -89,28 +91,23 @@ def _callee(site: CallSite) -> _Callee | None:
     outer: Any = getattr(module, path[0], None)
     try:
         if len(path) == 1 and callable(outer) and not isinstance(outer, type):
-            needed = _needed(parameters_of(outer), site.conditions)
-            return _Callee(_by_name(outer, needed), needed, len(needed), path[0], outer)
+            needed, call = _needed(outer, parameters_of(outer), site.conditions)
+            return _Callee(call, needed, len(needed), path[0], outer)
         method: Any = getattr(outer, path[1], None) if len(path) > 1 and isinstance(outer, type) else None
         if method is None or issubclass(outer, torch.autograd.Function):
             return None
-        made, given = (_needed(parameters_of(f, skip=1), site.conditions) for f in (_maker(outer), method))
+        made, make = _needed(outer, parameters_of(_maker(outer), skip=1), site.conditions)
+        found = parameters_of(method, skip=1)
     except (ValueError, TypeError):
         return None
-    make = _by_name(outer, made)
+    given, _ = _needed(method, found, site.conditions)
 
     def make_and_call(*args: Any) -> Any:
         target = make(*args[: len(made)])
         called = target if path[1] in ("forward", "__call__") else getattr(target, path[1])
-        return _by_name(called, given)(*args[len(made) :])
+        return _needed(called, found, site.conditions)[1](*args[len(made) :])
 
     return _Callee(make_and_call, [*made, *given], len(given), ".".join(path[:2]), method, outer)
-
-
-def _by_name(call: Callable[..., Any], parameters: list[Parameter]) -> Callable[..., Any]:
-    """The callable with values for these parameters in their order, and no others."""
-    names = [parameter.name for parameter in parameters]
-    return lambda *args: call(**dict(zip(names, args, strict=True)))
 
 
 def _maker(owner: type) -> Any:
@@ -118,14 +115,17 @@ def _maker(owner: type) -> Any:
     return next(vars(base)["__init__"] for base in owner.__mro__ if "__init__" in vars(base))
 
 
-def _needed(parameters: list[Parameter], conditions: dict[str, Any]) -> list[Parameter]:
-    """Those without a default, and those on which it depends that the call site is reached; the rest is
-    best left to the defaults.
+def _needed(
+    call: Callable[..., Any], parameters: list[Parameter], conditions: dict[str, Any]
+) -> tuple[list[Parameter], Callable[..., Any]]:
+    """The parameters without a default, and the callable that takes them in order.
+
+    Those on which it depends that the call site is reached are set; the rest is best left to the defaults.
     """
-    for parameter in parameters:
-        if parameter.name in conditions:
-            parameter.seen = [conditions[parameter.name]]
-    return [p for p in parameters if not p.variable and (p.required or p.name in conditions)]
+    names = {parameter.name for parameter in parameters}
+    fixed = {name: value for name, value in conditions.items() if name in names}
+    needed = [p for p in parameters if p.required and not p.variable and p.name not in fixed]
+    return needed, lambda *args: call(**fixed, **{p.name: a for p, a in zip(needed, args, strict=True)})
 
 
 def _search(function: Any, callee: _Callee, maker: Maker) -> list[_Call]:
@@ -181,7 +181,7 @@ def _tried(
 
     def look(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if cls is function and len(seen) < _KEPT:
-            seen.append((tuple(map(_copied, args)), {k: _copied(v) for k, v in kwargs.items()}))
+            seen.append(_copied((args, kwargs)))
 
     with preserved(), intercepted(look):
         torch.manual_seed(0)
@@ -195,11 +195,26 @@ def _tried(
 
 
 def _copied(value: Any) -> Any:
-    """The value with its tensors cut off from the graph of the caller."""
+    """The value with its tensors cut off from the graph of the caller.
+
+    A module that holds tensors of the value is copied, too, and holds their copies.
+    """
     leaves, rebuild = flatten(value)
-    return rebuild(
-        [x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in leaves]
-    )
+    copies = {id(x): _cut(x) for x in leaves if isinstance(x, Tensor)}
+    return rebuild([copies[id(x)] if isinstance(x, Tensor) else _holding(x, copies) for x in leaves])
+
+
+def _cut(tensor: Tensor) -> Tensor:
+    alone = tensor.detach().clone()
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(alone, tensor.requires_grad)
+    return alone.requires_grad_(tensor.requires_grad)
+
+
+def _holding(value: Any, copies: dict[int, Tensor]) -> Any:
+    if not isinstance(value, torch.nn.Module) or not any(id(t) in copies for t in tensors_inside(value)):
+        return value
+    return copy.deepcopy(value, dict(copies))
 
 
 def _wants_grad(args: tuple[Any, ...]) -> bool:
@@ -211,11 +226,10 @@ def _needing(args: tuple[Any, ...], outcome: Outcome) -> tuple[Any, ...]:
     leaves, rebuild = flatten(args)
     came = iter(outcome.gradients)
     got_one = [isinstance(x, Tensor) and next(came, False) for x in leaves]
-    fresh = [
-        x.detach().requires_grad_(x.requires_grad and got) if isinstance(x, Tensor) else x
-        for x, got in zip(leaves, got_one, strict=True)
-    ]
-    made: tuple[Any, ...] = rebuild(fresh)
+    for x, got in zip(leaves, got_one, strict=True):
+        if isinstance(x, Tensor):
+            x.requires_grad_(x.requires_grad and got)
+    made: tuple[Any, ...] = rebuild(leaves)
     return made
 
 
