@@ -73,35 +73,39 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
 
 def _import_dotted(ref: FunctionRef) -> types.ModuleType:
     """Import by name; where a package above does not run, without what that package itself defines."""
+    failed = _import_parents(ref)
     try:
         return importlib.import_module(ref.module)
-    except BaseException as error:
-        if _went_through(error, ref.filename) or "." not in ref.module:
-            raise
-        bare = _import_parents(ref)
-        try:
-            return importlib.import_module(ref.module)
-        except BaseException:  # noqa: BLE001 - whatever it is, the first error is the cause
-            for name in bare:
-                del sys.modules[name]
-            raise error from None
+    except BaseException as error:  # noqa: BLE001 - a module raises what it likes
+        for name in failed:
+            del sys.modules[name]
+        # What the package raised is the cause of whatever its modules lack.
+        raise next(iter(failed.values()), error) from None
 
 
-def _import_parents(ref: FunctionRef) -> list[str]:
-    """Import the packages above a module; an empty one takes the place of each that cannot be."""
-    names, bare = ref.module.split(".")[:-1], []
+def _import_parents(ref: FunctionRef) -> dict[str, BaseException]:
+    """Import the packages above a module; an empty one takes the place of each that cannot be.
+
+    Returns:
+        What those raised, by their names. A second attempt would raise something else: modules that were
+        not imported to their end stay behind.
+    """
+    names = ref.module.split(".")[:-1]
+    failed: dict[str, BaseException] = {}
     for count in range(1, len(names) + 1):
         name = ".".join(names[:count])
         try:
             importlib.import_module(name)
-        except BaseException as error:  # noqa: BLE001 - a package raises what it likes
+        except BaseException as error:
+            if _went_through(error, ref.filename):
+                raise
             folder = Path(ref.root, *names[:count])
             empty = types.ModuleType(name)
             empty.__path__ = [str(folder)]
             setattr(empty, _WITHOUT, cause_of(error, folder / "__init__.py"))
             sys.modules[name] = empty
-            bare.append(name)
-    return bare
+            failed[name] = error
+    return failed
 
 
 def missing_packages(ref: FunctionRef) -> list[str]:
@@ -109,7 +113,7 @@ def missing_packages(ref: FunctionRef) -> list[str]:
     names = ref.module.split(".")[:-1]
     packages = [".".join(names[:count]) for count in range(1, len(names) + 1)]
     return [
-        f"{name}/__init__.py was left out: it {why}"
+        f"{name}/__init__.py was left out: {why}"
         for name in packages
         if (why := getattr(sys.modules.get(name), _WITHOUT, None)) is not None
     ]

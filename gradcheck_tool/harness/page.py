@@ -10,6 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from gradcheck_tool.harness.summary import ORDER, counts
 from gradcheck_tool.report.context import relative_name
+from gradcheck_tool.report.facts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,7 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
     found = Counter(outcome.status for outcome in outcomes)
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     environment.filters["slug"] = lambda words: words.replace(" ", "-")
+    environment.filters["shown"] = shown
     environment.filters["relative"] = lambda filename: relative_name(filename, folder)
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         headline=counts(outcomes),

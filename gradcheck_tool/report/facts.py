@@ -31,19 +31,21 @@ def _measured(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         rest = {key: value for key, value in rest.items() if key not in _ELEMENT}
     for key, value in rest.items():
         if value is not None:
-            yield key.replace("_", " "), _shown(value)
+            yield key.replace("_", " "), shown(value)
 
 
 def _element(evidence: Mapping[str, Any]) -> str:
     index = evidence.get("index")
     place = f"input {evidence.get('input')}" + (f" at {index}" if index else "")
     error = evidence.get("numeric_error")
-    numbers = f"analytic {_shown(evidence['analytic'])}, numeric {_shown(evidence['numeric'])}"
+    numbers = f"analytic {shown(evidence['analytic'])}, numeric {shown(evidence['numeric'])}"
     within = f" +- {error:.1e}" if error else ""
     ratio = evidence.get("ratio")
-    return f"{place}: {numbers}{within}" + (f", ratio {_shown(ratio)}" if ratio is not None else "")
+    return f"{place}: {numbers}{within}" + (f", ratio {shown(ratio)}" if ratio is not None else "")
 
 
-def _shown(value: Any) -> str:
-    """A value; more digits of a number than these tell a reader nothing."""
+def shown(value: Any) -> str:
+    """A value in words; more digits of a number than these tell a reader nothing."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -81,7 +81,17 @@ class TestImports:
         ref = Discovery().functions([project("pkg/sub/ops.py", f"from . import value\n{FUNCTION}")])[0]
         assert load_function(ref).__module__ == "pkg.sub.ops"
         why = "needs a module that is missing: absent_package"
-        assert missing_packages(ref) == [f"pkg/__init__.py was left out: it {why}"]
+        assert missing_packages(ref) == [f"pkg/__init__.py was left out: {why}"]
+
+    def test_the_first_error_of_a_package_is_the_cause(self, project):
+        # A second attempt would find the module that the first has left behind.
+        second = "if 'pkg.half' in sys.modules: raise AttributeError('half of it')"
+        project("pkg/__init__.py", f"import sys\n{second}\nimport pkg.half, absent_package")
+        project("pkg/half.py")
+        ref = Discovery().functions([project("pkg/ops.py", FUNCTION)])[0]
+        load_function(ref)
+        why = "needs a module that is missing: absent_package"
+        assert missing_packages(ref) == [f"pkg/__init__.py was left out: {why}"]
 
     def test_a_module_that_needs_what_its_package_defines_is_not_imported_without(self, project):
         project("pkg/__init__.py", "import absent_package\nvalue = 1")
