@@ -89,6 +89,8 @@ class Label:
 
 
 Pairs = list[tuple[State, Value]]
+# States that were at a loop head, by the head and the rounds of the loops around it.
+Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 
 
 class Machine:
@@ -164,7 +166,7 @@ class Machine:
         exits: list[Exit] = []
         before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}
-        seen: dict[int, list[tuple[int, State]]] = {}
+        seen: Seen = {}
         for target, state in self._run_block(s, function.blocks[block], index, exits):
             pending.setdefault(target, []).append(state)
         while pending:
@@ -175,7 +177,7 @@ class Machine:
             states = merge(waiting, live, MAX_STATES, at not in function.loops)
             leaving: list[State] = []
             if at in function.loops:
-                states, leaving = self._new_at_head(states, seen.setdefault(at, []), live, at)
+                states, leaving = self._new_at_head(states, seen, live, at)
             for state in states:
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
                     pending.setdefault(target, []).append(after)
@@ -188,24 +190,27 @@ class Machine:
         return exits
 
     def _new_at_head(
-        self, states: list[State], seen: list[tuple[int, State]], live: Any, head: int
+        self, states: list[State], seen: Seen, live: Any, head: int
     ) -> tuple[list[State], list[State]]:
         """Which states are to run the loop's body, and which are only to leave the loop.
 
-        A state that has been here before does neither. Once there were very many, the body is run only for
-        one that enters the loop, and the others leave it, so that what follows is run in any case.
+        A state that has been here before, in the same round of the loops around, does neither. (In another
+        round there are other numbers, which decide how those end.) Once there were very many, the body is run
+        only for one that enters the loop, and the others leave it, so that what follows is run in any case.
         """
         new: list[State] = []
         leaving: list[State] = []
+        loops = states[0][states[0].frames[-1]].function.loops
+        around = [outer for outer, loop in loops.items() if outer != head and head in loop.blocks]
         for state in states:
             mark = signature(state, live)
-            rounds = state[state.frames[-1]].rounds.get(head, 0)
-            if any(
-                mark == known and same_state(old, state, live, rounds > WIDEN_ROUND) for known, old in seen
-            ):
+            counts = state[state.frames[-1]].rounds
+            loose = counts.get(head, 0) > WIDEN_ROUND
+            before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
+            if any(mark == known and same_state(old, state, live, loose) for known, old in before):
                 continue
-            if len(seen) < MAX_SEEN or not (rounds or new):
-                seen.append((mark, state.fork()))
+            if len(before) < MAX_SEEN or not (counts.get(head) or new):
+                before.append((mark, state.fork()))
                 new.append(state)
             else:
                 leaving.append(state)

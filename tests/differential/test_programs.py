@@ -129,6 +129,16 @@ v[1:] += 1.0
 v = m.flatten()
 v += 1.0
 """,
+    "a loop ends in the round that its counter says, whatever is in it": """
+n = 2
+while n > 0:
+    n -= 1
+    h = w.clone()
+    for step in range(3):
+        h = h * h
+else:
+    torch.autograd.grad(w.sum(), [w, m])
+""",
     "set_ has no derivative": """
 h = w * 1.0
 h.set_(torch.rand(3))
