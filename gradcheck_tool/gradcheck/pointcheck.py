@@ -343,9 +343,9 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
     session.conclude([m.index for m in mismatches], "wrong")
     intended = session.surrogate
     if intended is None and (natural or session.declared):
-        wrong = [m.index for m in mismatches]
-        looks = quiet(lambda: looks_intended(session, mismatches[0].problem, wrong))
-        intended = session.declared or (None if isinstance(looks, Exception) else looks)
+        intended = session.declared or looks_intended(
+            session, mismatches[0].problem, [m.index for m in mismatches]
+        )
     if intended is not None:
         session.deviates([m.index for m in mismatches], intended, mismatches[0].judgement.gap)
         return

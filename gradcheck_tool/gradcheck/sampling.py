@@ -54,8 +54,8 @@ def _meant(session: Session) -> str | None:
     """Why the draws of backward are to be no estimate of the derivative."""
     if session.declared is not None:
         return session.declared
-    looks = quiet(lambda: not_for_its_value(session.problem, session.draws))
-    if isinstance(looks, str):
+    looks = not_for_its_value(session.problem, session.draws)
+    if looks is not None:
         return looks
     said = said_by_callers(session.klass, _SAMPLES)
     return None if said is None else f"samples sent by way of the gradient: {said}"

@@ -687,6 +687,16 @@ def _f(ctx, x):
 right("NumpyRandomState", lambda: (r(4, 4),), _f, lambda ctx, g: g * ctx.saved_tensors[0])
 
 
+# draws that refuse inputs far away
+right(
+    "BernoulliStraightThrough",
+    lambda: (u(4, 4),),
+    lambda ctx, p: torch.bernoulli(p),
+    lambda ctx, g: g,
+    SURROGATES,
+)
+
+
 # outputs whose shape depends on the values
 def _f(ctx, x):
     chosen = x.detach() > 0.3
