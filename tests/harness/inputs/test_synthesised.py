@@ -7,8 +7,10 @@ import pytest
 import torch
 
 import gradcheck_tool
+from gradcheck_tool.gradcheck.manifolds import recognised
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs import InputSettings, cases
+from gradcheck_tool.harness.inputs.synthesised.specs import FLOATING, SPECIAL, TensorSpec, build, describe
 from gradcheck_tool.harness.loading import load_function
 
 FUNCTIONS = """
@@ -473,3 +475,19 @@ def test_constants_before_what_gets_a_gradient(synthesise):
     first, second = found.cases[0].args
     assert not first.requires_grad
     assert second.requires_grad
+
+
+@pytest.mark.parametrize("kind", [*FLOATING, *SPECIAL, "complex", "index", "mask"])
+@pytest.mark.parametrize("shape", [(3, 4, 4), (2, 7), (2, 3), (8,), (3,), ()])
+@pytest.mark.parametrize("grad", [True, False])
+def test_descriptions_are_programs(kind, shape, grad):
+    spec = TensorSpec(shape, kind, grad)
+    made = build(spec, torch.Generator(), torch.float64, "cpu")
+    written = eval(describe(spec), {"torch": torch, "device": "cpu", "dtype": torch.float64})
+    assert (written.shape, written.dtype, written.requires_grad) == (
+        made.shape,
+        made.dtype,
+        made.requires_grad,
+    )
+    if kind in ("simplex", "unit-norm", "orthogonal", "symmetric"):
+        assert recognised(written) == recognised(made)

@@ -107,7 +107,32 @@ def describe(spec: Spec) -> str:
     if spec.center is not None:
         near = f"torch.rand({', '.join(map(str, spec.shape)) or '()'}, {_OPTIONS})"
         return f"{near}.mul({0.2 * spec.center:g}).add({0.9 * spec.center:g}).requires_grad_()"
-    return _TEXTS[spec.kind].format(shape=", ".join(map(str, spec.shape)) or "()", grad=_grad_text(spec))
+    side = spec.shape[-1] if spec.shape else 1
+    shape = ", ".join(map(str, spec.shape)) or "()"
+    made = _text(spec).format(shape=shape, sizes=spec.shape, side=side, grad=_grad_text(spec))
+    return made if spec.grad else made.removesuffix(".requires_grad_()")
+
+
+def _text(spec: TensorSpec) -> str:
+    """The pattern of a kind; that of `_special` for shapes that cannot be of the kind."""
+    square = len(spec.shape) > 1 and spec.shape[-1] == spec.shape[-2]
+    if (spec.kind in _OF_SQUARES and not square) or (spec.kind in SPECIAL and not spec.shape):
+        return _TEXTS["positive"]
+    if spec.kind == "pose":
+        return _pose_text(spec.shape) if spec.shape[-1] in POSES else _TEXTS["unit-norm"]
+    return _TEXTS[spec.kind]
+
+
+def _pose_text(shape: tuple[int, ...]) -> str:
+    before, after = POSES[shape[-1]]
+    rows = "".join(f"{n}, " for n in shape[:-1])
+    parts = [
+        *([f"torch.randn({rows}{before}, {_OPTIONS})"] * bool(before)),
+        f"torch.nn.functional.normalize(torch.randn({rows}4, {_OPTIONS}), dim=-1)",
+        *([f"torch.rand({rows}{after}, {_OPTIONS}).add(0.5)"] * bool(after)),
+    ]
+    joined = parts[0] if len(parts) == 1 else f"torch.cat([{', '.join(parts)}], -1)"
+    return f"{joined}.requires_grad_()"
 
 
 def _grad_text(spec: TensorSpec) -> str:
@@ -115,13 +140,25 @@ def _grad_text(spec: TensorSpec) -> str:
 
 
 _OPTIONS = "device=device, dtype=dtype"
+_NORMAL = f"torch.randn({{shape}}, {_OPTIONS})"
+_EYE = f"torch.eye({{side}}, {_OPTIONS})"
+_OF_SQUARES = ("positive-definite", "lower-triangular", "symmetric", "orthogonal")
 _TEXTS = {
-    **dict.fromkeys((*FLOATING, *SPECIAL), f"torch.randn({{shape}}, {_OPTIONS}{{grad}})"),
+    "normal": f"torch.randn({{shape}}, {_OPTIONS}{{grad}})",
+    "wide": f"{_NORMAL}.mul(3).requires_grad_()",
     "positive": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).requires_grad_()",
     "unit": f"torch.rand({{shape}}, {_OPTIONS}{{grad}})",
     "above-one": f"torch.rand({{shape}}, {_OPTIONS}).add(1.5).requires_grad_()",
+    "one-zero": f"torch.randint(2, {{sizes}}, {_OPTIONS}).requires_grad_()",
+    "unit-norm": f"torch.nn.functional.normalize({_NORMAL}, dim=-1).requires_grad_()",
+    "simplex": f"{_NORMAL}.softmax(-1).requires_grad_()",
+    "ascending": f"torch.rand({{shape}}, {_OPTIONS}).add(0.2).cumsum(-1).requires_grad_()",
+    "orthogonal": f"torch.linalg.qr({_NORMAL})[0].requires_grad_()",
+    "symmetric": f"(lambda a: a + a.mT)({_NORMAL}).requires_grad_()",
+    "positive-definite": f"(lambda a: a @ a.mT + {_EYE})({_NORMAL}).requires_grad_()",
+    "lower-triangular": f"{_NORMAL}.tril(-1).add({_EYE}).requires_grad_()",
     "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
-    "index": f"torch.randint({SIDE - 1}, ({{shape}},), device=device)",
+    "index": f"torch.randint({SIDE - 1}, {{sizes}}, device=device)",
     "mask": "torch.rand({shape}, device=device) < 0.5",
 }
 
