@@ -7,13 +7,14 @@ merged only where one names another in `extend`.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -272,12 +273,6 @@ def _field(key: str) -> str:
 def is_version(text: str) -> bool:
     """Whether this can be a `target-torch`."""
     return _VERSION.fullmatch(text) is not None
-
-
-def nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """The valid word most like a wrong one, with `_` and case forgiven; None when none is close."""
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.6)
-    return close[0] if close else None
 
 
 def _has_section(pyproject: Path) -> bool:

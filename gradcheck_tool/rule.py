@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 from gradcheck_tool.autograd import events
 from gradcheck_tool.autograd.events import Event, Site
 from gradcheck_tool.findings import Applicability
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -197,5 +198,8 @@ def check_rule(rule: type[Rule]) -> None:
         raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
     for handler in handlers(rule):
         if handler not in _known_handlers():
-            known = sorted(_known_handlers())
-            raise ValueError(f"{rule.__name__}.{handler} matches no event; there are {', '.join(known)}")
+            close = nearest(handler, _known_handlers())
+            hint = (
+                f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(_known_handlers()))}"
+            )
+            raise ValueError(f"{rule.__name__}.{handler} matches no event; {hint}")

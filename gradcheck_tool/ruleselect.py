@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
+
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,18 +56,16 @@ def check_selectors(
         if selector in (ALL, DEFAULT):
             continue
         if not _PREFIX.fullmatch(selector) or not any(code.startswith(selector) for code in known):
-            raise UnknownCodeError(key, selector, (names or {}).get(selector) or nearest(selector, known))
+            raise UnknownCodeError(
+                key, selector, (names or {}).get(selector) or nearest_selector(selector, known)
+            )
 
 
-def nearest(selector: str, codes: Iterable[str]) -> str | None:
-    """The valid selector that is most like a wrong one; case is forgiven."""
+def nearest_selector(selector: str, codes: Iterable[str]) -> str | None:
+    """The valid selector that is most like a wrong one."""
     known = list(codes)
-    valid = {ALL, DEFAULT, *known, *(code[:-2] for code in known), *(code[:-3] for code in known)}
-    folded = {candidate.upper(): candidate for candidate in sorted(valid)}
-    if selector.upper() in folded:
-        return folded[selector.upper()]
-    close = difflib.get_close_matches(selector.upper(), folded, n=1, cutoff=0.5)
-    return folded[close[0]] if close else None
+    prefixes = {code[:length] for code in known for length in range(2, len(code))}
+    return nearest(selector, {ALL, DEFAULT, *known, *prefixes})
 
 
 def is_selected(code: str, default: bool, select: Iterable[str], ignore: Iterable[str]) -> bool:

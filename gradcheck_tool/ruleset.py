@@ -28,8 +28,8 @@ from gradcheck_tool.ruleselect import (
     UnknownCodeError,
     check_selectors,
     is_selected,
-    nearest,
 )
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +123,7 @@ class RuleSet:
         for rule in self.known:
             if code in (rule.code, rule.name):
                 return rule
-        raise UnknownCodeError("rule", code, nearest(code, self.codes))
+        raise UnknownCodeError("rule", code, nearest(code, [*self.codes, *self.names]))
 
     def judge(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
         """Findings of the rules in force, sorted by place; one for each code and place.

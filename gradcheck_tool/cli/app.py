@@ -39,7 +39,7 @@ class LazyGroup(TyperGroup):
         """Find the command that the arguments begin with; for another word, say what may be meant."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-"):
-            from gradcheck_tool.config import nearest
+            from gradcheck_tool.spelling import nearest
 
             close = f"check {word}" if Path(word).exists() else nearest(word, COMMANDS)
             ctx.fail(f"No such command {word!r}." + (f" Did you mean `gradlint {close}`?" if close else ""))

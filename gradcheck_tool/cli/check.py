@@ -19,7 +19,11 @@ from gradcheck_tool.report import FORMATS
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files and folders; `-` reads standard input. [default: .]", readable=False),
+        typer.Argument(
+            metavar="[PATHS]...",
+            help="Files and folders; `-` reads standard input. [default: .]",
+            readable=False,
+        ),
     ] = None,
     output_format: Annotated[
         list[str] | None,

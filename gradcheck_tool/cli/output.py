@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import count, fail, note, wants_color
-from gradcheck_tool.config import nearest
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, relative_name
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

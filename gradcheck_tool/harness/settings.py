@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.config import ConfigError, nearest
+from gradcheck_tool.config import ConfigError
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

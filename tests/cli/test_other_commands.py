@@ -30,10 +30,14 @@ def test_all_rules_are_listed(gradlint):
     assert "GL201" in result.stdout
 
 
-def test_unknown_rule_names_the_nearest(gradlint):
-    result = gradlint("rule", "GL20l")
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("GL20l", "GL201"), ("gl201", "GL201"), ("GL20", "GL201"), ("inplace-on-savd", "inplace-on-saved")],
+)
+def test_unknown_rule_names_the_nearest(gradlint, wrong, right):
+    result = gradlint("rule", wrong)
     assert result.exit_code == 2
-    assert "did you mean" in result.stderr
+    assert f"did you mean {right!r}?" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["GL201", "--all"]])

@@ -64,7 +64,7 @@ def test_imported_rules_are_not_defined_twice(tmp_path: Path) -> None:
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         (GOOD.replace('"TEAM001"', '"T1"'), "letters and three digits"),
         (GOOD.replace("no-backward", "No Backward"), "kebab-case"),
-        (GOOD.replace("on_backward_call", "on_backwards"), "matches no event"),
+        (GOOD.replace("on_backward_call", "on_backwards"), "did you mean `on_backward_call`?"),
         (GOOD.replace("    severity = Severity.INFO\n", ""), "has no `severity`"),
         (GOOD.replace("    severity", '    effect = "loud"\n    severity'), "not one of"),
     ],

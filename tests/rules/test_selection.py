@@ -61,6 +61,7 @@ def test_the_most_specific_selector_decides(
         ("select", {"select": ["GL2O1"]}, "GL201"),
         ("extend-select", {"extend_select": ["gl301"]}, "GL301"),
         ("ignore", {"ignore": ["DEFAULT"]}, "default"),
+        ("select", {"select": ["GL20x"]}, "GL20"),
     ],
 )
 def test_an_unknown_selector_is_an_error_that_names_key_and_nearest(
