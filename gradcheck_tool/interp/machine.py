@@ -209,7 +209,8 @@ class Machine:
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if any(mark == known and same_state(old, state, live, loose) for known, old in before):
                 continue
-            if len(before) < MAX_SEEN or not (counts.get(head) or new):
+            total = sum(len(group) for at, group in seen.items() if at[0] == head)
+            if total < MAX_SEEN or not (counts.get(head) or new):
                 before.append((mark, state.fork()))
                 new.append(state)
             else:

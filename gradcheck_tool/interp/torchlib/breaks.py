@@ -358,13 +358,21 @@ def report(m: Machine) -> None:
         if leaves and not leaves & m.ledger.fed:
             m.emit(sampled)
     for number, event in m.ledger.starved.items():
-        places = m.ledger.starving[number].values()
-        cuts = [(size, cut) for size, cut in places if not _is_boundary(m.ledger, cut)]
-        if number not in m.ledger.fed and cuts:
-            m.emit(replace(event, starved=(max(cuts, key=lambda pair: pair[0])[1],)))
+        cut = _culprit(m.ledger, number)
+        if number not in m.ledger.fed and cut is not None:
+            m.emit(replace(event, starved=(cut,)))
     stuck = {id(e.site.node): e for number, e in m.ledger.stuck.items() if number not in m.ledger.moved}
     for zero in stuck.values():
         m.emit(zero)
+
+
+def _culprit(ledger: Ledger, parameter: int) -> GraphBreak | None:
+    """The place that cuts a parameter off: rather one that cuts nothing trained, and many values."""
+    trained = {place for number in ledger.starving.keys() & ledger.fed for place in ledger.starving[number]}
+    places = ledger.starving[parameter].items()
+    cuts = [(place not in trained, size, cut) for place, (size, cut) in places]
+    cuts = [entry for entry in cuts if not _is_boundary(ledger, entry[2])]
+    return max(cuts, key=lambda entry: entry[:2])[2] if cuts else None
 
 
 def _all_ran(m: Machine) -> bool:

@@ -215,6 +215,12 @@ class Contract:
             return []
         return self.forward.params if self.setup is not None else self.forward.params[1:]
 
+    def is_option(self, index: int) -> bool:
+        """Has this argument of forward a default? Then it is an option, no tensor."""
+        params = self.forward.function.params if self.forward is not None else ()
+        index += self.setup is None
+        return index < len(params) and params[index].has_default
+
     def argument(self, body: Body, reg: int) -> int | None:
         """Which argument of `apply` a register of forward or setup_context certainly holds."""
         source = body.source(reg)
@@ -297,16 +303,9 @@ def input_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
     read, grads = c.read_in(c.backward), c.differentiable()
     for body, i in kept(c):
         index = c.argument(body, i.src)
-        if index is not None and index in grads and i.name in read and not _is_option(c, index):
+        if index is not None and index in grads and i.name in read and not c.is_option(index):
             names = c.arguments()
             yield c.defect(i.node, "input-on-ctx", names[index] if index < len(names) else i.name)
-
-
-def _is_option(c: Contract, index: int) -> bool:
-    """An argument with a default is an option, not a tensor."""
-    assert c.forward is not None
-    params = c.forward.function.params[0 if c.setup is not None else 1 :]
-    return index < len(params) and params[index].has_default
 
 
 def output_on_ctx(c: Contract) -> Iterator[FunctionDefect]:

@@ -2,8 +2,8 @@
 
 Forward and backward are executed with three numbers for each tensor. Whatever is not arithmetic element by
 element, a sum or a mean of everything, ends the evaluation: nothing is said of such a Function. Neither is
-anything said of forwards with jumps (comparisons, rounding, clamping), of identities and of backwards that
-are not linear in the incoming gradient: there the derivative is meant to be another one.
+anything said of forwards with jumps (comparisons, rounding), of values that are clamped, of identities and
+of backwards that are not linear in the incoming gradient: there the derivative is meant to be another one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ Vector = list[float]
 COUNT = 3
 POINTS = ((0.37, 0.52, 0.81), (0.83, 0.41, 0.64), (0.58, 0.75, 0.46))
 INCOMING = (1.3, 0.7, 2.1)
+# A number for an argument with a default, such as `eps`.
+OPTION = 0.05
 STEP = 1e-5
 TOLERANCE = 0.05
 # Classes whose names say that another derivative is wanted.
@@ -39,6 +41,14 @@ def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
+def _gelu(x: float) -> float:
+    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+
+def _softplus(x: float) -> float:
+    return math.log1p(math.exp(x))
+
+
 UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs,
     "acos": math.acos,
@@ -47,11 +57,18 @@ UNARY: dict[str, Callable[[float], float]] = {
     "cos": math.cos,
     "cosh": math.cosh,
     "erf": math.erf,
+    "asinh": math.asinh,
+    "erfc": math.erfc,
     "exp": math.exp,
+    "exp2": lambda x: 2.0**x,
     "expm1": math.expm1,
+    "gelu": _gelu,
     "log": math.log,
+    "log10": math.log10,
     "log1p": math.log1p,
     "log2": math.log2,
+    "logsigmoid": lambda x: -_softplus(-x),
+    "mish": lambda x: x * math.tanh(_softplus(x)),
     "neg": operator.neg,
     "reciprocal": lambda x: 1 / x,
     "relu": lambda x: max(x, 0.0),
@@ -60,7 +77,8 @@ UNARY: dict[str, Callable[[float], float]] = {
     "silu": lambda x: x * _sigmoid(x),
     "sin": math.sin,
     "sinh": math.sinh,
-    "softplus": lambda x: math.log1p(math.exp(x)),
+    "softplus": _softplus,
+    "softsign": lambda x: x / (1 + abs(x)),
     "sqrt": math.sqrt,
     "square": lambda x: x * x,
     "tan": math.tan,
@@ -75,6 +93,13 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "**": operator.pow,
 }
 NAMED = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+# Functions with limits: which of them their arguments are, in order.
+LIMITS = {
+    "clamp": ("min", "max"),
+    "clip": ("min", "max"),
+    "clamp_min": ("min",),
+    "clamp_max": ("max",),
+}
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -100,7 +125,7 @@ class Context:
 
 def wrong_derivative(c: Contract) -> Iterator[FunctionDefect]:
     """An argument whose gradient is, at every point tried, not what forward's values say."""
-    if c.forward is None or c.backward is None or c.setup is not None or DELIBERATE.search(c.name):
+    if c.forward is None or c.backward is None or DELIBERATE.search(c.name):
         return
     names = c.arguments()
     if not names or len(c.backward.params) != 2:
@@ -131,9 +156,14 @@ def _defect(c: Contract, node: Any, name: str, returned: Vector, true: Vector) -
 
 def _trial(c: Contract, names: Sequence[str], at: int) -> list[tuple[Vector, Vector] | None]:
     """For each argument: the gradient that backward returns and the true one, None where it returns none."""
-    inputs = [[x + 0.1 * i for x in POINTS[(at + i) % len(POINTS)]] for i in range(len(names))]
+    inputs = [
+        OPTION if c.is_option(i) else [x + 0.1 * i for x in POINTS[(at + i) % len(POINTS)]]
+        for i, name in enumerate(names)
+    ]
     ctx = Context(len(names))
-    out = _run(c.forward, [ctx, *inputs], smooth=True)  # type: ignore[arg-type]
+    out = _forward(c, ctx, inputs)
+    if c.setup is not None:
+        _run(c.setup, [ctx, tuple(inputs), out], smooth=False)
     if out in inputs or not isinstance(out, (float, list)):
         raise Unknown
     incoming: Any = list(INCOMING) if isinstance(out, list) else INCOMING[0]
@@ -152,6 +182,12 @@ def _trial(c: Contract, names: Sequence[str], at: int) -> list[tuple[Vector, Vec
     return found
 
 
+def _forward(c: Contract, ctx: Context, inputs: list[Any]) -> Any:
+    """What forward returns; with a `setup_context` it takes the inputs only."""
+    arguments = [*inputs] if c.setup is not None else [ctx, *inputs]
+    return _run(c.forward, arguments, smooth=True)  # type: ignore[arg-type]
+
+
 def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vector | None]:
     result = _run(c.backward, [ctx, incoming], smooth=False)  # type: ignore[arg-type]
     grads = list(result) if isinstance(result, tuple) else [result]
@@ -160,15 +196,15 @@ def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vec
     return grads[:count]
 
 
-def _numeric(c: Contract, inputs: list[Vector], index: int, incoming: Any) -> Vector:
+def _numeric(c: Contract, inputs: list[Any], index: int, incoming: Any) -> Vector:
     """The true gradient of one argument, by central differences."""
     gradient = []
     for element in range(COUNT):
         ends = []
         for sign in (1, -1):
-            moved = [list(values) for values in inputs]
+            moved = [list(values) if isinstance(values, list) else values for values in inputs]
             moved[index][element] += sign * STEP
-            out = _run(c.forward, [Context(len(inputs)), *moved], smooth=True)  # type: ignore[arg-type]
+            out = _forward(c, Context(len(inputs)), moved)
             ends.append(
                 sum(a * b for a, b in zip(out, incoming, strict=True))
                 if isinstance(out, list)
@@ -237,7 +273,7 @@ def _step(i: ir.Instr, names: dict[str, Any], regs: dict[int, Any], smooth: bool
     elif isinstance(i, ir.GetAttr):
         regs[i.dst] = _attribute(regs[i.obj], i.name)
     elif isinstance(i, ir.Call):
-        regs[i.dst] = _call(i, regs)
+        regs[i.dst] = _call(i, regs, smooth)
     elif isinstance(i, (ir.BinOp, ir.UnaryOp, ir.Compare)):
         regs[i.dst] = _operate(i, regs, smooth)
     else:
@@ -272,23 +308,50 @@ def _operate(i: ir.BinOp | ir.UnaryOp | ir.Compare, regs: dict[int, Any], smooth
     return _pairs(lambda a, b: float(test(a, b)), left, right)
 
 
-def _call(i: ir.Call, regs: dict[int, Any]) -> Any:
+def _call(i: ir.Call, regs: dict[int, Any], smooth: bool) -> Any:
     func = regs[i.func]
-    if not isinstance(func, tuple) or any(arg.name is not None for arg in i.args):
+    if not isinstance(func, tuple):
         raise Unknown
     owner, name = func
-    args = [regs[arg.value] for arg in i.args]
+    args = [regs[arg.value] for arg in i.args if arg.name is None]
+    named = {arg.name: regs[arg.value] for arg in i.args if arg.name is not None}
+    if owner is not None and not isinstance(owner, Context):
+        args, owner = [owner, *args], None
+    if name in LIMITS and args:
+        limits = dict(zip(LIMITS[name], args[1:], strict=False)) | named
+        return _limited(args[0], limits)
+    if named:
+        raise Unknown
     if isinstance(owner, Context):
         if name != "save_for_backward":
             raise Unknown
         owner.attributes["saved_tensors"] = tuple(args)
         return None
-    args = args if owner is None else [owner, *args]
     if len(args) == 1:
         return _unary(name, args[0])
+    if len(args) == 3 and name == "where" and not smooth:
+        return _pairs(operator.add, _chosen(args[0], args[1], True), _chosen(args[0], args[2], False))
     if len(args) == 2 and name in NAMED:
         return _pairs(BINARY[NAMED[name]], args[0], args[1])
     raise Unknown
+
+
+def _limited(value: Any, limits: dict[str, Any]) -> Any:
+    """`clamp` of what is within the limits: beyond them another derivative may be meant."""
+    if not limits.keys() <= {"min", "max"}:
+        raise Unknown
+    result = value
+    for name, limit in limits.items():
+        if limit is not None:
+            result = _pairs(max if name == "min" else min, result, limit)
+    if result != value:
+        raise Unknown
+    return result
+
+
+def _chosen(mask: Any, value: Any, when: bool) -> Any:
+    """The value where the mask says so, and zero elsewhere."""
+    return _pairs(lambda chosen, x: x if bool(chosen) is when else 0.0, mask, value)
 
 
 def _unary(name: str, value: Any) -> Any:
