@@ -61,12 +61,14 @@ class Options:
 class Outcome:
     """What a run found: findings in order of place, each once, and what could not be checked.
 
+    `known` counts the findings that are left out because a baseline has them.
     `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
     """
 
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
+    known: int = 0
     unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -136,14 +138,14 @@ class Run:
         snapshot = self._snapshot(paths)
         known = snapshot.load()
         if known is not None:
-            return Outcome(list(known.findings), files=known.files)
+            return Outcome(list(known.findings), files=known.files, known=known.known)
         from gradcheck_tool.caching import Caches
 
         caches = Caches()
         found = self.discover(paths)
         outcome = self._check(found, named, caches, progress)
         if not outcome.problems:
-            kept = Found(tuple(outcome.findings), outcome.files)
+            kept = Found(tuple(outcome.findings), outcome.files, outcome.known)
             snapshot.save(self.config(self._folder).root, self._seen(found, caches), kept)
         return outcome
 
@@ -176,7 +178,8 @@ class Run:
             if result.problem is not None:
                 fatal = result.failed or (path in named and not result.partial)
                 problems.append(Problem(str(path), result.problem, fatal))
-        return Outcome(self._unknown(findings), problems, len(found.files), unfinished)
+        new = self._unknown(findings)
+        return Outcome(new, problems, len(found.files), len(findings) - len(new), unfinished)
 
     def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
         """The changes that the findings' fixes make, one a file; nothing is written."""
@@ -198,7 +201,7 @@ class Run:
         again = self.check(paths)
         kept = [finding for finding in outcome.findings if finding.location.filename not in names]
         findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
-        return Outcome(findings, outcome.problems, outcome.files)
+        return Outcome(findings, outcome.problems, outcome.files, outcome.known)
 
     def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
         """The fixed bytes of a program that came through a pipe; as they are when they do not parse.
@@ -299,7 +302,8 @@ class Run:
         result: FileResult = self.checker.check_data(data, filename, config)
         problems = [] if result.problem is None else [Problem(filename, result.problem, not result.partial)]
         lines = SourceLines({filename: data})
-        return Outcome(self._unknown(result.findings, lines), problems, 1)
+        new = self._unknown(result.findings, lines)
+        return Outcome(new, problems, 1, len(result.findings) - len(new))
 
     def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
         """A misspelt code is an error even where no file needs the rules."""

@@ -138,8 +138,15 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _summary(outcome: Outcome) -> str:
+    known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
+    return _found(outcome) + known
+
+
+def _found(outcome: Outcome) -> str:
     findings = outcome.findings
     if not findings:
+        if outcome.known:
+            return "No new autograd mistakes found."
         if outcome.problems:
             return "No autograd mistakes found in what could be checked."
         return "No autograd mistakes found." if outcome.files else "There are no Python files to check."

@@ -27,10 +27,11 @@ KEPT = 16
 
 @dataclass(frozen=True)
 class Found:
-    """The findings of a run, and the number of files that it checked."""
+    """The findings of a run, how many files it checked, and how many findings a baseline has."""
 
     findings: tuple[Finding, ...]
     files: int
+    known: int
 
 
 class Snapshot:
@@ -68,7 +69,7 @@ class Snapshot:
         if state.settled >= self._started:
             return
         cache = root / FOLDER
-        entries = {**asdict(seen), "state": state.digest, "files": found.files}
+        entries = {**asdict(seen), "state": state.digest, "files": found.files, "known": found.known}
         write(cache / self._name, {**entries, "findings": [pack(finding) for finding in found.findings]})
         _forget_oldest(cache.glob("run-*.json"))
 
@@ -78,7 +79,8 @@ def _unchanged(entries: dict[str, Any]) -> Found | None:
         seen = Seen(tuple(entries["folders"]), tuple(entries["paths"]), tuple(entries["packs"]))
         if seen.state().digest != entries["state"]:
             return None
-        return Found(tuple(map(unpack, entries["findings"])), int(entries["files"]))
+        findings = tuple(map(unpack, entries["findings"]))
+        return Found(findings, int(entries["files"]), int(entries["known"]))
     except (LookupError, OSError, TypeError, ValueError):
         return None
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -424,6 +425,16 @@ class TestBaseline:
         write("a.py", "x = BAD\nx = BAD\ny = BAD\n")
         result = gradlint("check", "--baseline", "b.json", "--output-format", "concise")
         assert [line.split(":")[1] for line in result.stdout.splitlines()] == ["3", "4"]
+        assert result.stderr.endswith(" 1 problem in the baseline.\n")
+
+    @pytest.mark.parametrize("options", [[], ["--no-cache"]])
+    def test_the_last_line_tells_of_known_findings(self, gradlint, write, options, monkeypatch):
+        monkeypatch.setattr(time, "time_ns", lambda: 10**19)  # long after the files were written
+        write("a.py", "x = BAD\ny = BAD\n")
+        gradlint("check", "--write-baseline", "b.json")
+        for _ in range(2):
+            result = gradlint("check", "--baseline", "b.json", *options)
+            assert result.stderr == "No new autograd mistakes found. 2 problems in the baseline.\n"
 
     @pytest.mark.parametrize(("text", "words"), [(None, "no such baseline"), ("{}", "not a baseline")])
     def test_baseline_that_cannot_be_used(self, gradlint, write, text, words):
