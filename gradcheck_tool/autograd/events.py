@@ -124,10 +124,11 @@ class NoGraph(EngineError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonScalarRoot(EngineError):
-    """backward or grad of something that is not a single number, without a gradient argument."""
+    """backward or grad of something that is not a single real number, without a gradient argument."""
 
     root: str
     call: str
+    is_complex: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,7 +432,8 @@ class FlagWrite(Event):
     """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
 
     `receiver` is `tensor`, `state-dict` (a tensor of one) or `module`, `name` the attribute
-    (`require_grad`, `requires_grad`, ...).
+    (`require_grad`, `requires_grad`, ...). Attempts to freeze that assign nothing are `compared` (the flag
+    is compared as a statement) and `rebound` (a name that nothing reads gets the detached parameter).
     Not emitted where the analysed class defines that attribute.
     """
 

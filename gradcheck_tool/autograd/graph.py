@@ -43,6 +43,7 @@ TWICE = "Trying to backward through the graph a second time"
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a grad_fn"
 NON_SCALAR = "grad can be implicitly created only for scalar outputs"
+NOT_REAL = "grad can be implicitly created only for real scalar outputs"
 # The state of a `.grad` after one more backward has added to it.
 ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
 # Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
@@ -134,14 +135,16 @@ def _check_roots(s: State, p: Pass) -> None:
         tensor: Tensor = s[root]
         if given and index < len(p.cotangents):
             _check_cotangent(s, p, index, tensor)
-        if not given and tensor.rg and numel_is_one(tensor.shape) is False:
+        several = numel_is_one(tensor.shape) is False
+        if not given and tensor.rg and (several or tensor.dtype == "complex"):
             raise Raised(
                 NonScalarRoot(
                     site=p.site,
                     story=_made(tensor),
-                    text=NON_SCALAR,
+                    text=NON_SCALAR if several else NOT_REAL,
                     root=str(tensor.name),
                     call=str(p.call),
+                    is_complex=not several,
                 )
             )
     for index, (root, history) in enumerate(zip(p.roots, histories, strict=True)):

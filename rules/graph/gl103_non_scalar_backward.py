@@ -71,6 +71,13 @@ class NonScalarBackward(Rule):
     predicts = "grad can be implicitly created only for scalar outputs"
 
     def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Draft]:
+        if event.is_complex:
+            yield self.finding(
+                event,
+                f"`{event.root}` is complex, and a gradient is that of a real number",
+                "differentiate its `.real`, its `.abs()` or another real number",
+            )
+            return
         argument = "gradient" if event.call == "backward" else "grad_outputs"
         mean = receiver_replaced(event.site, "{}.mean()") if event.call == "backward" else None
         yield self.finding(

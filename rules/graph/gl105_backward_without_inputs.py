@@ -50,8 +50,9 @@ class BackwardWithoutInputs(Rule):
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "empty-inputs":
+            advice = "pass the tensors whose gradients are wanted"
             yield self.finding(
                 event,
                 f"`{event.call}` gets an empty list of inputs",
-                "pass the tensors whose gradients are wanted, or leave `inputs` out",
+                f"{advice}, or leave `inputs` out" if "backward" in event.text else advice,
             )

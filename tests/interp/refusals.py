@@ -393,4 +393,40 @@ parts.update({"a": nn.Linear(2, 2)})
 parts["b"] = nn.Linear(2, 2)
 parts["b"](parts.pop("a")(torch.ones(1, 2))).sum().backward()
 """,
+    "a complex root": """
+import torch
+z = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+total = (z * z)[0]
+total.real.backward(retain_graph=True)
+total.backward()  # raises
+""",
+    "grad with an empty list of inputs": """
+import torch
+a = torch.rand(2, requires_grad=True)
+trainable = [p for p in (a,) if not p.requires_grad]
+torch.autograd.grad((a * 2).sum(), trainable)  # raises
+""",
+    "an embedding of given vectors is frozen": """
+import torch
+from torch import nn
+vectors = torch.rand(5, 3)
+tuned = nn.Embedding.from_pretrained(vectors.clone(), freeze=False)
+tuned(torch.tensor([0, 2])).sum().backward()
+kept = nn.Embedding.from_pretrained(vectors)
+kept(torch.tensor([0, 2])).sum().backward()  # raises
+""",
+    "zero_grad writes into gradients that a graph saved": """
+import torch
+net = torch.nn.Linear(2, 1, bias=False)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scale = torch.ones(1, 2, requires_grad=True)
+net(torch.ones(4, 2)).sum().backward()
+cleared = (net.weight.grad * scale).sum()
+opt.zero_grad()
+cleared.backward()
+net(torch.ones(4, 2)).sum().backward()
+penalty = (net.weight.grad * scale).sum()
+opt.zero_grad(set_to_none=False)
+penalty.backward()  # raises
+""",
 }

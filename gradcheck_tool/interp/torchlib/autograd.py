@@ -105,6 +105,18 @@ def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: 
         )
 
 
+def _empty_inputs(call: Args, name: str) -> Raised:
+    return Raised(
+        InvalidTensorUse(
+            site=call.site,
+            text=f"`inputs` argument to `{name}()` cannot be empty.",
+            kind="empty-inputs",
+            tensor="",
+            call=str(call.text),
+        )
+    )
+
+
 def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
     create = call.flag(offset + 1, "create_graph", False)
     old = call.flag(-1, "retain_variables", create)  # its name before PyTorch 0.3
@@ -121,15 +133,7 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
         inputs=None if inputs is None or inputs == NONE else _tensors(m, s, inputs, call.site),
     )
     if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
-        raise Raised(
-            InvalidTensorUse(
-                site=call.site,
-                text="`inputs` argument to `backward()` cannot be empty.",
-                kind="empty-inputs",
-                tensor="",
-                call=str(call.text),
-            )
-        )
+        raise _empty_inputs(call, "backward")
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
@@ -320,6 +324,8 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     inputs = _tensors(m, s, wanted, call.site)
     m.suspicions.clear(ref.id for ref in inputs)
     complete = one or not elements(s, wanted)[1]
+    if complete and not inputs and (wanted == Tup(()) or s.get(wanted, List) is not None):
+        raise _empty_inputs(call, "grad")
     if not roots or not inputs or not complete:
         _forget_graphs(s, roots, call)
         return Tup((), open=True) if not one else Tup((unknown(),))

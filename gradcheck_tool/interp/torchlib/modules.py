@@ -27,6 +27,7 @@ from gradcheck_tool.interp.iterate import drain, elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import distributed, hooks, layers, modes
+from gradcheck_tool.interp.torchlib.instances import LIGHTNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,8 +45,10 @@ WRAPPERS = frozenset(
         "torch.nn.parallel.DistributedDataParallel",
         "torch.distributed.fsdp.FullyShardedDataParallel",
         "apex.parallel.DistributedDataParallel",
+        "deepspeed.DeepSpeedEngine",
     }
 )
+TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer")
 _PLAIN = frozenset(
     {"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
 )
@@ -61,11 +64,10 @@ def is_module(s: State, record: Instance) -> bool:
 
 MODULE_BASES = frozenset(
     [
-        "pytorch_lightning.LightningModule",
-        "lightning.LightningModule",
-        "lightning.pytorch.LightningModule",
+        *LIGHTNING,
+        *TRAINERS,
+        *WRAPPERS,
         "transformers.PreTrainedModel",
-        "transformers.Trainer",
     ]
 )
 
@@ -489,6 +491,17 @@ def clear(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any,
     m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 
+def write_zeros(m: Machine, s: State, params: Sequence[Ref], call: Args) -> None:
+    """`zero_grad(set_to_none=False)` cuts the gradients off from their history and writes zeros into them."""
+    if call.flag(0, "set_to_none", True) is not False:
+        return
+    for ref in params:
+        grad = s[ref].grad
+        if s.get(grad, Tensor) is not None:
+            for name in ("detach_", "zero_"):
+                m.calls.method(s, grad, name, [], {}, call.site, call.text)
+
+
 def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
     """Parameters that are not known one by one may be any: nothing is known of the others' gradients."""
     mine = {p.id for p in params}
@@ -500,6 +513,7 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
 @method("torch.nn.Module", "zero_grad")
 def zero_grad(m: Machine, s: State, call: Args) -> Result:
     found, is_open = named_parameters(s, call.self)
+    write_zeros(m, s, [r for _, r in found], call)
     clear(m, s, [r for _, r in found], is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
     return NONE
 
@@ -740,7 +754,7 @@ def module_dict_update(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-@function(*WRAPPERS)
+@function(*(WRAPPERS - {"deepspeed.DeepSpeedEngine"}))
 def wrap(m: Machine, s: State, call: Args) -> Result:
     """DataParallel, DDP, FSDP: a module that calls the one it holds."""
     inner = call.get(0, "module") or unknown()

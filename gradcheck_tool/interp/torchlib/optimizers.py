@@ -14,7 +14,7 @@ from gradcheck_tool.interp.iterate import elements, exhaust
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.torchlib import breaks, masks, protocols
-from gradcheck_tool.interp.torchlib.modules import clear, parameters_of
+from gradcheck_tool.interp.torchlib.modules import clear, parameters_of, write_zeros
 from gradcheck_tool.interp.torchlib.registration import gone_through
 
 if TYPE_CHECKING:
@@ -245,6 +245,7 @@ def _apply(m: Machine, s: State, ref: Ref, site: Any, text: Any, owner: str) -> 
 @method("torch.optim.Optimizer", "zero_grad")
 def zero_grad(m: Machine, s: State, call: Args) -> Result:
     params, is_open = params_of(s, call.self)
+    write_zeros(m, s, params, call)
     clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
     return NONE
 

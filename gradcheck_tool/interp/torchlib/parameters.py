@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.events import ClipGradients
 from gradcheck_tool.autograd.heap import State, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref, unknown
+from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements, exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.functions import call_named
-from gradcheck_tool.interp.torchlib.modules import parameters_of
+from gradcheck_tool.interp.torchlib.modules import make_layer, parameters_of
 from gradcheck_tool.interp.torchlib.registration import gone_through
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
 from gradcheck_tool.interp.uses import note_exhausted
@@ -41,6 +41,19 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
     if source is not None and s[source].rg and s[source].leaf is False:
         breaks.note_parameter(m, s, ref, source, call.site)
     return ref
+
+
+@function("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
+def from_pretrained(m: Machine, s: State, call: Args) -> Result:
+    """A table on the memory of given vectors, which does not learn unless it is told to."""
+    vectors, frozen = call.get(0, "embeddings") or NONE, call.flag(1, "freeze", True)
+    options = {name: value for name, value in call.kwargs.items() if name not in ("embeddings", "freeze")}
+    kind = Lib(natives.lib_name(call.func).removesuffix(".from_pretrained"))
+    table: Ref = make_layer(m, s, Args(kind, [unknown("int")] * 2, options, call.site, call.text))  # type: ignore[assignment]
+    learns = unknown("bool") if frozen is None else Const(not frozen)
+    weight = parameter(m, s, Args(call.func, [vectors, learns], {}, call.site, "weight"))
+    s.edit(table).attrs["weight"] = weight  # type: ignore[assignment]
+    return table
 
 
 @function("torch.autograd.Variable")
