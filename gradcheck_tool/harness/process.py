@@ -289,9 +289,11 @@ def _ending(status: int) -> str:
 
 
 def _last_stack(printed: str) -> str:
-    """What faulthandler wrote last; empty where it has written nothing."""
+    """What faulthandler wrote last, of the thread that died if one did; empty where it wrote nothing."""
     last = max(printed.rfind(mark) for mark in ("Fatal Python error", "Timeout ("))
-    return printed[last:] if last >= 0 else ""
+    text = printed[last:] if last >= 0 else ""
+    _, current, stack = text.partition("\nCurrent thread")
+    return stack.partition("\n\n")[0] if current else text
 
 
 def _compiles(printed: str, filename: str) -> bool:
@@ -301,7 +303,7 @@ def _compiles(printed: str, filename: str) -> bool:
 
 
 def _stack(printed: str) -> list[str]:
-    """The stack that faulthandler wrote last, of all threads, without the frames of gradlint and PyTorch."""
+    """The stack that faulthandler wrote last, without the frames of gradlint and PyTorch."""
     package = str(Path(gradcheck_tool.__file__).parent)
     return [
         f"{name}:{row} in {function}"

@@ -173,7 +173,8 @@ class _Item(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The report alone, without the frames of the plugin."""
         if isinstance(excinfo.value, _Wrong):
-            return excinfo.value.outcome.text()
+            # Pytest's summary shows the first line.
+            return f"{excinfo.value}\n{excinfo.value.outcome.text()}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -191,7 +192,8 @@ class _Wrong(Exception):  # noqa: N818 - it is a verdict, no error
 
 
 def _first(findings: tuple[Finding, ...]) -> str:
-    return next(finding.message for finding in findings if finding.severity.value != "info")
+    first = next(finding for finding in findings if finding.severity.value != "info")
+    return f"{first.code} {first.message}"
 
 
 def _processes(config: pytest.Config) -> int:

@@ -338,7 +338,7 @@ def _death_finding(unit: Unit, answer: Answer, function: str) -> Finding:
         source = answer.stage["source"]
         severity = Severity.WARNING if source == "synthesised" else Severity.ERROR
         case = f"{source} input {answer.stage['note']}".rstrip()
-    evidence = {"how": answer.how, "case": case, "stack": answer.stack}
+    evidence = {"how": answer.how, "case": case, **({"stack": answer.stack} if answer.stack else {})}
     found = environment_finding(_CODES[answer.death], unit, message, evidence)
     return replace(found, severity=severity)
 

@@ -34,13 +34,20 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
 
 
 def counts(outcomes: Sequence[Outcome]) -> str:
-    """How many Functions there are, and how many of each status, in a sentence."""
+    """How many Functions there are, and how many of each status, in a sentence.
+
+    With several devices or dtypes each of them is a check of its own.
+    """
+    if not outcomes:
+        return "No autograd Functions found."
     count = Counter(outcome.status for outcome in outcomes)
     kept = sum(outcome.cached for outcome in outcomes)
     parts = [f"{count[status]} {status}" for status in ORDER if count[status]]
-    noun = "Function" if len(outcomes) == 1 else "Functions"
+    functions = len({outcome.unit.ref for outcome in outcomes})
+    noun = f"{functions} Function" + ("s" if functions > 1 else "")
+    head = noun if functions == len(outcomes) else f"{len(outcomes)} checks of {noun}"
     tail = f" ({kept} from the cache)" if kept else ""
-    return f"{len(outcomes)} {noun}: {', '.join(parts)}{tail}." if parts else "No autograd Functions found."
+    return f"{head}: {', '.join(parts)}{tail}."
 
 
 def _sources(outcomes: Sequence[Outcome]) -> list[str]:

@@ -65,6 +65,14 @@ class Exits(Right):
         sys.exit(5)
 
 
+class Frees(Right):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x.untyped_storage().resize_(0)
+        return g
+
+
 class Hungry(Right):
     @staticmethod
     def backward(ctx, g):
@@ -84,7 +92,7 @@ def points(device, dtype):
     yield gradcheck_tool.Sample(torch.linspace(0.5, 2, 6, device=device, dtype=dtype).requires_grad_())
 
 
-for function in (Right, Segfault, Abort, Leaves, Exits, Hungry, Wrong):
+for function in (Right, Segfault, Abort, Leaves, Exits, Frees, Hungry, Wrong):
     gradcheck_tool.samples(function)(points)
 """
 
@@ -125,6 +133,7 @@ class TestDeaths:
             ("Abort", "GC304", "Abort killed the process: SIGABRT in backward"),
             ("Leaves", "GC304", "Leaves ended the process with status 3 in backward"),
             ("Exits", "GC304", "Exits calls sys.exit(5)"),
+            ("Frees", "GC304", "Frees killed the process: SIGSEGV"),
         ],
     )
     def test_a_death_is_a_finding_at_backward(self, deadly, name, code, message):
@@ -151,7 +160,7 @@ class TestDeaths:
     def test_findings_and_summary_are_complete(self, deadly):
         assert deadly[1].exit_code == 1
         told = [line.split(":")[0] for line in deadly[1].stderr.splitlines() if line.startswith("ops.")]
-        names = ("Right", "Segfault", "Abort", "Leaves", "Exits", "Hungry", "Wrong")
+        names = ("Right", "Segfault", "Abort", "Leaves", "Exits", "Frees", "Hungry", "Wrong")
         assert told == [f"ops.{name}[cpu]" for name in names]
         rows = [finding["location"]["row"] for finding in deadly[0]]
         assert rows == sorted(rows)

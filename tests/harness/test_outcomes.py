@@ -95,7 +95,7 @@ class TestSummary:
             Outcome(UNIT, cause="no inputs", stub="@samples(Cube)"),
         ]
         assert summarise(outcomes, verbose=False) == [
-            "4 Functions: 2 ok, 2 not checked (1 from the cache).",
+            "4 checks of 1 Function: 2 ok, 2 not checked (1 from the cache).",
             "Checked: 1 by declared inputs, 1 by recorded inputs.",
             "Not checked:",
             "  ops.Cube[cpu]: needs CUDA",

@@ -87,7 +87,8 @@ def restored(memory: Memory) -> Tensor:
     dtype = getattr(torch, memory.dtype)
     if memory.data is not None:
         data = zlib.decompress(memory.data) if memory.packed else memory.data
-        return torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(0, dtype=dtype)
+        # A copy, which PyTorch aligns: MKL promises the same bits for memory of the same alignment only.
+        return torch.frombuffer(bytearray(data), dtype=dtype).clone() if data else torch.empty(0, dtype=dtype)
     if memory.spread == 0.0:
         return torch.full((memory.length,), memory.center, dtype=torch.float64).to(dtype)
     generator = torch.Generator().manual_seed(memory.seed)

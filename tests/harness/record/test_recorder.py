@@ -157,6 +157,7 @@ def test_replay_gives_the_same_bits(cache):
         calls = cache[function.__qualname__]
         assert len(calls) == count
         assert all(call.exact for call in calls)
+        assert all(arguments_of(call)[0][0].data_ptr() % 64 == 0 for call in calls)
         assert [digest_of(replay(function, call)) for call in calls] == [call.outputs for call in calls]
 
 
