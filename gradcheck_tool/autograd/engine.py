@@ -282,7 +282,7 @@ def cuts_of(s: State, ref: Ref) -> tuple[Cut, ...]:
     """What the values of a tensor were cut off from: a constant's own cuts, and those of what was written."""
     tensor: Tensor = s[ref]
     written: tuple[Cut, ...] = s[tensor.storage].cuts
-    return tensor.cuts + written if tensor.rg is False else written
+    return tensor.cuts + written if tensor.rg is False or tensor.borrows else written
 
 
 def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, call: Any) -> None:
@@ -305,7 +305,7 @@ def _cut(
     s: State, before: tuple[Cut, ...], kind: str, refs: Sequence[Ref], site: Any, call: Any, out: Tensor
 ) -> tuple[Cut, ...]:
     cuts = [*before, *(cut for ref in refs for cut in cuts_of(s, ref))]
-    alive = [ref for ref in refs if s[ref].rg]
+    alive = [ref for ref in refs if s[ref].rg and not s[ref].borrows]
     if kind and alive:
         sources = tuple(s[ref].node or ref for ref in alive)
         if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:

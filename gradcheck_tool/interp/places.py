@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.ir.operands import reads
 
 if TYPE_CHECKING:
@@ -51,11 +52,24 @@ class Places:
                 i.dst
                 for b in function.blocks.values()
                 for i in b.instrs
-                if isinstance(i, (ir.Call, ir.GetAttr))
+                if isinstance(i, (ir.Call, ir.GetAttr, ir.Compare))
             }
             unread = frozenset(results - used)
             self._unread[id(function)] = unread
         return reg not in unread
+
+
+def is_loaded(function: ir.Function, store: ir.StoreName) -> bool:
+    """May the value that this store binds be read by its name?"""
+    if store.name in function.captured:
+        return True
+    block = next(block for block in function.blocks.values() if store in block.instrs)
+    for instr in block.instrs[block.instrs.index(store) + 1 :]:
+        if isinstance(instr, ir.LoadName) and instr.name == store.name:
+            return True
+        if isinstance(instr, ir.StoreName) and instr.name == store.name:
+            return False
+    return any(store.name in function.live_in.get(at, {store.name}) for at in successors(block))
 
 
 def _innermost(function: ir.Function, block: int) -> ir.Loop | None:

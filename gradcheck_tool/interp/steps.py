@@ -76,6 +76,8 @@ def store_name(m: Machine, s: State, i: ir.StoreName) -> States:
     tensor = s.get(value, Tensor)
     if tensor is not None and not isinstance(tensor.name, str):
         s.edit(value).name = i.name  # type: ignore[arg-type]
+    if tensor is not None and tensor.view == "detached":
+        uses.note_rebound(m, s, i, value)
     s.edit(_owner(s, i.name, i.scope)).locals[i.name] = value
     return None
 
@@ -189,6 +191,7 @@ def unary_op(m: Machine, s: State, i: ir.UnaryOp) -> States:
 
 def compare(m: Machine, s: State, i: ir.Compare) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
+    uses.note_comparison(m, s, i)
     return _bind(m, i.dst, operators.compare(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import libcst as cst
+
 from gradcheck_tool.autograd.events import (
     DroppedResult,
     ExhaustedParameters,
@@ -17,7 +19,7 @@ from gradcheck_tool.autograd.events import (
 from gradcheck_tool.autograd.heap import Class, Frame, Generator, Instance, Iter, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Lib, Method, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp.places import chain_owner, receiver_text, text_of
+from gradcheck_tool.interp.places import chain_owner, is_loaded, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -154,6 +156,28 @@ def note_store(m: Machine, s: State, obj: Value, i: ir.SetAttr) -> None:
         note_replaced(m, s, record.attrs[i.name], m.get(s, i.src), m.site(s, i.node))
     elif isinstance(record, Instance) and _is_foreign(s, obj, record, i.name) and _first(m, id(i), "flag"):
         _flag(m, s, "module", i)
+
+
+def note_comparison(m: Machine, s: State, i: ir.Compare) -> None:
+    """Tell of `p.requires_grad == False` as a statement."""
+    site = m.site(s, i.node)
+    left = getattr(site.node, "left", None)
+    if not isinstance(left, cst.Attribute) or left.attr.value != "requires_grad":
+        return
+    if not m.places.is_read(_function(s), i.dst) and _first(m, id(i), "flag"):
+        subject = text_of(site, left.value)
+        m.emit(FlagWrite(site=site, receiver="compared", subject=subject, name="requires_grad"))
+
+
+def note_rebound(m: Machine, s: State, i: ir.StoreName, value: Value) -> None:
+    """Tell of `p = p.detach()` for a parameter, where nothing reads the name any more."""
+    tensor = s.get(value, Tensor)
+    source = s.get(tensor.base, Tensor) if tensor is not None and tensor.view == "detached" else None
+    if tensor is None or source is None or not (source.is_param and source.leaf and source.rg):
+        return
+    itself = receiver_text(tensor.site) == i.name
+    if itself and not is_loaded(_function(s), i) and _first(m, id(i), "flag"):
+        m.emit(FlagWrite(site=m.site(s, i.node), receiver="rebound", subject=i.name, name="detach"))
 
 
 _SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})

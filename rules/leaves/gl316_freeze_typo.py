@@ -20,13 +20,15 @@ class FreezeTypo(Rule):
 
     ## What it detects
 
-    `p.require_grad = False` and similar spellings of `requires_grad` on a tensor, and
-    `module.requires_grad = False` on a module, which has no such attribute.
+    `p.require_grad = False` and similar spellings of `requires_grad` on a tensor,
+    `module.requires_grad = False` on a module, which has no such attribute, the comparison
+    `p.requires_grad == False` as a statement, and `p = p.detach()` for a parameter where nothing reads
+    `p` any more.
 
     ## Why it is wrong
 
-    Python creates a new attribute that nothing reads. The parameters keep requiring gradients, and the
-    optimizer goes on training them. Nothing is raised.
+    Python creates a new attribute that nothing reads, or changes nothing but a name. The parameters keep
+    requiring gradients, and the optimizer goes on training them. Nothing is raised.
 
     ## Example
 
@@ -43,6 +45,22 @@ class FreezeTypo(Rule):
 
     model = torch.nn.Linear(3, 3)
     model.requires_grad = False  # <- GL316
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    for parameter in model.parameters():
+        parameter.requires_grad == False  # <- GL316
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(3, 3)
+    for parameter in model.parameters():
+        parameter = parameter.detach()  # <- GL316
     ```
 
     ## Use instead
@@ -93,6 +111,19 @@ class FreezeTypo(Rule):
                 f"`{event.subject}` is a detached copy of the entry of `state_dict()`: the parameter itself "
                 "is as it was",
                 "go through `named_parameters()`",
+            )
+        elif event.receiver == "compared":
+            yield self.finding(
+                event,
+                f"`{event.subject}.requires_grad` is only compared here; nothing is frozen",
+                "assign the flag with `=`",
+            )
+        elif event.receiver == "rebound":
+            yield self.finding(
+                event,
+                f"`{event.subject}` is bound to a detached tensor that nothing reads; the parameter itself "
+                "is as it was",
+                f"use `{event.subject}.requires_grad_(False)`",
             )
         elif event.name in _MISSPELT:
             yield self.finding(
