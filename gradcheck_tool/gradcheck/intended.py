@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,7 @@ from gradcheck_tool.gradcheck.probes import Draws, one_output
 from gradcheck_tool.gradcheck.problem import identical, is_real_number
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.stencil import coarsest, judge, ladder, slope, wide
+from gradcheck_tool.gradcheck.surrogates import said_by_callers
 from gradcheck_tool.gradcheck.tangents import right_along_tangents
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.problem import Problem
     from gradcheck_tool.gradcheck.session import Session
 
+_ESTIMATOR = re.compile(
+    r"\b(?:pathwise|implicit) (?:derivative|gradient|reparam)\w*|gradient variance|\bOMT gradients?\b"
+    r"|optimal (?:mass )?transport",
+    re.IGNORECASE,
+)
 _MANY = 8
 """Entries of an output from which a share of them says something."""
 
@@ -36,6 +43,7 @@ def looks_intended(session: Session, problem: Problem, wrong: Sequence[int]) -> 
         lambda: _at_another_argument(problem, draws, wrong),
         lambda: right_along_tangents(problem, draws, wrong),
         lambda: right_for_the_subspace(problem, draws, session.klass),
+        lambda: _is_other_estimator(session, problem),
     )
 
 
@@ -88,6 +96,17 @@ def _is_carrier(problem: Problem, draws: Draws) -> str | None:
     if not got or not all(any(v is not None and identical(g, v) for v in cotangent) for g in got):
         return None
     return "a carrier of the gradient: no output depends on an input, and the gradient is handed on unchanged"
+
+
+def _is_other_estimator(session: Session, problem: Problem) -> str | None:
+    """Forward draws a sample, and callers say that the gradient is not that of the draw.
+
+    The derivative of an expectation has many estimators, which differ draw by draw: one draw says nothing.
+    """
+    if not problem.shared.rng.draws or session.klass is None:
+        return None
+    said = said_by_callers(session.klass, _ESTIMATOR)
+    return None if said is None else f"another estimator of the derivative of an expectation: {said}"
 
 
 def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | None:

@@ -29,6 +29,10 @@ PROJECTIONS: dict[str, Projection] = {
 """Manifolds that can be declared by name (matrices in the last two axes, vectors in the last one)."""
 
 
+MATRICES = ("symmetric", "skew-symmetric", "lower-triangular", "upper-triangular", "orthogonal")
+"""Manifolds of square matrices."""
+
+
 def recognised(value: Tensor) -> str | None:
     """The manifold on which `value` lies exactly (to rounding), if any."""
     x = wide(value)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.problem import Grads, Problem
 
 _DIRECTIONS = 6
-_FIRST, _MOST = 64, 2048
+_FIRST, _MOST = 64, 8192
 """Draws after which the spread is looked at first, and after which no more are made."""
 _SAMPLES = re.compile(r"\b(?:re)?sampl\w+|\bstochastic|\bmonte[- ]carlo", re.IGNORECASE)
-_SURE = 5.0
+_SURE = 4.0
 """Standard errors by which the mean of the draws may differ from the derivative."""
-_SHARP = 0.1
-"""Size of a standard error, relative to the derivatives, with which the mean says something."""
+_SHARP = 0.03
+"""Standard error of the factor between the two with which the mean says something."""
 
 
 def check(session: Session, cotangent: Cotangent) -> None:
@@ -36,6 +36,9 @@ def check(session: Session, cotangent: Cotangent) -> None:
     inputs = range(len(session.verdicts))
     text = "backward draws random numbers of its own: the gradient depends on the random state"
     if not session.problem.shared.rng.draws:
+        if session.declared is not None:
+            session.deviates(inputs, session.declared)
+            return
         mean = quiet(lambda: _mean(session, cotangent))
         if isinstance(mean, _Mean) and mean.is_derivative:
             looks = f"an estimate from random draws: its mean over {mean.draws} draws is the derivative"
@@ -52,8 +55,6 @@ def check(session: Session, cotangent: Cotangent) -> None:
 
 def _meant(session: Session) -> str | None:
     """Why the draws of backward are to be no estimate of the derivative."""
-    if session.declared is not None:
-        return session.declared
     looks = not_for_its_value(session.problem, session.draws)
     if looks is not None:
         return looks
@@ -74,15 +75,25 @@ class _Mean:
         return max(self.gaps, key=lambda gap: abs(gap.size) / (gap.error or math.inf))
 
     @property
+    def factor(self) -> tuple[float, float]:
+        """What the mean is of the derivative, over all directions, and the standard error of that."""
+        power = sum(gap.numeric**2 for gap in self.gaps)
+        if power == 0.0:
+            return 1.0, math.inf
+        factor = sum(gap.analytic * gap.numeric for gap in self.gaps) / power
+        return factor, math.sqrt(sum((gap.error * gap.numeric) ** 2 for gap in self.gaps)) / power
+
+    @property
     def is_sharp(self) -> bool:
-        """Whether the standard errors are small beside the derivatives."""
-        size = math.sqrt(sum(gap.numeric**2 for gap in self.gaps) / len(self.gaps))
-        return size > 0.0 and all(gap.error <= _SHARP * size for gap in self.gaps)
+        """Whether a wrong factor would show."""
+        return self.factor[1] <= _SHARP
 
     @property
     def is_derivative(self) -> bool:
         """Whether the means agree with finite differences, and could have disagreed."""
-        return self.is_sharp and all(abs(gap.size) <= _SURE * gap.error for gap in self.gaps)
+        factor, error = self.factor
+        alike = all(abs(gap.size) <= _SURE * gap.error for gap in self.gaps)
+        return self.is_sharp and alike and abs(factor - 1) <= _SURE * error
 
 
 def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
@@ -116,7 +127,7 @@ def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
             ),
             count,
         )
-        if mean.is_sharp:
+        if mean.is_sharp or not any(gap.numeric for gap in truth):
             break
     return mean
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.limits import OutOfTimeError, patiently
-from gradcheck_tool.gradcheck.manifolds import recognised
+from gradcheck_tool.gradcheck.manifolds import MATRICES, recognised
 from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
@@ -233,6 +233,8 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     ]
     groups = [sharing] if len(sharing) == 1 or session.kernel else [[leading], sharing]
     for group in groups:
+        if any(_is_special_matrix(problem.leaves[i]) for i in group):
+            continue
         if size > 1:
             yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
         more = {i: _kept(_enlarged(session, problem.leaves[i])) for i in group}
@@ -241,6 +243,12 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
 
 def _is_strided(value: Any) -> bool:
     return isinstance(value, Tensor) and value.layout == torch.strided
+
+
+def _is_special_matrix(value: Tensor) -> bool:
+    """Whether rows of a matrix cannot be left out or added: it is symmetric, triangular or orthogonal."""
+    square = value.dim() == 2 and value.shape[0] == value.shape[1] and is_real_number(value)
+    return square and recognised(value.detach()) in MATRICES
 
 
 def _kept(value: Tensor) -> Tensor:

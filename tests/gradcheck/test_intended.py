@@ -353,3 +353,33 @@ def test_draws_of_backward_that_are_no_estimate_are_reported():
 def test_draws_of_forward_and_backward_are_reported():
     report = check_function(_sampled(_one_hot, draw_in_forward=True), (_drawn(3, 4).requires_grad_(),))
     assert [f.code for f in report.findings] == ["GC301"]
+
+
+class _Shifted(Function):
+    @staticmethod
+    def forward(ctx, scale):
+        drawn = torch.randn(4, dtype=scale.dtype)
+        ctx.save_for_backward(drawn, scale)
+        return scale * drawn
+
+    @staticmethod
+    def backward(ctx, g):
+        drawn, scale = ctx.saved_tensors
+        return (g * drawn * (drawn**2 - 1) / scale).sum()
+
+
+class _Undocumented(_Shifted):
+    pass
+
+
+def normal_of(scale):
+    """A sample whose gradient has a smaller gradient variance than the derivative of the draw."""
+    return _Shifted.apply(scale)
+
+
+def test_another_estimator_is_meant_where_callers_say_so():
+    scale = torch.tensor(1.5, dtype=D, requires_grad=True)
+    report = check_function(_Shifted, (scale,))
+    assert report.ok, report.text()
+    assert "another estimator" in _looks(report)
+    assert not check_function(_Undocumented, (scale,)).ok

@@ -710,3 +710,18 @@ def _b(ctx, g):
 
 
 right("SineOfTheLarge", lambda: (r(4, 5),), _f, _b)
+
+
+# for symmetric matrices: further rows would make it another Function
+def _f(ctx, a):
+    values, vectors = torch.linalg.eigh(a.detach()[: a.shape[1]])
+    ctx.save_for_backward(vectors)
+    return values
+
+
+right(
+    "SortedEigenvalues",
+    lambda: ((r(5, 5).mT + r(5, 5)).detach().requires_grad_(),),
+    _f,
+    lambda ctx, g: ctx.saved_tensors[0] * g @ ctx.saved_tensors[0].mT,
+)
