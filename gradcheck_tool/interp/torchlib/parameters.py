@@ -52,7 +52,7 @@ def from_pretrained(m: Machine, s: State, call: Args) -> Result:
     table: Ref = make_layer(m, s, Args(kind, [unknown("int")] * 2, options, call.site, call.text))  # type: ignore[assignment]
     learns = unknown("bool") if frozen is None else Const(not frozen)
     weight = parameter(m, s, Args(call.func, [vectors, learns], {}, call.site, "weight"))
-    s.edit(table).attrs["weight"] = weight  # type: ignore[assignment]
+    s.edit(table).attrs["weight"] = weight
     return table
 
 
