@@ -39,7 +39,10 @@ def record(
         fail(f"cannot write the cache: {error}")
     kept = sum(recording.calls.values())
     functions = count(len(recording.calls), "autograd.Function")
-    note(f"gradlint: recorded {count(kept, 'call')} of {functions} in {recording.cache}")
+    if recording.calls or recording.problems:
+        note(f"gradlint: recorded {count(kept, 'call')} of {functions} in {recording.cache}")
+    else:
+        note("gradlint: recorded nothing: no autograd.Function was called")
     for name, problem in recording.problems.items():
         note(f"gradlint: not recorded: a call of {name}: {problem}")
     raise typer.Exit(recording.status)

@@ -29,7 +29,9 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
         lines += [f"  {outcome.unit.name}: {outcome.cause}" for outcome in unchecked]
     stubs = [outcome.stub for outcome in unchecked if outcome.stub]
     if stubs and not verbose:
-        lines += ["To check them, declare samples, such as:", "", *stubs[0].splitlines()]
+        more = f" ({len(stubs)} of them with --verbose)" if len(stubs) > 1 else ""
+        lines += [f"To check them, put samples into a file gradcheck_samples.py{more}:", ""]
+        lines += stubs[0].splitlines()
     return lines
 
 

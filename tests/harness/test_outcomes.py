@@ -93,14 +93,16 @@ class TestSummary:
             Outcome(UNIT, cases=(case(source="recorded"),), cached=True),
             Outcome(UNIT, cause="needs CUDA"),
             Outcome(UNIT, cause="no inputs", stub="@samples(Cube)"),
+            Outcome(UNIT, cause="no inputs either", stub="@samples(Other)"),
         ]
         assert summarise(outcomes, verbose=False) == [
-            "4 checks of 1 Function: 2 ok, 2 not checked (1 from the cache).",
+            "5 checks of 1 Function: 2 ok, 3 not checked (1 from the cache).",
             "Checked: 1 by declared inputs, 1 by recorded inputs.",
             "Not checked:",
             "  ops.Cube[cpu]: needs CUDA",
             "  ops.Cube[cpu]: no inputs",
-            "To check them, declare samples, such as:",
+            "  ops.Cube[cpu]: no inputs either",
+            "To check them, put samples into a file gradcheck_samples.py (2 of them with --verbose):",
             "",
             "@samples(Cube)",
         ]

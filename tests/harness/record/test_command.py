@@ -127,6 +127,13 @@ def test_nothing_outside_the_cache_is_written(project, command):
     assert [path for path in new if cache not in (path, *path.parents)] == []
 
 
+def test_a_command_without_functions(project):
+    (project / "nothing.py").write_text("import torch")
+    assert record(project, "nothing.py").stderr == (
+        "gradlint: recorded nothing: no autograd.Function was called\n"
+    )
+
+
 @pytest.mark.parametrize("arguments", [["missing.py"], ["-m"], []])
 def test_usage_that_cannot_run(project, arguments):
     assert record(project, *arguments).returncode == 2
