@@ -186,6 +186,7 @@ def copied(value: Tensor) -> Tensor:
 
 def identical(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements; NaN equals NaN."""
+    a, b = (t if t.layout == torch.strided else t.to_dense() for t in (a, b))
     if torch.complex32 in (a.dtype, b.dtype):
         a, b = a.to(torch.complex64), b.to(torch.complex64)
     if a.shape != b.shape or torch.equal(a, b):
