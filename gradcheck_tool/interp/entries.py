@@ -15,6 +15,7 @@ from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.interp.torchlib import breaks, kept
 from gradcheck_tool.interp.torchlib.frameworks import forget_scaling
+from gradcheck_tool.interp.torchlib.trainers import owned, train
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.suspects import Suspects
@@ -241,16 +242,27 @@ def _run_methods(
             constructed = True
         else:
             waiting.append((inner, func, wrapper))
-    if not waiting and not constructed:
+    by_framework = owned(base, ref)
+    if not waiting and not constructed and not by_framework:
         return
     states = _instances(m, base, ref)
     for state, receiver in states[:2]:
+        if by_framework:
+            _train(m, state, receiver)
         for inner, func, wrapper in waiting:
             static = wrapper is not None and wrapper.cls == Lib("builtins.staticmethod")
             first: Value | None = None if static else receiver
             if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
                 first = ref
             _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
+
+
+def _train(m: Machine, base: State, receiver: Value) -> None:
+    """Let the framework that owns the loop of an object train it."""
+    s = base.fork()
+    entry = base[base.frames[0]].function
+    for end in _bounded(m, lambda: _as_exits(train(m, s, receiver)), s, entry):
+        _report(m, end)
 
 
 def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:

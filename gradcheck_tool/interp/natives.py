@@ -109,5 +109,6 @@ def load() -> None:
         parameters,
         saved_hooks,
         tensors,
+        trainers,
         transforms,
     )

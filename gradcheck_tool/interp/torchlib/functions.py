@@ -23,7 +23,7 @@ from gradcheck_tool.autograd.values import (
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.torchlib import breaks, inner_updates, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
-from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_zeroed
+from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_assigned, note_zeroed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,8 +77,10 @@ def find_native(name: str) -> Native | None:
     def run(m: Machine, s: State, call: Args) -> Result:
         args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
         out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
-        if name.endswith((".zero_", ".fill_")):
+        if name.endswith(".zero_") or (name.endswith(".fill_") and Const(0) in args[1:]):
             note_zeroed(m, s, args[0], call.site)
+        elif name.endswith(".fill_"):
+            note_assigned(s, args[0])
         elif name.endswith(".mul_") and len(args) == 2 and s.get(args[0], Tensor) is not None:
             masks.note_product(m, s, args[0], args[1], call.site)  # type: ignore[arg-type]
         return out

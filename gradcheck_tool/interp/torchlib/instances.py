@@ -58,7 +58,11 @@ def families(s: State, value: Value) -> list[str]:
 
 
 _NOT_MODULES = frozenset({"torch.nn.Parameter"})
+LIGHTNING = frozenset(
+    {"lightning.LightningModule", "lightning.pytorch.LightningModule", "pytorch_lightning.LightningModule"}
+)
 _FAMILY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(LIGHTNING, ("torch.nn.Module",)),
     "torch.inference_mode": ("torch.no_grad",),
     "torch.enable_grad": ("torch.no_grad",),
     "torch.set_grad_enabled": ("torch.no_grad",),
@@ -131,9 +135,10 @@ def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site:
             found = native
             call = Args(Method(obj, name), [], {}, site, "", obj)
             return m.calls.guard(s, lambda: found(m, s, call))
+    lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
+    if (isinstance(record.cls, Lib) or lightning) and method_native(m, s, obj, name) is not None:
+        return [(s, Method(obj, name))]
     if isinstance(record.cls, Lib):
-        if method_native(m, s, obj, name) is not None:
-            return [(s, Method(obj, name))]
         if record.open:
             return None
         key = Sym(

@@ -173,8 +173,7 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
         if name == "copy_" and s[ref].node is not None:
             s.edit(s[ref].node).broken = "derivative for _foreach_copy_ is not implemented"
         for source in rest[1:2]:
-            if s.get(source, Tensor) is not None:
-                note_manual_step(m, s, ref, s[source], call.site)
+            note_manual_step(m, s, ref, s.get(source, Tensor), call.site)
     return NONE
 
 

@@ -396,6 +396,15 @@ def note_zeroed(m: Machine, s: State, value: Value, site: Any) -> None:
             m.emit(GradientsCleared(site=site, target=str(mine.name), fresh=fresh))
 
 
+def note_assigned(s: State, value: Value) -> None:
+    """All of a tensor was overwritten by other numbers: the `.grad` of a leaf is no gradient any more."""
+    tensor = s.get(value, Tensor)
+    for leaf in tensor.grads_of if tensor is not None else ():
+        held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
+        if tensor is not None and held is not None and held.storage == tensor.storage:
+            s.edit(leaf).grad_state = "assigned"  # type: ignore[arg-type]
+
+
 def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
     """An update by hand applies gradients that an earlier one has applied already, with new ones added."""
     where = leaf.backward_site
