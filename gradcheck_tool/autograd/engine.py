@@ -647,6 +647,8 @@ class OpCall:
         out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
             out.node = node
+        if base is not None and s[base].overlaps == "all" and numel_is_one(shape) is False:
+            out.overlaps = "all"
         if base is not None and effect.view == "unversioned":
             out.counter = Sym(fresh())
         elif base is not None and not only_inference(s, self.everything()):

@@ -47,7 +47,7 @@ NOT_REAL = "grad can be implicitly created only for real scalar outputs"
 # The state of a `.grad` after one more backward has added to it.
 ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
 # Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
-SUMS = frozenset({"SumBackward0", "SumBackward1", "sum"})
+SUMS = {"SumBackward0": "all", "SumBackward1": "some", "sum": "some"}
 HANDING_ON = frozenset(
     {
         "CloneBackward0",
@@ -392,20 +392,20 @@ def _add_in_place(s: State, p: Pass, leaf: Ref, held: Tensor) -> None:
     bump(s, s[leaf].grad, p.site, p.text, "accumulation")
 
 
-def is_expanded(s: State, p: Pass, at: Value, shape: tuple[int | None, ...] | None) -> bool:
-    """Do elements of the gradient that arrives at an edge share memory, because it comes of a `sum` alone?
+def expanded(s: State, p: Pass, at: Value, shape: tuple[int | None, ...] | None) -> str:
+    """How elements of the gradient that arrives at an edge share memory, because it comes of a `sum` alone.
 
-    `shape` is that of the gradient: what has one element, or may have, shares nothing.
+    That is `Tensor.overlaps`. `shape` is that of the gradient: what may have one element shares nothing.
     """
     if not shape or any(size is None or size < 2 for size in shape):
-        return False
+        return ""
     while True:
         users = [ref for ref in p.ran for given in s[ref].inputs if given == at]
         if len(users) != 1:
-            return False
+            return ""
         op = s[users[0]].op
         if op not in HANDING_ON:
-            return op in SUMS
+            return SUMS.get(op, "")
         at = users[0]
 
 

@@ -168,7 +168,7 @@ class Tensor(Record):
     `borrows` tells that it requires grad because its base does, so it has no gradient of its own.
     `counter` is what counts writes through it: NONE where that is the storage's own version, a symbol for
     tensors that share memory and count for themselves (`.data`). `overlaps` tells that elements share
-    memory (`expand`).
+    memory (`expand`): `some`, `all` of them one place, or none (empty).
     `grads_of` are the leaves whose `.grad` it was computed from. `cuts` are what it was computed from that
     lost its history, `made_leaf` what told a computed constant to require grad.
     `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that; `swapped`
@@ -249,7 +249,7 @@ class Tensor(Record):
         self.counter: Value = NONE
         self.memory: Value = NONE
         self.swapped: Any = None
-        self.overlaps = False
+        self.overlaps = ""
         self.dense: bool | None = None
         self.dtype: str | None = None
         self.shape: tuple[int | None, ...] | None = None

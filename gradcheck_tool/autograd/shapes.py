@@ -186,6 +186,7 @@ REDUCTIONS = frozenset(
         "amax",
         "amin",
         "norm",
+        "vector_norm",
         "all",
         "any",
         "logsumexp",

@@ -55,6 +55,7 @@ CERTAIN = (
     "torch.no_grad",
     "torch.optim.",
     "torch.set_grad_enabled",
+    "torch.utils.checkpoint.",
 )
 
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.

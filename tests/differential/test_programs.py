@@ -206,6 +206,17 @@ m.sum().backward()
 g = torch.autograd.grad(m.t().sum(), m)[0]
 g += 1.0
 """,
+    "a row of a gradient that is one number expanded is expanded, too": """
+g = torch.autograd.grad(m.sum(), m)[0]
+g[0].add_(1.0)
+""",
+    "retain_grad asks for the history of a view": """
+a, b = m.unbind()
+with torch.no_grad():
+    m.mul_(2.0)
+b.retain_grad()
+""",
+    "vector_norm leaves a dimension": "torch.linalg.vector_norm(m, dim=0).backward()\n",
     "what is written by out= does not share memory": """
 v = torch.rand(3).expand(2, 3)
 torch.add(v, 1.0, out=v)
@@ -258,6 +269,19 @@ y.backward()
     "inference mode resizes what requires grad": """
 with torch.inference_mode():
     w.resize_(w.shape)
+""",
+    "a row of what is expanded along another dimension is its own": """
+v = torch.rand(3).expand(2, 3)
+v[0].add_(1.0)
+""",
+    "a checkpoint comes to no handler": """
+try:
+    torch.set_grad_enabled(False)
+    y = checkpoint(torch.exp, w, use_reentrant=False)
+    torch.set_grad_enabled(True)
+except RuntimeError:
+    pass
+w.sum().backward()
 """,
     "a result that was saved is no longer the tensor that is detached": """
 h = (w * 1.0).exp()

@@ -296,7 +296,7 @@ def _is_shared(s: State, p: graph.Pass, at: Value) -> bool:
 def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
     """The gradient that a hook gets. Where it comes from a plain `sum` alone, its elements share memory."""
     grad = engine.new_tensor(s, p.site, shape=s[ref].shape, name="grad")
-    s[grad].overlaps = graph.is_expanded(s, p, engine.edge(s, ref), s[ref].shape)
+    s[grad].overlaps = graph.expanded(s, p, engine.edge(s, ref), s[ref].shape)
     return grad
 
 
@@ -358,7 +358,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         at = engine.edge(s, ref)
         history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
         results.append(graph.gradient(s, p, ref, history if create else ()))
-        s.edit(results[-1]).overlaps = graph.is_expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
+        s.edit(results[-1]).overlaps = graph.expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
         if not isinstance(at, Ref):
             made = s.edit(results[-1])  # type: ignore[arg-type]
             if create is not False:

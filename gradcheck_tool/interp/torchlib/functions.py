@@ -358,9 +358,8 @@ def _mark_overlap(
     if shape is None or wanted is None:
         return
     padded = (1,) * (len(wanted) - len(shape)) + shape
-    s.edit(out).overlaps = any(
-        a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)
-    )
+    if any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)):
+        s.edit(out).overlaps = "all" if all(size == 1 for size in shape) else "some"
 
 
 def _all_contiguous(s: State, tensors: Tensors) -> bool:

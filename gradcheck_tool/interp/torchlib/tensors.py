@@ -792,6 +792,7 @@ def requires_grad_(m: Machine, s: State, call: Args) -> Result:
 @method("tensor", "retain_grad")
 def retain_grad(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
+    engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
     if tensor.rg is False and not tensor.unsure_graph:
         raise engine.refused(
