@@ -23,7 +23,7 @@ _FIRST, _MOST = 64, 8192
 _SAMPLES = re.compile(r"\b(?:re)?sampl\w+|\bstochastic|\bmonte[- ]carlo", re.IGNORECASE)
 _SURE = 4.0
 """Standard errors by which the mean of the draws may differ from the derivative."""
-_SHARP = 0.03
+_SHARP = 0.05
 """Standard error of the factor between the two with which the mean says something."""
 
 
@@ -76,12 +76,15 @@ class _Mean:
 
     @property
     def factor(self) -> tuple[float, float]:
-        """What the mean is of the derivative, over all directions, and the standard error of that."""
+        """What the mean is of the derivative, over all directions, and a bound on its standard error.
+
+        The directions share their draws, so their errors may be the same one.
+        """
         power = sum(gap.numeric**2 for gap in self.gaps)
         if power == 0.0:
             return 1.0, math.inf
         factor = sum(gap.analytic * gap.numeric for gap in self.gaps) / power
-        return factor, math.sqrt(sum((gap.error * gap.numeric) ** 2 for gap in self.gaps)) / power
+        return factor, sum(abs(gap.error * gap.numeric) for gap in self.gaps) / power
 
     @property
     def is_sharp(self) -> bool:
@@ -127,7 +130,8 @@ def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
             ),
             count,
         )
-        if mean.is_sharp or not any(gap.numeric for gap in truth):
+        # The error shrinks with the root of the number of draws.
+        if mean.is_sharp or mean.factor[1] * math.sqrt(count / _MOST) > _SHARP:
             break
     return mean
 

@@ -334,13 +334,30 @@ def _one_hot(g, x):
 
 
 def _noise(g, x):
-    return g[..., None] * x.softmax(-1) * (1.5 + 0.1 * torch.randn_like(x))
+    return g[..., None] * x.softmax(-1) * (1.3 + 0.1 * torch.randn_like(x))
 
 
 def test_unbiased_estimate_of_the_gradient_is_meant():
     report = check_function(_sampled(_one_hot), (_drawn(3, 4).requires_grad_(),))
     assert report.ok, report.text()
     assert "its mean over" in _looks(report)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_unbiased_estimate_for_a_single_number(seed):
+    class Noisy(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x.cos() * (1 + 0.5 * torch.randn(1, dtype=D))
+
+    report = check_function(Noisy, (torch.tensor([0.3], dtype=D, requires_grad=True),), seed=seed)
+    assert report.ok, report.text()
 
 
 def test_draws_of_backward_that_are_no_estimate_are_reported():
