@@ -263,4 +263,6 @@ def _enlarged(session: Session, value: Tensor) -> Tensor:
                 [value, torch.tensor([len(value), len(value) + 1], dtype=value.dtype, device=value.device)]
             )
         return torch.cat([value, value[-1:], value[-1:]])
-    return torch.cat([value, session.draws.jitter(value[:1], 0.3), session.draws.jitter(value[:1], 0.3)])
+    # Numbers with a property that the Function may need (symmetric matrices) are repeated as they are.
+    amount = 0.3 if recognised(value) is None else 0.0
+    return torch.cat([value, *(session.draws.jitter(value[:1], amount) for _ in range(2))])

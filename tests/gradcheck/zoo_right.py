@@ -725,3 +725,16 @@ def _b(ctx, g):
 
 
 right("ColumnsOfSymmetric", lambda: ((r(5, 5).mT + r(5, 5)).detach().requires_grad_(),), _f, _b)
+
+
+def _f(ctx, a):
+    ctx.save_for_backward(a)
+    return torch.from_numpy(np.square(a.detach().numpy()).sum(-2))
+
+
+right(
+    "ColumnsOfManySymmetric",
+    lambda: ((r(3, 5, 5).mT + r(3, 5, 5)).detach().requires_grad_(),),
+    _f,
+    lambda ctx, g: 2 * ctx.saved_tensors[0].mT * g[..., None, :],
+)
