@@ -370,7 +370,8 @@ class WindowDiscarded(Event):
     """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
 
     The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
-    the step, in the same loop. All gradients but the last iteration's of a window are thrown away.
+    the step, in the same loop, or empty where the step follows the loop, in each round of one around it.
+    All gradients but the last iteration's of a window are thrown away.
     """
 
     target: str

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 
 class Windows:
-    """Where gradients are thrown away, where they are applied and which backward they came from."""
+    """Where gradients are thrown away, where they are applied and which backward they came from.
+
+    `looked_at`: the program reads the `.grad` of something, which a step need not apply then.
+    """
 
     def __init__(self) -> None:
+        self.looked_at = False
         self._all: dict[int, dict[int, Site]] = {}
         self._twice: dict[tuple[int, str], tuple[BackwardCall, Ref]] = {}
         self._clears: dict[int, dict[int, tuple[Site, str]]] = {}
@@ -67,6 +71,27 @@ class Windows:
                 ]
                 if found and all(found):
                     yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+                elif not found and not self.looked_at:
+                    after = [name for step, back, name in steps if _steps_after(places, site, step, back)]
+                    if after and len(after) == len(steps):
+                        yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
+
+
+def _steps_after(places: Places, clear: Site, step: Site, backward: Site) -> bool:
+    """Does a loop clear and add gradients in all of its rounds, and the loop around it step after it?"""
+    inner, outer = places.loop_of(clear), places.loop_of(step)
+    if inner is None or outer is None or type(inner.node).__name__ != "For" or _may_end(inner.node):
+        return False
+    around = [path_to(outer.node, at) for at in (inner.node, step.node)]
+    ways = [path_to(inner.node, site.node) for site in (clear, backward)]
+    if around[0] is None or around[1] is None or ways[0] is None or ways[1] is None:
+        return False
+    return not branches(ways[0]) and precedes(ways[0], ways[1]) and precedes(around[0], around[1])
+
+
+def _may_end(loop: Any) -> bool:
+    """May a loop end before it has gone through everything?"""
+    return type(loop).__name__ in ("Break", "Return", "Raise") or any(map(_may_end, loop.children))
 
 
 def _may_meet(places: Places, clear: Site, step: Site) -> bool:

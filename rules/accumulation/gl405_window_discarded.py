@@ -11,7 +11,8 @@ class WindowOfGradientsDiscarded(Rule):
     ## What it detects
 
     A loop in which the step is guarded by a modulo test of a counter (gradient accumulation), while the
-    gradients are cleared in every iteration.
+    gradients are cleared in every iteration. Also a loop over the parts of a window that clears in every
+    iteration, where the step follows that loop.
 
     ## Why it is wrong
 
@@ -33,6 +34,20 @@ class WindowOfGradientsDiscarded(Rule):
         loss.backward()
         if (i + 1) % 4 == 0:
             optimizer.step()
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1, bias=False)
+    start = model.weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for _ in range(2):
+        for batch in (torch.ones(1, 2), torch.ones(1, 2), torch.zeros(1, 2)):
+            optimizer.zero_grad()  # <- GL405
+            loss = model(batch).sum() / 3
+            loss.backward()
+        optimizer.step()
     ```
 
     ## Use instead
@@ -69,10 +84,11 @@ class WindowOfGradientsDiscarded(Rule):
     symptom = "assert torch.equal(model.weight, start)  # the last micro-batch alone has a zero gradient"
 
     def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Draft]:
+        when = f"only when `{event.condition}`" if event.condition else "after the loop"
+        where = "right after the step, under the same condition" if event.condition else "before the loop"
         yield self.finding(
             event,
             f"gradients of `{event.target}` are cleared in every iteration, but `{event.optimizer}` steps "
-            "only when "
-            f"`{event.condition}`: all but the last iteration's are thrown away",
-            "clear right after the step, under the same condition",
+            f"{when}: all but the last iteration's are thrown away",
+            f"clear {where}",
         )

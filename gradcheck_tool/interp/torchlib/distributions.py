@@ -55,7 +55,7 @@ def make(m: Machine, s: State, call: Args) -> Result:
     values = [v for v in (*call.args, *call.kwargs.values()) if v != NONE]
     params = [as_tensor(m, s, value, call.site) for value in values]
     known = tuple(ref for ref in params if ref is not None)
-    record = Instance(call.func, {"#params": Tup(known)}, open=True)
+    record = Instance(call.func, {"#given": Tup(known)}, open=True)
     name = natives.lib_name(call.func).rpartition(".")[2]
     if name in LOCATED and len(known) == len(values) == 2 and not call.kwargs:
         record.attrs.update(dict(zip(("loc", "scale"), known, strict=True)))
@@ -67,7 +67,7 @@ def make(m: Machine, s: State, call: Args) -> Result:
 def _params(s: State, distribution: Value | None) -> list[Ref]:
     """The tensors that a distribution was made of; none where it is not one of these."""
     record = s.get(distribution, Instance)
-    held = record.attrs.get("#params") if record is not None else None
+    held = record.attrs.get("#given") if record is not None else None
     return [p for p in held.items if isinstance(p, Ref)] if isinstance(held, Tup) else []
 
 

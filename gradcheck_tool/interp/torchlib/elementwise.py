@@ -36,6 +36,8 @@ DELIBERATE = re.compile(
 )
 MODULES = frozenset({"torch", "F", "math", "nn", "functional", "special"})
 
+CONSTANTS = {"pi": math.pi, "e": math.e}
+
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
@@ -282,7 +284,7 @@ def _step(i: ir.Instr, names: dict[str, Any], regs: dict[int, Any], smooth: bool
 
 def _attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, Library):
-        return owner if name in MODULES else (None, name)
+        return owner if name in MODULES else CONSTANTS.get(name, (None, name))
     if isinstance(owner, Context):
         if name in owner.attributes:
             return owner.attributes[name]

@@ -155,6 +155,7 @@ def hasattr_tensor(name: str) -> bool:
 
 def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     m.suspicions.clear((ref.id,))
+    m.windows.looked_at = True
     tensor: Tensor = s[ref]
     if tensor.group or tensor.grad_state == "unknown":
         return Sym(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
