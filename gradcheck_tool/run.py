@@ -11,7 +11,6 @@ from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.findings import Applicability, Finding
 from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.sources.seen import Seen
-from gradcheck_tool.sources.snapshot import Found, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -73,10 +72,7 @@ class Outcome:
 
 
 class Run:
-    """One run over files. It remembers configurations and rules for what is asked afterwards.
-
-    What only checking needs is imported when something has to be checked: most runs find all as it was.
-    """
+    """One run over files. It remembers configurations and rules for what is asked afterwards."""
 
     def __init__(self, folder: Path, options: Options, checker: Checker | None = None) -> None:
         """`folder` is the folder that the command runs in (absolute).
@@ -89,6 +85,21 @@ class Run:
         self._configs = Configs(folder, options.overrides)
         self._baselines: dict[Path, Baseline] = {}
         self._checker = checker
+        self._looked_at: tuple[Discovery, Caches] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder that has the cache: the root of the configuration in force where the command runs."""
+        return self.config(self._folder).root
+
+    def seen(self) -> Seen | None:
+        """Everything in the file system that the last outcome hangs on; None where no cache kept track."""
+        if self._looked_at is None:
+            return None
+        found, caches = self._looked_at
+        paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
+        packs = [pack for config in self._configs.in_force() for pack in config.rule_packs]
+        return Seen.of(found.folders, paths, packs)
 
     @property
     def checker(self) -> Checker:
@@ -132,40 +143,12 @@ class Run:
         Raises:
             ConfigError: a configuration, a selector or a rule pack cannot be used.
         """
-        named = {self._folder / path for path in paths}
-        if not self._options.cache:
-            return self._check(self.discover(paths), named, None, progress)
-        snapshot = self._snapshot(paths)
-        known = snapshot.load()
-        if known is not None:
-            return Outcome(list(known.findings), files=known.files, known=known.known)
         from gradcheck_tool.caching import Caches
 
-        caches = Caches()
+        named = {self._folder / path for path in paths}
+        caches = Caches() if self._options.cache else None
         found = self.discover(paths)
-        outcome = self._check(found, named, caches, progress)
-        if not outcome.problems:
-            kept = Found(tuple(outcome.findings), outcome.files, outcome.known)
-            snapshot.save(self.config(self._folder).root, self._seen(found, caches), kept)
-        return outcome
-
-    def _snapshot(self, paths: Sequence[Path]) -> Snapshot:
-        from gradcheck_tool.identity import identity
-
-        options = self._options
-        asked = (list(map(str, paths)), options.overrides, options.respect_gitignore, options.force_exclude)
-        return Snapshot(self._folder, (identity(), asked))
-
-    def _seen(self, found: Discovery, caches: Caches) -> Seen:
-        """Everything that an outcome hangs on."""
-        paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
-        packs = [pack for config in self._configs.in_force() for pack in config.rule_packs]
-        return Seen.of(found.folders, paths, packs)
-
-    def _check(
-        self, found: Discovery, named: set[Path], caches: Caches | None, progress: Progress | None
-    ) -> Outcome:
-        """Check what was found. A file that cannot be checked fails the run where it is among `named`."""
+        self._looked_at = (found, caches) if caches else None
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from gradcheck_tool import __version__
+
+if TYPE_CHECKING:
+    from gradcheck_tool.sources.snapshot import Snapshot
 
 
 def main() -> None:
@@ -18,17 +22,35 @@ def main() -> None:
     if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
         sys.stdout.write(f"gradlint {__version__}\n")
         return
-    # Nothing that start-up makes is garbage: looking for some only costs time. `app` lets it begin.
-    gc.disable()
-    from gradcheck_tool.cli.app import app
-
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character of somebody's source shows a question mark.
         sys.stdout.reconfigure(errors="replace")
     try:
-        app(prog_name="gradlint")
+        last = _last_run()
+        # Nothing that start-up makes is garbage: looking for some only costs time. `app` lets it begin.
+        gc.disable()
+        from gradcheck_tool.cli.app import app
+
+        app(prog_name="gradlint", obj=last)
+    except BrokenPipeError:
+        # Who reads the output has seen enough. What is left of it must not fail once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001 - status 1 means findings, and a traceback explains nothing
         _give_up(error)
+
+
+def _last_run() -> Snapshot | None:
+    """The last run of this command. Where nothing has changed since, this one ends here."""
+    if sys.argv[1:2] != ["check"] or "--no-cache" in sys.argv:
+        return None
+    from gradcheck_tool.cli.replay import replay, snapshot
+
+    last = snapshot()
+    status = replay(last)
+    if status is not None:
+        raise SystemExit(status)
+    return last
 
 
 def _give_up(error: Exception) -> NoReturn:

@@ -17,6 +17,7 @@ from gradcheck_tool.report import FORMATS
 
 
 def check(
+    context: typer.Context,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -140,7 +141,7 @@ def check(
 
     def once() -> int:
         try:
-            return carry_out(Run(folder, wanted), request, output)
+            return carry_out(Run(folder, wanted), request, output, context.obj)
         except ConfigError as error:
             note(f"gradlint: error: {error}")
             return 2

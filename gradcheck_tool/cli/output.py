@@ -51,9 +51,19 @@ class Output:
     statistics: bool
     quiet: bool
 
-    def write(self, outcome: Outcome, run: Run, lines: SourceLines) -> None:
-        """Print findings, problems and a closing line."""
+    @property
+    def only_prints(self) -> bool:
+        """Whether no report goes to a file."""
+        return all(target.file is None for target in self.targets)
+
+    def write(self, outcome: Outcome, run: Run, lines: SourceLines) -> tuple[str, str]:
+        """Print findings, problems and a closing line.
+
+        Returns:
+            What went to standard output, and the closing line.
+        """
         self.problems(outcome)
+        printed = ""
         for target in self.targets:
             text = (
                 _statistics(target.format, outcome.findings)
@@ -62,12 +72,16 @@ class Output:
             )
             if target.file is None:
                 sys.stdout.write(text)
+                printed += text
             else:
                 write_file(target.file, text)
         # What does not fit onto a full disk has to be known now, not when the interpreter ends.
         sys.stdout.flush()
-        if not self.quiet and any(target.format in FOR_PEOPLE for target in self.targets):
-            note(_summary(outcome))
+        if self.quiet or all(target.format not in FOR_PEOPLE for target in self.targets):
+            return printed, ""
+        closing = _summary(outcome)
+        note(closing)
+        return printed, f"{closing}\n"
 
     def refuse_mixtures(self) -> None:
         """Refuse a format that has no form for counts.

@@ -16,6 +16,7 @@ from gradcheck_tool.cli.console import count, fail, note
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
+from gradcheck_tool.sources.snapshot import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.cli.output import Output
     from gradcheck_tool.fixing import Change
     from gradcheck_tool.run import Outcome, Run
+    from gradcheck_tool.sources.snapshot import Snapshot
 
 STDIN = Path("-")
 
@@ -56,6 +58,11 @@ class Request:
     verbose: bool
 
     @property
+    def only_prints(self) -> bool:
+        """Whether no file is changed, and nothing printed that is another each time."""
+        return not (self.fix or self.watch or self.verbose)
+
+    @property
     def from_stdin(self) -> bool:
         """Whether the program to check is on standard input."""
         return STDIN in self.paths
@@ -86,8 +93,14 @@ def refuse_mixtures(request: Request) -> None:
         fail(f"{asked[0]} and {asked[1]} do not go together")
 
 
-def carry_out(run: Run, request: Request, output: Output) -> int:
+def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None = None) -> int:
     """Check and print, fix or suppress.
+
+    Args:
+        run: the run, which has checked nothing yet.
+        request: what is wanted.
+        output: where it goes.
+        last: the last run of the command, in whose place this one steps.
 
     Returns:
         The exit status.
@@ -122,8 +135,18 @@ def carry_out(run: Run, request: Request, output: Output) -> int:
         outcome = run.recheck(outcome, changes)
         if changes:
             note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
-    output.write(outcome, run, SourceLines())
-    return _status(outcome, request.exit_zero)
+    out, err = output.write(outcome, run, SourceLines())
+    status = _status(outcome, request.exit_zero)
+    seen = run.seen()
+    if (
+        last is not None
+        and seen is not None
+        and not outcome.problems
+        and request.only_prints
+        and output.only_prints
+    ):
+        last.save(run.root, seen, Printed(out, err, status))
+    return status
 
 
 def _check_stdin(run: Run, request: Request, output: Output) -> int:

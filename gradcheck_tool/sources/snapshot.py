@@ -1,6 +1,6 @@
-"""What a whole run found, for as long as nothing that it looked at changes.
+"""What a command printed, for as long as nothing that it looked at changes.
 
-To use it again costs no more than to look at times and sizes: no program is read.
+To print it again costs no more than to look at times and sizes: no program is read.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.sources.cache import FOLDER, digest, read_entries, write
-from gradcheck_tool.sources.packing import pack, unpack
 from gradcheck_tool.sources.seen import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from gradcheck_tool.findings import Finding
-
-# Runs with other options and paths, of which the latest stay remembered.
+# Commands of which the last output stays remembered.
 KEPT = 16
 
 
 @dataclass(frozen=True)
-class Found:
-    """The findings of a run, how many files it checked, and how many findings a baseline has."""
+class Printed:
+    """What went to standard output and to standard error, and the exit status."""
 
-    findings: tuple[Finding, ...]
-    files: int
-    known: int
+    out: str
+    err: str
+    status: int
 
 
 class Snapshot:
-    """The outcome of the last run of one kind: of the same tool in the same folder, asked for the same."""
+    """The last run of one command: of the same tool in the same folder, asked for the same."""
 
     def __init__(self, folder: Path, asked: object) -> None:
-        """`folder` is where the command runs; the text of `asked` tells runs of other kinds apart."""
-        self._name = f"run-{digest(repr((str(folder), asked)).encode())}.json"
+        """`folder` is where the command runs; the text of `asked` tells commands apart.
+
+        It has to be made before the command looks at anything.
+        """
+        self._name = f"run-{digest(repr((str(folder), asked)).encode(errors='surrogateescape'))}.json"
         self._folder = folder
         self._started = time.time_ns()
 
-    def load(self) -> Found | None:
-        """What was found, if everything is as it was.
+    def load(self) -> Printed | None:
+        """What was printed, if everything is as it was.
 
         The cache lies at the root of the project, which nobody knows before reading configurations.
         """
@@ -54,13 +54,13 @@ class Snapshot:
                 return _unchanged(entries)
         return None
 
-    def save(self, root: Path, seen: Seen, found: Found) -> None:
-        """Remember what was found, unless a file may have changed since it was looked at.
+    def save(self, root: Path, seen: Seen, printed: Printed) -> None:
+        """Remember what was printed, unless a file may have changed since it was looked at.
 
         Args:
             root: the folder with the cache: where the command runs or above it.
-            seen: what the outcome hangs on.
-            found: the outcome.
+            seen: what the output hangs on.
+            printed: the output.
         """
         try:
             state = seen.state()
@@ -69,19 +69,18 @@ class Snapshot:
         if state.settled >= self._started:
             return
         cache = root / FOLDER
-        entries = {**asdict(seen), "state": state.digest, "files": found.files, "known": found.known}
-        write(cache / self._name, {**entries, "findings": [pack(finding) for finding in found.findings]})
+        write(cache / self._name, {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)})
         _forget_oldest(cache.glob("run-*.json"))
 
 
-def _unchanged(entries: dict[str, Any]) -> Found | None:
+def _unchanged(entries: dict[str, Any]) -> Printed | None:
     try:
-        seen = Seen(tuple(entries["folders"]), tuple(entries["paths"]), tuple(entries["packs"]))
+        seen = Seen(**{kind: tuple(paths) for kind, paths in entries["seen"].items()})
         if seen.state().digest != entries["state"]:
             return None
-        findings = tuple(map(unpack, entries["findings"]))
-        return Found(findings, int(entries["files"]), int(entries["known"]))
-    except (LookupError, OSError, TypeError, ValueError):
+        printed = Printed(**entries["printed"])
+        return printed if isinstance(printed.out + printed.err, str) else None
+    except (AttributeError, LookupError, OSError, TypeError, ValueError):
         return None
 
 

@@ -1,12 +1,14 @@
-"""A run that finds everything as it was reads no program, and no change goes unnoticed."""
+"""A command that finds everything as it was prints what it printed, and no change goes unnoticed."""
 
 import json
 import os
 import shutil
+import sys
 import time
 
 import pytest
 
+from gradcheck_tool.cli import main as entry_point
 from gradcheck_tool.sources import snapshot
 from gradcheck_tool.sources.cache import FOLDER
 from tests import fakes
@@ -35,7 +37,20 @@ def later(monkeypatch):
 
 
 @pytest.fixture
-def again(gradlint, project, monkeypatch):
+def main(project, monkeypatch, capsys):
+    """Run the command from its entry point; return its status, and what it printed."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gradlint", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            entry_point()
+        return end.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def again(main, project, monkeypatch):
     """Check, with nothing but snapshots in the cache; return the files with findings and those looked into."""
     looked_into = []
 
@@ -50,9 +65,9 @@ def again(gradlint, project, monkeypatch):
         for path in project.rglob(f"{FOLDER}/*.json"):
             if not path.name.startswith("run-"):
                 path.unlink()
-        result = gradlint("check", "--output-format", "json", "--jobs", "1", *options)
-        assert result.exit_code in (0, 1), result.stderr
-        return [item["filename"].rsplit("/", 1)[-1] for item in json.loads(result.stdout)], set(looked_into)
+        status, out, err = main("check", "--output-format", "json", "--jobs", "1", *options)
+        assert status in (0, 1), err
+        return [item["filename"].rsplit("/", 1)[-1] for item in json.loads(out)], set(looked_into)
 
     return run
 
@@ -120,7 +135,7 @@ class TestKnown:
     def test_damage(self, again, project, damage):
         (path,) = (project / FOLDER).glob("run-*.json")
         if damage is None:
-            path.write_text(json.dumps({**json.loads(path.read_text()), "findings": [["?"]]}))
+            path.write_text(json.dumps({**json.loads(path.read_text()), "printed": {"out": 1}}))
         else:
             path.write_bytes(damage)
         assert again("pkg") == (["a.py"], {"a.py", "b.py"})
@@ -191,10 +206,35 @@ class TestWhatItHangsOn:
         write("helper.py", "x = BAD\n")
         assert again("pkg")[0] == ["a.py"]
 
-    def test_a_problem_is_told_every_time(self, gradlint, write):
+    def test_everything_that_was_printed_and_the_status(self, main, write):
+        write("a.py", "x = BAD\n")
+        first = main("check")
+        assert first[0] == 1
+        assert "a.py:2:5" in first[1]
+        assert first[2] == "Found 1 problem in 1 file (1 fixable with --fix).\n"
+        assert main("check") == first
+
+    def test_colours_are_remembered_for_themselves(self, main, write, monkeypatch):
+        write("a.py", "x = BAD\n")
+        plain = main("check")
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert "\x1b[" in main("check")[1]
+        monkeypatch.delenv("FORCE_COLOR")
+        assert main("check") == plain
+
+    def test_what_writes_files_is_done_every_time(self, main, write, project):
+        path = write("a.py", "x = BAD\n")
+        for _ in range(2):
+            main("check", "--output-format", "json=report.json")
+            (project / "report.json").unlink()
+            main("check", "--fix")
+            assert "good" in path.read_text()
+            write("a.py", "x = BAD\n")
+
+    def test_a_problem_is_told_every_time(self, main, write):
         write("broken.py", "def f(:\n")
-        assert "does not parse" in gradlint("check").stderr
-        assert "does not parse" in gradlint("check").stderr
+        assert "does not parse" in main("check")[2]
+        assert "does not parse" in main("check")[2]
 
     def test_the_cache_may_lie_above(self, again, write, project, monkeypatch):
         write("gradlint.toml", "")
