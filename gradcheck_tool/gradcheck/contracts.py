@@ -110,6 +110,9 @@ def backward_works(session: Session) -> bool:
     if not isinstance(outcome, Exception):
         return True
     text = _short(outcome)
+    if session.sparse:
+        session.add("GC303", "unknown", f"an output is sparse and cannot be left out of the loss: {text}")
+        return False
     word, code = "crash", "GC206"
     message = f"backward raises {type(outcome).__name__}: {text}"
     if session.target.cls is not None:

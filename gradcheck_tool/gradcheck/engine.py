@@ -124,11 +124,9 @@ def _start(session: Session) -> bool:
     if outputs is None:
         return False
     flat, found = outputs
-    outs = tuple(
-        i
-        for i, y in enumerate(flat)
-        if isinstance(y, Tensor) and y.requires_grad and y.layout == torch.strided
-    )
+    differentiable = [i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad]
+    outs = tuple(i for i in differentiable if flat[i].layout == torch.strided)
+    session.sparse = len(outs) < len(differentiable)
     session.native = Problem(
         session.problem.call,
         session.problem.leaves,

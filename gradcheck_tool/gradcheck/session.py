@@ -95,6 +95,8 @@ class Session:
     """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
+    sparse: bool = False
+    """Whether an output that can be differentiated is sparse, and therefore left out."""
     steady: bool = True
     """Whether the same call gives the same outputs and gradients."""
     usual: float = 0.0

@@ -257,6 +257,23 @@ def test_caller_state_is_left_alone():
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_a_backward_that_needs_the_gradient_of_a_sparse_output_cannot_be_checked():
+    class Spikes(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.to_sparse(), x * 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            if g.layout != torch.strided:
+                raise RuntimeError("only dense gradients")
+            return g + 2 * h
+
+    report = check_function(Spikes, (_x(3, 3),))
+    assert [f.code for f in report.findings] == ["GC303"]
+    assert [v.verdict for v in report.inputs] == ["not checked"]
+
+
 def test_documentation_lists_every_code():
     from pathlib import Path
 
