@@ -38,9 +38,9 @@ class Caches:
 
     def put(self, path: Path, config: Config, result: FileResult) -> None:
         """Remember a result. One with a problem is not kept, so that the problem is told every time."""
+        dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         if result.problem is not None:
             return
-        dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         self._cache(config).put(str(path), result.content, dependencies, result.findings)
 
     def save(self) -> None:

@@ -60,9 +60,9 @@ class Output:
         """Print findings, problems and a closing line.
 
         Returns:
-            What went to standard output, and the closing line.
+            What went to standard output and to standard error.
         """
-        self.problems(outcome)
+        said = self.problems(outcome)
         printed = ""
         for target in self.targets:
             text = (
@@ -78,10 +78,10 @@ class Output:
         # What does not fit onto a full disk has to be known now, not when the interpreter ends.
         sys.stdout.flush()
         if self.quiet or all(target.format not in FOR_PEOPLE for target in self.targets):
-            return printed, ""
+            return printed, said
         closing = _summary(outcome)
         note(closing)
-        return printed, f"{closing}\n"
+        return printed, f"{said}{closing}\n"
 
     def refuse_mixtures(self) -> None:
         """Refuse a format that has no form for counts.
@@ -93,10 +93,15 @@ class Output:
         if self.statistics and wrong:
             fail(f"--statistics is printed as {', '.join(COUNTED)}, not as {wrong[0]}")
 
-    def problems(self, outcome: Outcome) -> None:
-        """Say what could not be checked, one line a path."""
-        for problem in outcome.problems:
-            note(f"gradlint: {relative_name(problem.path, self.folder)}: {problem.message}")
+    def problems(self, outcome: Outcome) -> str:
+        """Say what could not be checked, one line a path; return these lines."""
+        lines = [
+            f"gradlint: {relative_name(problem.path, self.folder)}: {problem.message}"
+            for problem in outcome.problems
+        ]
+        for line in lines:
+            note(line)
+        return "".join(f"{line}\n" for line in lines)
 
     def _report(self, target: Target, findings: Sequence[Finding], run: Run, lines: SourceLines) -> str:
         if not findings and target.format in FOR_PEOPLE:

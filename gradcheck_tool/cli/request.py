@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.sources.snapshot import Snapshot
 
 STDIN = Path("-")
+# The status of a run that could not do its work.
+FAILED = 2
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,8 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
             note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
     out, err = output.write(outcome, run, SourceLines())
     status = _status(outcome, request.exit_zero)
-    seen = run.seen()
-    if (
-        last is not None
-        and seen is not None
-        and not outcome.problems
-        and request.only_prints
-        and output.only_prints
-    ):
+    seen = run.seen() if request.only_prints and output.only_prints and status != FAILED else None
+    if last is not None and seen is not None:
         last.save(run.root, seen, Printed(out, err, status))
     return status
 
@@ -228,5 +224,5 @@ def _replace(path: Path, data: bytes) -> None:
 
 def _status(outcome: Outcome, exit_zero: bool) -> int:
     if any(problem.fatal for problem in outcome.problems):
-        return 2
+        return FAILED
     return 1 if outcome.findings and not exit_zero else 0

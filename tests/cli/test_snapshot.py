@@ -29,6 +29,14 @@ class Own(Rule):
 '''
 
 
+def notebook(sources):
+    cells = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in sources
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+
+
 @pytest.fixture
 def later(monkeypatch):
     """Files are written an hour before the command runs: what has just changed is not remembered."""
@@ -231,10 +239,33 @@ class TestWhatItHangsOn:
             assert "good" in path.read_text()
             write("a.py", "x = BAD\n")
 
-    def test_a_problem_is_told_every_time(self, main, write):
-        write("broken.py", "def f(:\n")
-        assert "does not parse" in main("check")[2]
-        assert "does not parse" in main("check")[2]
+    def test_problems_are_told_every_time(self, main, write):
+        write("pkg/broken.py", "def f(:\n")
+        first = main("check", "pkg")
+        assert first[0] == 0
+        assert "broken.py: does not parse" in first[2]
+        assert main("check", "pkg") == first
+        write("pkg/broken.py", "x = BAD\n")
+        assert main("check", "pkg")[0] == 1
+
+    def test_a_run_that_failed_is_tried_again(self, main, write, monkeypatch):
+        def fails(*_arguments, **_options):
+            raise MemoryError("for once")
+
+        write("a.py", "x = BAD\n")
+        with monkeypatch.context() as patch:
+            patch.setattr("gradcheck_tool.checker.check_source", fails)
+            assert main("check")[0] == 2
+        assert main("check")[0] == 1
+
+    def test_imports_of_a_notebook_that_is_partly_broken(self, main, write, later):
+        cells = ["import torch.autograd", "import helper  # IMPORT helper", "def f(:"]
+        write("nb/a.ipynb", notebook(cells))
+        write("pyproject.toml", "")
+        assert main("check", "nb")[0] == 0
+        assert main("check", "nb")[0] == 0
+        write("helper.py", "x = BAD\n")
+        assert main("check", "nb")[0] == 1
 
     def test_the_cache_may_lie_above(self, again, write, project, monkeypatch):
         write("gradlint.toml", "")
