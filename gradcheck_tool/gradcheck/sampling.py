@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DIRECTIONS = 6
 _FIRST, _MOST = 64, 8192
 """Draws after which the spread is looked at first, and after which no more are made."""
-_SAMPLES = re.compile(r"\b(?:re)?sampl\w+|\bstochastic|\bmonte[- ]carlo", re.IGNORECASE)
+_SAMPLES = re.compile(r"\bsampl(?:ing|ed)\b|\bstochastic|\bmonte[- ]carlo", re.IGNORECASE)
 _SURE = 4.0
 """Standard errors by which the mean of the draws may differ from the derivative."""
 _SHARP = 0.05
