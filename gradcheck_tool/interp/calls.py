@@ -682,6 +682,9 @@ def _is_modelled(s: State, func: Value) -> bool:
         owner = s.get(func.receiver, Instance)
         of_library = owner is not None and isinstance(owner.cls, Lib) and owner.cls.name.startswith(CERTAIN)
         return applied or of_library or s.get(func.receiver, Tensor) is not None
+    made = s.get(func, Instance)
+    if made is not None:
+        return isinstance(made.cls, Lib) and made.cls.name.startswith(CERTAIN)
     if not isinstance(func, Lib):
         return False
     executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)

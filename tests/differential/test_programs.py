@@ -139,6 +139,14 @@ while n > 0:
 else:
     torch.autograd.grad(w.sum(), [w, m])
 """,
+    "rows are a piece of memory": """
+a = m[:1].reshape(-1)
+a += 1.0
+""",
+    "an element of the last dimension is a strided view": """
+a = m[:, 1]
+a += 1.0
+""",
     "set_ has no derivative": """
 h = w * 1.0
 h.set_(torch.rand(3))
@@ -259,6 +267,23 @@ y = m[0].gather(0, torch.tensor([0, 0, 1])) + m.sum(0)
 with torch.inference_mode():
     with torch.enable_grad():
         torch.mul(s, s, out=torch.rand(()))
+""",
+    "a part of each row is no piece of memory": """
+a = m[:, :2].reshape(-1)
+a += 1.0
+b = torch.rand(3, 3, requires_grad=True).T.reshape(-1)
+b += 1.0
+""",
+    "threshold asks nothing of the memory": """
+F.threshold(torch.rand(3).expand(2, 3), 0.1, 0.2, inplace=True)
+""",
+    "layers come to no handler": """
+net = nn.Linear(3, 3)
+try:
+    m = torch.sigmoid(net(m))
+except Exception:
+    pass
+m[0].add_(1.0)
 """,
     "resize_ to the same size writes nothing": """
 c = torch.rand(3)

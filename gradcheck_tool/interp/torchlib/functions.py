@@ -46,6 +46,7 @@ OVERLAP_ALLOWED = frozenset(
         "squeeze_",
         "swapaxes_",
         "swapdims_",
+        "threshold",
         "t_",
         "transpose_",
         "tril_",

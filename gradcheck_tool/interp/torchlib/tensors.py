@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
+# Views of which a contiguous tensor is no reason to be contiguous.
+STRIDED = dataclasses.replace(VIEW, node="SliceBackward0")
+PERMUTED = dataclasses.replace(VIEW, node="PermuteBackward0")
 MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of="self", view="multi-output")
 INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
 NO_DERIVATIVE = Effect(node="NotImplemented", frees=None, second=None)
@@ -262,7 +265,7 @@ def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
 def _transposed(m: Machine, s: State, ref: Ref, site: Any) -> Value:
     shape = s[ref].shape
     flipped = tuple(reversed(shape)) if shape is not None else None
-    return engine.apply(s, VIEW, {"self": ref}, site, f"{s[ref].name}.T", [flipped])[0]
+    return engine.apply(s, PERMUTED, {"self": ref}, site, f"{s[ref].name}.T", [flipped])[0]
 
 
 def _component(m: Machine, s: State, ref: Ref, site: Any) -> Value:
@@ -272,7 +275,7 @@ def _component(m: Machine, s: State, ref: Ref, site: Any) -> Value:
         return ref
     if tensor.dtype != "complex":
         return unknown()
-    effect = dataclasses.replace(VIEW, dtypes=("float",))
+    effect = dataclasses.replace(STRIDED, dtypes=("float",))
     return engine.apply(s, effect, {"self": ref}, site, m.label(s, site.node), [tensor.shape])[0]
 
 
@@ -589,12 +592,28 @@ def get_item(m: Machine, s: State, ref: Ref, index: Value, site: Any) -> Value:
     kind, tensors = classify(m, s, index, site)
     text = m.label(s, site.node)
     if kind in ("basic", "whole"):
-        return engine.apply(s, VIEW, {"self": ref}, site, text, [indexed_shape(tensor.shape, index)])[0]
+        effect = VIEW if _in_one_piece(index) else STRIDED
+        return engine.apply(s, effect, {"self": ref}, site, text, [indexed_shape(tensor.shape, index)])[0]
     if kind == "advanced":
         shape = _gathered_shape(s, tensor.shape, index)
         return engine.apply(s, INDEX, {"self": ref, "index": tensors}, site, text, [shape])[0]
-    effect = Effect(node="IndexBackward0", frees=None, second={"self": ()})
+    effect = dataclasses.replace(INDEX, frees=None, saves={})
     return engine.apply(s, effect, {"self": ref}, site, text)[0]
+
+
+def _in_one_piece(index: Value) -> bool:
+    """Does a basic index take one piece of contiguous memory: whole dimensions after at most one slice?"""
+    cut = False
+    for part in index_parts(index):
+        if isinstance(part, Const) and part.value in (None, Ellipsis):
+            continue
+        if isinstance(part, Slice) and part.lower is None and part.upper is None and part.step is None:
+            cut = True
+        elif cut or (isinstance(part, Slice) and part.step is not None):
+            return False
+        else:
+            cut = isinstance(part, Slice)
+    return True
 
 
 def set_item(
