@@ -9,6 +9,7 @@ from gradcheck_tool.autograd import engine, optable
 from gradcheck_tool.autograd.heap import Instance, State, Tensor
 from gradcheck_tool.autograd.values import NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
 from gradcheck_tool.interp import natives
+from gradcheck_tool.interp.torchlib import packed
 from gradcheck_tool.interp.torchlib.functions import apply_profile, fact, tensor_arguments, unknown_result
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ def run(m: Machine, s: State, ref: Ref, name: str, call: Args) -> Result:
     assert spec is not None
     record: Instance = s[ref]
     bound: dict[str, Value | list[Value]] = {p: record.attrs.get(p, unknown()) for p in spec.params}
+    rows = packed.rows_of(s, call.get(0, "input") or NONE)
     for index, param in enumerate(spec.inputs):
-        given = call.get(index, param)
+        given = rows if rows is not None and index == 0 else call.get(index, param)
         if given is not None:
             bound[param] = _as_input(m, s, given, call.site)
         elif param in spec.input_defaults:
@@ -119,6 +121,8 @@ def run(m: Machine, s: State, ref: Ref, name: str, call: Args) -> Result:
     leaf = name.removeprefix("torch.nn.").lower()
     tensors = tensor_arguments(m, s, bound, call.site)
     out = apply_profile(m, s, profile, tensors, bound, leaf, call.site, call.text)
+    if rows is not None and isinstance(out, Tup):
+        out = Tup((packed.pack(s, out.items[0]), *out.items[1:]))
     if leaf == "lstm" and isinstance(out, Tup):
         return Tup((out.items[0], Tup(out.items[1:])))
     return out
