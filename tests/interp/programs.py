@@ -1,6 +1,16 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "a list of inputs that a test may leave empty": """
+import torch
+w = torch.ones(2, requires_grad=True)
+def gradients(output, inputs, without=set()):
+    chosen = []
+    for number, each in enumerate(list(inputs)):
+        if number not in without:
+            chosen.append(each)
+    return torch.autograd.grad(output, chosen)
+""",
     "the output of a layer with a backward hook is a view of what the layer returns": """
 import torch
 from torch import nn

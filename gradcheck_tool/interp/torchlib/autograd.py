@@ -324,8 +324,14 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     inputs = _tensors(m, s, wanted, call.site)
     m.suspicions.clear(ref.id for ref in inputs)
     complete = one or not elements(s, wanted)[1]
+    place = ("empty-inputs", id(call.site.node))
     if complete and not inputs and (wanted == Tup(()) or s.get(wanted, List) is not None):
-        raise _empty_inputs(call, "grad")
+        # A list that a loop fills where a test says so is empty on one of many paths only.
+        refused = _empty_inputs(call, "grad")
+        if refused.event is not None:
+            m.suspicions.hold(place, refused.event)
+        raise Raised(None)
+    m.suspicions.drop(place)
     if not roots or not inputs or not complete:
         _forget_graphs(s, roots, call)
         return Tup((), open=True) if not one else Tup((unknown(),))

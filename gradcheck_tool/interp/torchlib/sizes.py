@@ -140,6 +140,8 @@ def _output_shape(
         weight = tensors.get("weight")
         size = s[weight].shape if isinstance(weight, Ref) else None
         return (*mine[:-1], size[0]) if mine and size else None
+    if name in ("lstm", "gru", "rnn"):
+        return _recurrent_shape(mine, bound) if index == 0 else None
     if name == "index_select":
         dim, chosen = _Numbers(s, bound).one("dim"), tensors.get("index")
         count = s[chosen].shape if isinstance(chosen, Ref) else None
@@ -152,6 +154,13 @@ def _output_shape(
         size = s[other].shape if isinstance(other, Ref) else None
         return (*mine, *size) if mine is not None and size is not None else None
     return _view_shape(s, name, mine, bound)
+
+
+def _recurrent_shape(mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
+    """The outputs of a recurrent layer for all steps: as many as the inputs, each of the hidden size."""
+    hidden, both = (natives.const(bound.get(name)) for name in ("hidden_size", "bidirectional"))  # type: ignore[arg-type]
+    known = isinstance(hidden, int) and isinstance(both, bool) and bound.get("proj_size") in (None, Const(0))
+    return (*mine[:-1], hidden * (1 + both) if known else None) if mine and len(mine) > 1 else None
 
 
 # Products that a tensor is added to, which has their shape or is expanded to it: their factors.
