@@ -747,9 +747,11 @@ def apply(
         Raised: where PyTorch would.
     """
     call = OpCall(s, effect, args, site, text)
-    rg = tracked(s, call.refs) if not only_inference(s, call.everything()) else False
-    node_ref: Ref | None = None
-    if rg is not False and s.grad is not None:
+    rg, node_ref = tracked(s, call.refs), None
+    if only_inference(s, call.everything()):
+        # Autograd does not see a view; a call that is made of several operations may have others among them.
+        rg = False if rg is False or effect.view is not None else None
+    elif rg is not False and s.grad is not None:
         node = call.node(rg)
         node_ref = s.new(node)
     outputs = [call.result(i, rg, node_ref, shape) for i, shape in enumerate(shapes)]

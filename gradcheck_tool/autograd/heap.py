@@ -96,8 +96,8 @@ class Storage(Record):
     """
 
     __slots__ = ("apart", "cuts", "data", "how", "site", "unsure", "version", "writer")
-    STATE = ("version", "data", "unsure", "apart")
-    STORY = ("site", "writer", "how", "cuts")
+    STATE = ("version", "data", "unsure")
+    STORY = ("site", "writer", "how", "cuts", "apart")
     MUTABLE = frozenset({"apart"})
 
     def __init__(self) -> None:
@@ -613,14 +613,15 @@ class _Renaming:
         return True
 
     def saved(self) -> set[Value]:
-        """The versions that nodes of both states hold and a backward may still ask for."""
+        """The versions and data that nodes of both states hold and a backward may still ask for."""
         if self._saved is None:
             others = self.second.heap
             self._saved = {
-                slot.version
+                held
                 for number, record in self.first.heap.items()
                 if isinstance(record, Node) and not record.freed and number in others
                 for slot in record.slots
+                for held in (slot.version, slot.data)
             }
         return self._saved
 

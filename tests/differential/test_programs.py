@@ -147,6 +147,15 @@ a += 1.0
 a = m[:, 1]
 a += 1.0
 """,
+    "writes through .data in nested loops do not use up what is after them": """
+net = nn.Linear(3, 3)
+for step in range(3):
+    g = torch.ones_like(m)
+    for inner in range(2):
+        for p in net.parameters():
+            p.data.mul_(0.9)
+torch.ones(3).sum().backward()
+""",
     "set_ has no derivative": """
 h = w * 1.0
 h.set_(torch.rand(3))
@@ -208,7 +217,7 @@ y = checkpoint(torch.add, x, w, use_reentrant=True)
     "what inference tensors alone give has no graph": """
 with torch.inference_mode():
     m.data = m.data * 0.5
-m.sum().backward()
+m[0].sum().backward()
 """,
     "the gradient of a sum is one number expanded": """
 g = torch.autograd.grad(m.t().sum(), m)[0]
@@ -284,6 +293,12 @@ try:
 except Exception:
     pass
 m[0].add_(1.0)
+""",
+    "several operations on inference tensors may be seen by autograd": """
+with torch.inference_mode():
+    w.data = w.data * 0.5
+for step in range(2):
+    (F.cosine_similarity(w, w, dim=0) + w.sum()).backward()
 """,
     "resize_ to the same size writes nothing": """
 c = torch.rand(3)
@@ -466,6 +481,12 @@ SILENTLY_WRONG = {
 net = nn.LayerNorm(3)
 y = (net(m) ** 2).sum()
 nn.utils.vector_to_parameters(torch.rand(6), net.parameters())
+y.backward()
+""",
+    "only one branch writes unseen": """
+y = (w * w).sum()
+if flag:
+    w.data.add_(1.0)
 y.backward()
 """,
     "a vector becomes the parameters": """
