@@ -120,7 +120,7 @@ def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
     from gradcheck_tool.interp.entries import Plan, analyze
 
     def interpret(module: ModuleIR, imports: Imports | None) -> Sequence[Event]:
-        return analyze(module, imports, Plan.of(module, suspects), around.unfinished)
+        return analyze(module, imports, Plan.whole(module, suspects), around.unfinished)
 
     return interpret
 
@@ -128,16 +128,20 @@ def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
 def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroundings) -> bool:
     """May the program hold findings, as far as lowering the suspects alone can tell?
 
-    Where that reached its work limit in code that trains, the whole program has to tell.
+    Where a first look reaches its work limit in code that trains, a longer one has to tell.
     """
-    if look.sketch is None or look.suspects is None:
+    suspects = look.suspects
+    if look.sketch is None or suspects is None:
         return True
+    from gradcheck_tool.interp.entries import Plan, analyze
     from gradcheck_tool.ir.lower import lower_outline
 
-    module = lower_outline(look.sketch, filename, look.suspects.functions)
-    events = _interpreter(look.suspects, around)(module, around.sketches)
-    unsure = look.suspects.train and bool(around.unfinished)
-    return unsure or bool(ruleset.judge(events, lambda _: _NOWHERE))
+    module = lower_outline(look.sketch, filename, suspects.functions)
+    events = analyze(module, around.sketches, Plan.sketch(module, suspects), around.unfinished)
+    if around.unfinished and suspects.train:
+        around.unfinished.clear()
+        events = analyze(module, around.sketches, Plan.whole(module, suspects), around.unfinished)
+    return bool(ruleset.judge(events, lambda _: _NOWHERE))
 
 
 _NOWHERE = Location("", Position(1, 1), Position(1, 1))

@@ -16,6 +16,7 @@ from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.interp.torchlib import breaks, kept
 from gradcheck_tool.interp.torchlib.frameworks import forget_scaling
 from gradcheck_tool.interp.torchlib.trainers import owned, train
+from gradcheck_tool.interp.unreached import tell_names
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.suspects import Suspects
@@ -27,7 +28,13 @@ TOTAL = 600_000
 # row of its suspects.
 SKETCH_BASE = 4_000
 SKETCH_PER_ROW = 1
-SKETCH_PER_SUSPECT_ROW = 60
+SKETCH_PER_SUSPECT_ROW = 40
+# A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
+# than ten times as long as parsing it.
+WHOLE_BASE = 6_000
+WHOLE_PER_ROW = 50
+# Where work is bounded so, what an entry point may take at least.
+SHARE = 500
 IMPORT_LIMIT = 10_000
 KEEP = 256
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
@@ -38,25 +45,34 @@ class Plan:
     """What of a file to execute beside its body, and how much work that may be.
 
     Attributes:
-        starts: qualified names of functions to execute on their own; those that `relevant` names, too,
-            unless the module is partial.
-        limit: instructions that each entry point may take.
+        starts: qualified names of functions to execute on their own.
+        limit: instructions that each entry point may take; where not all that is relevant is executed,
+            none takes so many that little is left to the others.
         total: instructions that all entry points together may take.
+        relevant: execute on their own the functions that `relevant` names, too.
     """
 
     starts: frozenset[str] = frozenset()
     limit: int = LIMIT
     total: int = TOTAL
+    relevant: bool = True
 
     @classmethod
-    def of(cls, module: ir.ModuleIR, suspects: Suspects | None) -> Plan:
-        """What the text of a file suggests: a first look at a part of it is to cost little."""
-        if suspects is None:
-            return cls()
-        if not module.partial:
-            return cls(suspects.functions)
+    def whole(cls, module: ir.ModuleIR, suspects: Suspects | None) -> Plan:
+        """All that can tell whether there is something to find.
+
+        Where a file does not run by itself, its suspects alone, for a while that its length sets.
+        """
+        if suspects is None or suspects.body:
+            return cls(suspects.functions if suspects is not None else frozenset())
+        total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * _rows(module))
+        return cls(suspects.functions, min(LIMIT, total), total, relevant=False)
+
+    @classmethod
+    def sketch(cls, module: ir.ModuleIR, suspects: Suspects) -> Plan:
+        """A first look, which is to cost little."""
         total = SKETCH_BASE + SKETCH_PER_ROW * _rows(module) + SKETCH_PER_SUSPECT_ROW * suspects.rows
-        return cls(suspects.functions, max(SKETCH_BASE, total // 3), total)
+        return cls(suspects.functions, max(SKETCH_BASE, total // 3), total, relevant=False)
 
 
 def analyze(
@@ -87,7 +103,9 @@ def analyze(
         base.exc = None
         m.keeper.main = False
         _at_any_time(base)
-        _run_uncalled(m, base, module, _starts(module, plan.starts))
+        _run_uncalled(m, base, module, _Starts(module, plan))
+        if m.exhausted:
+            tell_names(m, base, module, plan.starts)
     breaks.report(m)
     kept.report(m)
     tell(m)
@@ -103,10 +121,27 @@ def _at_any_time(s: State) -> None:
         s.grad = None
 
 
-def _starts(module: ir.ModuleIR, names: frozenset[str]) -> Callable[[ir.Function], bool]:
-    """Which functions to execute on their own."""
-    hot: set[int] = set() if module.partial else relevant(module)
-    return lambda function: function.qualname in names or id(function) in hot
+class _Starts:
+    """Which functions to execute on their own, and how much work each may be."""
+
+    def __init__(self, module: ir.ModuleIR, plan: Plan) -> None:
+        self._plan = plan
+        self._hot = relevant(module) if plan.relevant else set()
+        self._waiting = len(plan.starts)
+
+    def __contains__(self, function: ir.Function) -> bool:
+        return function.qualname in self._plan.starts or id(function) in self._hot
+
+    def prepare(self, m: Machine) -> None:
+        """Set the limit of what makes an object for the next ones."""
+        if not self._plan.relevant:
+            m.limit = min(self._plan.limit, max(SHARE, m.total_left // 3))
+
+    def begin(self, m: Machine) -> None:
+        """Set the limit of the next one: twice its share, as most take less."""
+        if not self._plan.relevant:
+            m.limit = min(self._plan.limit, max(SHARE, 2 * m.total_left // max(1, self._waiting)))
+            self._waiting -= 1
 
 
 def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
@@ -211,24 +246,21 @@ def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
     return Executed(module, end.heap, value)
 
 
-def _run_uncalled(
-    m: Machine, base: State, module: ir.ModuleIR, starts: Callable[[ir.Function], bool]
-) -> None:
+def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
     """Run every function and method that nothing has called and that matters, with unknown arguments."""
     for name, value in list(base[base.frames[0]].locals.items()):
         if not isinstance(name, str) or not isinstance(value, Ref):
             continue
         record = base.heap.get(value.id)
         if isinstance(record, Func) and record.env.module is module:
-            if starts(record.function):
+            if record.function in starts:
+                starts.begin(m)
                 _run_function(m, base, value, record, None)
         elif isinstance(record, Class) and record.env.module is module:
             _run_methods(m, base, value, record, starts)
 
 
-def _run_methods(
-    m: Machine, base: State, ref: Ref, record: Class, starts: Callable[[ir.Function], bool]
-) -> None:
+def _run_methods(m: Machine, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting = []
     constructed = False
@@ -236,7 +268,7 @@ def _run_methods(
         wrapper = base.get(value, Instance)
         inner = wrapper.attrs.get("#func") if wrapper is not None else value
         func = base.get(inner, Func)
-        if func is None or id(func.function) in m.entered or not starts(func.function):
+        if func is None or id(func.function) in m.entered or func.function not in starts:
             continue
         if name == "__init__":
             constructed = True
@@ -245,6 +277,7 @@ def _run_methods(
     by_framework = owned(base, ref)
     if not waiting and not constructed and not by_framework:
         return
+    starts.prepare(m)
     states = _instances(m, base, ref)
     for state, receiver in states[:2]:
         if by_framework:
@@ -254,6 +287,7 @@ def _run_methods(
             first: Value | None = None if static else receiver
             if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
                 first = ref
+            starts.begin(m)
             _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from gradcheck_tool.interp.syntax import statements_in
 
 _DISPLAYS = (
     ast.List,
@@ -27,7 +25,7 @@ _PLAIN = frozenset(dir(builtins)) | _MAKERS
 def keeps_in_plain_container(method: ast.AST) -> bool:
     """May an attribute of `self` be a container that something like a module was put into?"""
     found = _Containers()
-    for statement in _statements(method):
+    for statement in statements_in(method):
         found.see(statement)
     return bool(found.filled & found.kept)
 
@@ -107,12 +105,3 @@ def _name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         return f"self.{node.attr}"
     return ""
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in a compound one, in order."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for inner in getattr(node, field, ()):
-            if isinstance(inner, ast.stmt):
-                yield inner
-            yield from _statements(inner)

@@ -9,10 +9,12 @@ executed only as part of a suspect.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.interp.origins import LAYER, Origins
 from gradcheck_tool.interp.plain_containers import keeps_in_plain_container
 from gradcheck_tool.interp.write_targets import may_write_to
 
@@ -43,29 +45,68 @@ def suspects(outline: Outline) -> Suspects:
     """Find the functions of a file that may hold a hazard."""
     seeds = _Seeds(outline)
     functions = _function_classes(outline)
-    named = {unit for unit in outline.units if unit.owner in functions or seeds.named_in(unit.text)}
-    found = _with_callers(outline, named)
+    named = {
+        unit
+        for unit in outline.units
+        if unit.owner in functions
+        or any(name in unit.text for name in functions)
+        or seeds.named_in(unit.text)
+    }
+    found = _with_callers(outline, named, seeds)
     derived = {name for name, bases in outline.classes.items() if bases}
     found |= {
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
-    body = _RUNS.search(outline.source if outline.runs else outline.outside) is not None
+    body = any(_RUNS.search(code) for code in _run_code(outline))
     names = frozenset(unit.qualname for unit in found)
-    train = any(_TRAINS.search(unit.text) for unit in found)
+    train = any(_trains(unit.text) for unit in found)
     return Suspects(names, body, train, sum(unit.last - unit.first + 1 for unit in found))
 
 
-_TRAINS = re.compile(r"\bbackward\(|\.step\(|\bautograd\.grad\(|\bzero_grad\(")
+def _run_code(outline: Outline) -> Iterator[str]:
+    """The code that a file may execute when it is run: what its top-level code calls by name, too."""
+    yield outline.outside
+    if not outline.runs:
+        return
+    named: dict[str, list[str]] = defaultdict(list)
+    for unit in outline.units:
+        named[unit.owner or unit.name].append(unit.text)
+    waiting = [outline.outside]
+    while waiting:
+        for word in set(_WORD.findall(waiting.pop())) & named.keys():
+            waiting += named[word]
+            yield from named.pop(word)
 
 
-# A comment to the end of a line, where no quote follows that might make it a part of a string.
-_COMMENT = re.compile(r"#[^'\"\n]*$", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d]\w*")
+
+# Schedulers of noise and of time step, too: what only steps does not train.
+_TRAINS = re.compile(r"\bbackward\(|\bautograd\.grad\(|\bzero_grad\(")
+
+
+def _trains(code: str) -> bool:
+    return _TRAINS.search(code) is not None and _TRAINS.search(_without_prose(code)) is not None
+
+
+# Texts and comments; formatted texts are code, too.
+_PROSE = re.compile(
+    r"(?P<code>\b(?:[fF][rR]?|[rR][fF]))?"
+    r"(?:\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*\"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}"
+    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+
+
+def _without_prose(code: str) -> str:
+    return _PROSE.sub(lambda found: found[0] if found["code"] else "''", code)
+
 
 # A file whose top-level code makes tensors or modules, or trains: what happens then is known in detail.
 _RUNS = re.compile(
     r"\bnn\.[A-Z]\w*\("
     r"|\btorch\.(?!(?:ops|library|jit|cuda|distributed|profiler|backends|version)\.|(?:device|finfo|compile|load|save|manual_seed)\()[\w.]+\("
-    r"|\.(?:backward|zero_grad|requires_grad_|parameters)\(|\brequires_grad\s*=|\bautograd\.|\boptim\."
+    r"|\.(?:backward|zero_grad|requires_grad_|parameters)\(|\brequires_grad\s*=|\bautograd\.|\boptim\.[A-Z]\w*\("
     r"|\b(?:Variable|GradScaler|set_grad_enabled|no_grad|enable_grad)\(|\b(?:cuda|cpu)\.amp\."
 )
 
@@ -79,7 +120,12 @@ _NAMES = {
     "backward": r"\bbackward\(|\.backward\b|manual_backward\(",
     "autograd": r"\bautograd\.(?!profiler)|\bautograd\b(?!\.)",
     "grad(": r"\bgrad\(",
-    "_grad": r"\bzero_grad\(|\.zero_grad\b|\bclip_grad_\w+\(|\bretain_grad\b|\brequire[sd]?_grad",
+    "_grad": (
+        r"\bzero_grad\(|\.zero_grad\b|\bclip_grad_\w+\(|\bretain_grad\b|\brequired?_grad|\brequires_grads"
+        # Written, and not merely kept from requiring grad or given on.
+        r"|\.requires_grad\s*=|\n[ \t]*requires_grad = |\brequires_grad_\((?!False)"
+        r"|(?<![.\w])requires_grad\s*=(?!=|\s*False\b|\s*[\w.]+\.requires_grad\b)"
+    ),
     "requiresgrad": "requiresgrad",
     "def training_step": "def training_step",
     "def compute_loss": r"def compute_loss\(self, model\b",
@@ -103,6 +149,7 @@ _NAMES = {
     "resize_": r"\.resize_\(|resize_as_",
     ".set_(": r"\.set_\(",
     "detach_(": r"detach_\(",
+    ".detach(": r"for (?:\w+, *)?(\w+) in [^\n]*parameters\(\)[^\n]*:\s+\1 = \1\.detach\(",
     "optim.": r"\boptim\.[A-Z]\w*\(",
     "init.": r"\binit\.(?:constant|dirac|eye|normal|orthogonal|sparse|uniform|(?:kaiming|xavier)_\w+[a-z])\(",
     ".amp.": r"\b(?:cuda|cpu)\.amp\.",
@@ -114,8 +161,6 @@ _NAMES = {
 }
 # Names that are seeds where tensors of the file may require grad.
 _NAMES_WITH_GRAD = {
-    ".grad": r"\.grad\b",
-    "deepcopy": "deepcopy",
     "out=": r"\bout=",
     "inference_mode(": r"inference_mode\(",
 }
@@ -123,6 +168,13 @@ _CHECKPOINT = r"\bcheckpoint(?:_sequential)?\((?![^()]*use_reentrant)"
 _IMPORTED = re.compile(
     r"^[ \t]*from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)$",
     re.MULTILINE,
+)
+
+# What every freezing and reparameterising function does to all parameters of a module, which are leaves.
+_TO_PARAMETERS = re.compile(
+    r"for (?:\w+, *)?(?P<each>\w+) in [\w.\[\]]+\.(?:named_)?parameters\(\):\s+"
+    r"(?:if [^\n]*:\s+(?:continue\s+)?)?"
+    r"(?P=each)\.(?:detach_|requires_grad_|requires_grad\s*=(?!=)|data\b)"
 )
 
 _MODES = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled")
@@ -142,15 +194,25 @@ _VIEWS = frozenset(
     | {"expand", "expand_as", "unfold", "iter", "zip"}
 )
 _WRITE = re.compile(r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>=")
+_INPLACE_CALL = re.compile(r"[a-zA-Z0-9]_\(|:=")
 _LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
 _PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
-_NUMPY = re.compile(r"(?<!detach\(\))\.numpy\(|\bnp\.|\bnumpy\.")
+_NUMPY = re.compile(r"(?<!detach\(\))\.numpy\(|\b(?:np|numpy)\.\w+\(")
+_GRAD = re.compile(r"\.grad\b")
 _SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
 _LOOP = re.compile(r"\b(?:for|while)\b")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
+_ROLE_WORDS = (".eval(", ".train(", "parameters(", ".state_dict(", ".zero_grad(")
 _DROPPED = re.compile(
-    r"^[ \t]*(\w+)(?:\[[^\n]*\])?\.(?:detach|clone|to|cpu|cuda|float|double|half|contiguous)\(.*\)[ \t]*$",
+    r"^[ \t]*\w+(?:\[[^\n]*\])?\.(?:detach|clone|to|cpu|cuda|float|double|half|contiguous)\(.*\)[ \t]*$",
     re.MULTILINE,
+)
+# What makes something of which more is known than that it exists.
+_MAKES = re.compile(
+    r"\bnn\.[A-Z]|requires_grad|Parameter\(|\bparameters\(|\boptim\.|zero_grad|\bbackward\(|\btorch\.[a-z]\w*\("
+)
+_GIVE_GRAD = frozenset(
+    {LAYER, "Parameter", "requires_grad", "requires_grad_", "parameters", "weight", "bias"}
 )
 _PLAIN = re.compile(r"self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|\w+\()", re.MULTILINE)
 
@@ -167,28 +229,31 @@ class _Seeds:
             self._names.append(("checkpoint", _CHECKPOINT))
         self._modes = any(word in source for word in _MODES)
         self._functions = frozenset(unit.name for unit in outline.units)
+        self._classes = frozenset(outline.classes)
+        self._makers = _GIVE_GRAD
         if self._grad:
             own = (
                 found for line in outline.lines if "aram" in line for found in _PARAMETER_NAME.findall(line)
             )
-            self._own = {name for pair in own for name in pair if name}
+            self._own = frozenset(name for pair in own for name in pair if name)
             self._leaves = _LEAVES | _VIEWS | self._own
             layers = [line for line in outline.lines if "nn." in line or "inplace=True" in line]
-            self._layers = {name for line in layers for name in _LAYER_NAME.findall(line)}
+            made = {name for line in layers for name in _LAYER_NAME.findall(line)}
+            self._makers = _GIVE_GRAD | self._own | made
             self._inplace = {
                 name for line in layers if "inplace=True" in line for name in _LAYER_NAME.findall(line)
             }
 
     def named_in(self, code: str) -> bool:
         """Does the code have a name that is a seed by itself?"""
-        return self._named(code) and self._named(_COMMENT.sub("", code))
+        return self._named(code) and self._named(_TO_PARAMETERS.sub("", _without_prose(code)))
 
     def in_unit(self, unit: Unit, derived: bool) -> bool:
         """Does a function's code have another seed? `derived`: it is a method of a derived class."""
         code = unit.text
         if self._grad and (
             self._may_write(unit)
-            or self._may_use_numpy(code)
+            or (_GRAD.search(code) and not _WITHOUT_GRAD.match(code))
             or (
                 (derived or "class " in code)
                 and _PLAIN.search(code) is not None
@@ -196,7 +261,11 @@ class _Seeds:
             )
         ):
             return True
-        return _drops(code) or _keeps(code)
+        return self._uses_computed(unit) or _keeps(code)
+
+    def makes(self, code: str) -> bool:
+        """May what the code hands to a function be more than unknown?"""
+        return _MAKES.search(code) is not None or any(f"{name}(" in code for name in self._classes)
 
     def _named(self, code: str) -> bool:
         if any(word in code and _compiled(pattern).search(code) for word, pattern in self._names):
@@ -215,13 +284,24 @@ class _Seeds:
             return True
         if _WITHOUT_GRAD.match(code) or not _WRITE.search(code):
             return False
-        return may_write_to(unit.node, self._leaves, self._functions)
+        by_calls = _INPLACE_CALL.search(code) is not None
+        return may_write_to(unit.node, self._leaves, self._functions, by_calls=by_calls)
 
-    def _may_use_numpy(self, code: str) -> bool:
-        if "numpy" not in code and "np." not in code:
+    def _uses_computed(self, unit: Unit) -> bool:
+        """Is what may require grad given to NumPy or copied deeply, or the copy of a tensor dropped?"""
+        code = unit.text
+        grad = self._grad and not _WITHOUT_GRAD.match(code)
+        numpy = grad and ("numpy" in code or "np." in code) and _NUMPY.search(code) is not None
+        copied = grad and "deepcopy(" in code
+        if not (numpy or copied or _DROPPED.search(code)):
             return False
-        made = any(name in code for names in (self._own, self._layers) for name in names) or "nn." in code
-        return made and _NUMPY.search(code) is not None
+        origins = Origins(unit.node)
+        makers = self._makers.union(_MODULE_ROLE.findall(code))
+        return (
+            (numpy and origins.reach(origins.numpy, makers))
+            or (copied and origins.reach(origins.copied, makers, computed=True))
+            or origins.drops
+        )
 
 
 def _present(names: dict[str, str], source: str) -> list[tuple[str, str]]:
@@ -246,16 +326,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _keeps(code: str) -> bool:
     """May a loop gather what a module gives whose parameters are known to require grad?"""
+    if not any(word in code for word in _ROLE_WORDS):
+        return False
     if not any(f"{name}(" in code for name in set(_MODULE_ROLE.findall(code))):
         return False
     return _LOOP.search(code) is not None and _SUM.search(code) is not None
-
-
-def _drops(code: str) -> bool:
-    """May a statement throw the result away that a method of a tensor made here returns?"""
-    return any(
-        re.search(rf"^[ \t]*{name}\b[^=\n]*=[^=]", code, re.MULTILINE) for name in _DROPPED.findall(code)
-    )
 
 
 def _function_classes(outline: Outline) -> set[str]:
@@ -263,14 +338,18 @@ def _function_classes(outline: Outline) -> set[str]:
     return {name for name, bases in outline.classes.items() if any("Function" in base for base in bases)}
 
 
-def _with_callers(outline: Outline, found: set[Unit]) -> set[Unit]:
-    """The units with those that call them: functions by name, methods by `self` or where their class is."""
+def _with_callers(outline: Outline, found: set[Unit], seeds: _Seeds) -> set[Unit]:
+    """The units with those that call them: functions by name, methods by `self` or where their class is.
+
+    A caller that has nothing to hand on of which anything is known adds nothing to its callee.
+    """
     waiting = [unit for unit in found if unit.name != "forward" and not unit.name.startswith("__")]
+    makers = _makers(outline, seeds) if waiting else set()
     while waiting:
         callee = waiting.pop()
         call = f"{callee.name}("
         for unit in outline.units:
-            if unit in found or call not in unit.text:
+            if call not in unit.text or unit in found or unit not in makers:
                 continue
             near = not callee.owner or unit.owner == callee.owner or callee.owner in unit.text
             if near and _compiled(rf"\b{callee.name}\(").search(unit.text):
@@ -278,3 +357,17 @@ def _with_callers(outline: Outline, found: set[Unit]) -> set[Unit]:
                 if unit.name != "forward" and not unit.name.startswith("__"):
                     waiting.append(unit)
     return found
+
+
+def _makers(outline: Outline, seeds: _Seeds) -> set[Unit]:
+    """The units that make something themselves, by a function of the file, or when their object is made."""
+    direct = {unit for unit in outline.units if seeds.makes(unit.text)}
+    if not direct:
+        return direct
+    owners = {unit.owner for unit in direct if unit.owner and unit.name == "__init__"}
+    called = _compiled(rf"\b(?:{'|'.join(sorted({unit.name for unit in direct}))})\(")
+    return {
+        unit
+        for unit in outline.units
+        if unit in direct or unit.owner in owners or called.search(unit.text) is not None
+    }

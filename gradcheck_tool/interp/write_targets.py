@@ -6,8 +6,10 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.interp.syntax import nodes_in, statements_in
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # A write through these reaches no memory that autograd watches.
 _HARMLESS = frozenset({"init", "data"})
@@ -45,7 +47,9 @@ _ALIASING = (
 )
 
 
-def may_write_to(function: ast.AST, names: frozenset[str], functions: frozenset[str]) -> bool:
+def may_write_to(
+    function: ast.AST, names: frozenset[str], functions: frozenset[str], *, by_calls: bool = True
+) -> bool:
     """Does a function write in place to something that is, as far as is written here, made of these names?
 
     What a variable is made of are the names in all values it is bound to that may share memory with it.
@@ -54,8 +58,10 @@ def may_write_to(function: ast.AST, names: frozenset[str], functions: frozenset[
         function: a function's syntax tree.
         names: of attributes, methods and functions.
         functions: the functions of the file: those named like in-place operations may write.
+        by_calls: whether it has calls of in-place operations or assignments in expressions. Without, there
+            is less to look at.
     """
-    made_of, targets = _assignments(function, functions)
+    made_of, targets = _assignments(nodes_in(function) if by_calls else statements_in(function), functions)
     return any(names & _history(target, made_of) for target in targets)
 
 
@@ -71,11 +77,13 @@ def _history(target: ast.expr, made_of: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-def _assignments(function: ast.AST, functions: frozenset[str]) -> tuple[dict[str, set[str]], list[ast.expr]]:
+def _assignments(
+    nodes: Iterable[ast.AST], functions: frozenset[str]
+) -> tuple[dict[str, set[str]], list[ast.expr]]:
     """What each variable is made of, and the expressions that are written to in place."""
     made_of: dict[str, set[str]] = defaultdict(set)
     written: list[ast.expr] = []
-    for node in ast.walk(function):
+    for node in nodes:
         if isinstance(node, ast.Assign):
             written += [target.value for target in node.targets if isinstance(target, ast.Subscript)]
             for target in node.targets:

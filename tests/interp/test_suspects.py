@@ -100,8 +100,8 @@ def test_a_file_that_runs_is_executed_as_a_whole(source: str) -> None:
 
 
 def test_code_that_trains_is_executed_beyond_the_first_work_limit() -> None:
-    """Thousands of calls before a mistake are more than the first look at a library may take."""
-    calls = "".join(f"\ndef mix{n}(x):\n    return mix{n - 1}(mix{n - 1}(x))\n" for n in range(1, 12))
+    """Hundreds of calls before a mistake are more than the first look at a library may take."""
+    calls = "".join(f"\ndef mix{n}(x):\n    return mix{n - 1}(mix{n - 1}(x))\n" for n in range(1, 10))
     source = f"""
 import torch
 
@@ -109,10 +109,27 @@ def mix0(x):
     return x + 1
 {calls}
 def train(x):
-    x = mix11(x)
+    x = mix9(x)
     w = torch.ones(2, requires_grad=True)
     loss = (w * w).sum()
     loss.backward()
     loss.backward()
 """
     assert {code for code, _ in found(source, thorough=False)} == {"GL101"}
+
+
+def test_a_name_is_told_where_the_work_limit_keeps_execution_from_it() -> None:
+    calls = "".join(f"\ndef mix{n}(x):\n    return mix{n - 1}(mix{n - 1}(x))\n" for n in range(1, 16))
+    source = f"""
+import torch
+from torch.autograd import Variable
+
+def mix0(x):
+    return x + 1
+{calls}
+class Loader:
+    def load(self, x):
+        x = mix15(x)
+        return Variable(x, requires_grad=False)
+"""
+    assert {code for code, _ in found(source, thorough=False)} == {"GL901"}
