@@ -326,8 +326,9 @@ class Calls:
             elif arg.kind is ir.ArgKind.KEYWORD:
                 kwargs[arg.name or ""] = value
             elif arg.kind is ir.ArgKind.STAR:
-                drained = iterate.drain(m, s, value, m.site(s, i.node)) or [(s, [], True)]
-                (s, more, is_open), *others = drained
+                before = s.fork()
+                drained = iterate.drain(m, s, value, m.site(s, i.node))
+                (s, more, is_open), *others = drained or [(before, [], True)]
                 raised += [(state, NONE) for state, _, _ in others]
                 if s.exc is not None:
                     return [(s, NONE), *raised]

@@ -1,6 +1,19 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "arguments that a generator gives one by one": """
+import random
+from collections import namedtuple
+import torch
+Step = namedtuple("Step", "obs reward")
+memory = [Step(torch.ones(2), torch.zeros(1)) for _ in range(8)]
+batch = random.sample(memory, 4)
+rows = Step(*(torch.stack(column) for column in zip(*batch)))
+w = torch.ones(2, requires_grad=True)
+loss = (rows.obs * w * w).sum()
+loss.backward()
+loss.backward()  # raises
+""",
     "a list of inputs that a test may leave empty": """
 import torch
 w = torch.ones(2, requires_grad=True)
