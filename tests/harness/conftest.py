@@ -1,5 +1,8 @@
 import textwrap
+import time
+from contextlib import suppress
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -117,3 +120,14 @@ for function in (A, Corrupts, Victim):
 def ops(project):
     """A project with the module `ops` of that text."""
     return project("ops.py", OPS)
+
+
+def ends(pid):
+    """Whether a process that was killed is gone, which may take it a moment."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                continue
+        return True
+    return False

@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -16,7 +14,7 @@ from gradcheck_tool.harness.functions import FunctionRef, Rows
 from gradcheck_tool.harness.process import Answer
 from gradcheck_tool.harness.scheduler import outcome_of
 from gradcheck_tool.harness.units import Unit
-from tests.harness.conftest import DELAYED
+from tests.harness.conftest import DELAYED, ends
 
 DEADLY = """\
 import ctypes
@@ -172,7 +170,7 @@ def test_a_mistake_that_units_of_two_dtypes_show_in_the_same_precision_is_listed
         "-k", "Cube", "--dtype", "float32", "--dtype", "float64", "--output-format", "concise", "-v", "-j", 1
     )
     assert result.stdout.count("GC101") == 1
-    assert "2 Functions: 2 wrong." in result.stderr
+    assert "2 checks of 1 Function: 2 wrong." in result.stderr
 
 
 def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
@@ -228,17 +226,6 @@ def test_a_process_that_outlives_the_worker_neither_hides_its_death_nor_lives_on
     result = gradcheck("-j", 1, "-k", "abort", "--output-format", "concise")
     assert "GC304 Abort killed the process: SIGABRT in backward" in result.stdout
     assert ends(int((project.folder / "child").read_text()))
-
-
-def ends(pid):
-    """Whether a process that was killed is gone, which may take it a moment."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with suppress(psutil.NoSuchProcess):
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                continue
-        return True
-    return False
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import torch
 import gradcheck_tool
 from gradcheck_tool.harness.heat import LARGEST, small_heat
 from gradcheck_tool.harness.process import _ending, _stack
+from gradcheck_tool.harness.worker import _broken_device
 
 HOME = str(Path(gradcheck_tool.__file__).parents[1])
 
@@ -59,6 +60,16 @@ class TestDeath:
         assert _ending(3) == "ended the process with status 3"
         assert _ending(-11) == "killed the process: SIGSEGV"
         assert _ending(-250) == "killed the process: signal 250"
+
+    def test_a_device_that_answers_with_errors_is_unusable(self, monkeypatch):
+        def synchronize():
+            raise RuntimeError("CUDA error: an illegal\nmemory access")
+
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+        why = "leaves the device unusable: CUDA error: an illegal memory access"
+        assert _broken_device("cuda:1") == why
+        assert _broken_device("cpu") is None
 
     def test_the_stack_is_the_last_one_without_frames_of_gradlint_and_pytorch(self):
         site = f"{os.sep}site-packages{os.sep}torch{os.sep}"
