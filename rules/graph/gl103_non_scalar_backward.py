@@ -12,12 +12,13 @@ class NonScalarBackward(Rule):
 
     `backward()` or `torch.autograd.grad` of a tensor that is known to hold more than one number (a
     loss made with `reduction="none"`, an element-wise result, a model's output), without a
-    `gradient` (`grad_outputs`) argument.
+    `gradient` (`grad_outputs`) argument; and of a complex number.
 
     ## Why it is wrong
 
     The engine multiplies a vector with the Jacobian. For a single number the vector is 1; for
-    anything else it must be given, and PyTorch raises.
+    anything else it must be given, and PyTorch raises. A complex number has no gradient of its own:
+    its real part, its imaginary part or its size has.
 
     ## Example
 

@@ -444,4 +444,10 @@ for cut in (True, False):
         padded, lengths = pad_packed_sequence(out, batch_first=True)
         padded.sum().backward()  # raises
 """,
+    "an optimizer of numbers": """
+import torch
+weight = torch.ones(2, requires_grad=True)
+torch.optim.SGD([{"params": [weight], "lr": 0.1}], lr=0.2)
+torch.optim.SGD([weight, 2.0], lr=0.1)  # raises
+""",
 }

@@ -100,7 +100,7 @@ def _check_given(s: State, given: Value, call: Args) -> None:
     A list may be empty on one of many paths only, so that just what `parameters()` returns is judged.
 
     Raises:
-        Raised: for one tensor, and for an iterator that certainly holds nothing.
+        Raised: for one tensor, for numbers, and for an iterator that certainly holds nothing.
     """
     iterator = s.get(given, Iter)
     listed = iterator is not None and iterator.kind in ("items", "drained")
@@ -108,6 +108,8 @@ def _check_given(s: State, given: Value, call: Args) -> None:
         text, error = "params argument given to the optimizer should be an iterable", "TypeError"
     elif listed and elements(s, given) == ([], False):
         text, error = "optimizer got an empty parameter list", "ValueError"
+    elif s.get(given, List) is not None and any(_is_number(item) for item in elements(s, given)[0]):
+        text, error = "optimizer can only optimize Tensors, but one of the params is", "TypeError"
     else:
         return
     raise Raised(
@@ -116,6 +118,10 @@ def _check_given(s: State, given: Value, call: Args) -> None:
         ),
         error,
     )
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (int, float))
 
 
 def unknown_group(s: State, site: Any) -> Ref:
