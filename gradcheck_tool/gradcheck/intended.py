@@ -185,9 +185,12 @@ def _mostly_flat(problem: Problem, draws: Draws, index: int, output: int, step: 
 def _moves_far(problem: Problem, draws: Draws, index: int, output: int) -> bool:
     values = problem.values
     base = problem.forward(values)[output]
-    for amount in (0.3, 1.0, 4.0, 16.0):
-        moved = list(values)
-        moved[index] = draws.jitter(values[index], amount)
+    value = values[index]
+    # Numbers between zero and the given ones stay in the domain of probabilities.
+    others = [(wide(value) * draws.magnitudes(value)).to(value.dtype)]
+    others += [draws.jitter(value, amount) for amount in (1.0, 4.0, 16.0)]
+    for other in others:
+        moved = [other if i == index else v for i, v in enumerate(values)]
         outcome = quiet(lambda moved=moved: problem.forward(moved))  # type: ignore[misc]
         if isinstance(outcome, Exception):
             continue  # outside of the domain

@@ -690,7 +690,7 @@ right("NumpyRandomState", lambda: (r(4, 4),), _f, lambda ctx, g: g * ctx.saved_t
 # draws that refuse inputs far away
 right(
     "BernoulliStraightThrough",
-    lambda: (u(4, 4),),
+    lambda: (u(4, 4, lo=0.5),),
     lambda ctx, p: torch.bernoulli(p),
     lambda ctx, g: g,
     SURROGATES,
