@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(gradcheck_tool.__file__).parent
 FILES = sorted((PACKAGE / "ir").glob("*.py"))
+# One of every construct that this Python knows.
+CONSTRUCTS = re.split(
+    r"^#### .*\n", Path(__file__).with_name("programs.txt").read_text("utf-8"), flags=re.MULTILINE
+)
 
 SOURCE = '''
 import os
@@ -68,7 +73,14 @@ def lower_all(function: Function) -> None:
         lower_all(inner)
 
 
-@pytest.mark.parametrize("source", [SOURCE, *(path.read_text(encoding="utf-8") for path in FILES)])
+@pytest.mark.parametrize(
+    "source",
+    [
+        SOURCE,
+        *(path.read_text(encoding="utf-8") for path in FILES),
+        *(program for program in CONSTRUCTS if outline(program) is not None),
+    ],
+)
 def test_bodies_are_the_same_when_lowered_later(source: str) -> None:
     found = outline(source)
     assert found is not None
