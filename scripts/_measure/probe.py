@@ -544,8 +544,18 @@ def _watch_swaps(call: Call, mask: Mask, seen: Observation) -> None:
             alike = [_equal(a, b) for a, b in pairs if a is not None and b is not None]
         except RuntimeError:
             continue
-        if all(alike):
+        if all(alike) and _depends_on(call, mask, name):
             seen.apart.add(name)
+
+
+def _depends_on(call: Call, mask: Mask, name: str) -> bool:
+    """Do the gradients depend on the values of a saved argument at all? (Those of `x ** 1` do not.)"""
+    run = Run(call, mask)
+    usual = run.backward(retain=True)
+    for tensor in run.slots[name]:
+        tensor.data.copy_(torch.randn_like(tensor))
+    pairs = zip(usual, run.backward(retain=True), strict=True)
+    return not all(_equal(a, b) for a, b in pairs if a is not None and b is not None)
 
 
 def _watch_layout(call: Call, mask: Mask, seen: Observation) -> None:

@@ -483,6 +483,7 @@ y = (net(m) ** 2).sum()
 nn.utils.vector_to_parameters(torch.rand(6), net.parameters())
 y.backward()
 """,
+    "the base of a power is replaced": "y = (w**2).sum()\nw.data = torch.rand(3)\ny.backward()\n",
     "only one branch writes unseen": """
 y = (w * w).sum()
 if flag:
