@@ -111,7 +111,8 @@ _TABLE = (
         "scaling, reversal, clipping, an estimate from random draws whose mean is the derivative, the "
         "gradient of another parametrisation (the tangent space of a pose), a carrier that hands the "
         "gradient on past outputs that depend on nothing. Declare it with "
-        "`@gradcheck_tool.surrogate(reason=...)`, a comment `# gradlint: surrogate: REASON` in the class, or the configuration.",
+        "`@gradcheck_tool.surrogate(reason=...)`, a comment `# gradlint: surrogate: REASON` in the class, or "
+        "the configuration.",
     ),
     Code(
         "GC191",
