@@ -153,6 +153,8 @@ def _tokens(text: str) -> Iterable[tokenize.TokenInfo]:
             last = token.end[0]
             yield token
     except (tokenize.TokenError, SyntaxError):
+        # The statement that cannot be read ends here, as far as comments below it go.
+        yield tokenize.TokenInfo(tokenize.NEWLINE, "", (last, 0), (last, 0), "")
         for row, line in enumerate(lines[last:], start=last + 1):
             column = line.find("#")
             if column >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 
 import pytest
 
@@ -46,6 +47,8 @@ def parse_arguments(parser):
 
 @pytest.mark.parametrize("name", USES)
 def test_module_computes_the_same(name, monkeypatch):
+    if name == "calendar" and sys.version_info >= (3, 12):
+        pytest.skip("its enumeration puts names into sys.modules, which are those of the real module")
     module = importlib.import_module(name)
     package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
     lowered = run(inspect.getsource(module), name, package)
