@@ -89,19 +89,20 @@ def method_native(m: Machine, s: State, receiver: Value, name: str) -> Native | 
 
 def _super_native(s: State, receiver: Super, name: str) -> Native | None:
     """`super().name` where the method is a library class's."""
+    itself = receiver.receiver
 
     def on_receiver(m: Machine, st: State, call: Args) -> Result:
-        call.receiver = receiver.receiver
-        for family in families(st, receiver.receiver):
+        call.receiver = itself
+        for family in families(st, itself):
             native = natives.METHODS.get((family, name))
             if native is not None:
                 return native(m, st, call)
-        inner = st.get(receiver.receiver, Instance)
-        if name == "forward" and inner is not None:
+        inner = st.get(itself, Instance)
+        if name == "forward" and isinstance(itself, Ref) and inner is not None:
             from gradcheck_tool.interp.torchlib import modules
 
             if modules.is_module(st, inner):
-                return modules.library_forward(m, st, receiver.receiver, call)  # type: ignore[arg-type]
+                return modules.library_forward(m, st, itself, call)
         if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
             return Const(None)
         return m.calls.unknown_call(st, call)
