@@ -560,7 +560,7 @@ class Calls:
             else:
                 value = next(v for st, v in normal if st is state)
             out.append((state, value))
-        return out + raised[:MAX_RESULTS]
+        return out + _different_first(raised)[:MAX_RESULTS]
 
     def _bind(self, s: State, func: Func, call: Args) -> dict[str, Value]:
         """Parameters to values; what is not passed for sure is unknown."""
@@ -712,6 +712,18 @@ def _stable(func: Lib, call: Args) -> Value:
     """What an inert function returns: the same for the same arguments, unless it draws or reads."""
     leaf = func.name.rpartition(".")[2]
     values = [*call.args, *call.kwargs.values()]
+def _different_first(raised: Pairs) -> Pairs:
+    """Ways to raise, of each error one before any error comes twice: those beyond a limit are dropped."""
+    first: dict[object, tuple[State, Value]] = {}
+    again = []
+    for state, value in raised:
+        error = state.get(state.exc, Instance)
+        mark = state.exc if error is None else (error.cls, error.attrs.get("#event"))
+        if first.setdefault(mark, (state, value))[0] is not state:
+            again.append((state, value))
+    return [*first.values(), *again]
+
+
     if func.name.startswith(
         ("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")
     ):

@@ -9,6 +9,7 @@ from gradcheck_tool.autograd.events import (
     ExhaustedParameters,
     FreedGraph,
     FunctionDefect,
+    FunctionError,
     InvalidTensorUse,
     ModuleAttribute,
     NameUse,
@@ -198,3 +199,21 @@ total.backward()
 """
     )
     assert events(source, FreedGraph)
+
+
+def test_every_error_is_told_however_many_ways_lead_to_one_of_them() -> None:
+    forks = "".join(f"    if flags.f{number}:\n        x = x * {number + 2}\n" for number in range(4))
+    source = f"""
+import torch
+class Old(torch.autograd.Function):
+    def forward(self, x):
+        return x
+    def backward(self, grad):
+        return grad
+def use(x, flags):
+{forks}    if flags.last:
+        return Old()(x)
+    return Old()(x)
+use(torch.ones(2), library)
+"""
+    assert len({id(event.site.node) for event in events(source, FunctionError)}) == 2
