@@ -202,7 +202,7 @@ total.backward()
 
 
 def test_every_error_is_told_however_many_ways_lead_to_one_of_them() -> None:
-    forks = "".join(f"    if flags.f{number}:\n        x = x * {number + 2}\n" for number in range(4))
+    forks = "".join(f"        if flags.f{number}:\n            x = x * {number + 2}\n" for number in range(4))
     source = f"""
 import torch
 class Old(torch.autograd.Function):
@@ -211,8 +211,8 @@ class Old(torch.autograd.Function):
     def backward(self, grad):
         return grad
 def use(x, flags):
-{forks}    if flags.last:
-        return Old()(x)
+    if flags.first:
+{forks}        return Old()(x)
     return Old()(x)
 use(torch.ones(2), library)
 """
