@@ -430,7 +430,7 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
         if rg is None:
             tensor.rg = None if not tensor.rg else True
             tensor.unsure_graph = True
-            tensor.leaf = None if tensor.leaf else tensor.leaf
+            tensor.leaf = _after_write(tensor, rg)
         return
     if tensor.base is not None and tensor.view not in APART:
         base = s.edit(tensor.base)
@@ -442,23 +442,30 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
         copy.needs = ((), *(written.needs or ())[1:]) if written.needs is not None else None
         base.node = s.new(copy)
         base.rg = rg
-        base.leaf = False
         view_node = Node("AsStridedBackward0", written.text, written.site)
         view_node.inputs = (base.node,)
         view_node.needs = ((),)
+        base.leaf = _after_write(base, rg)
         tensor.node = s.new(view_node)
     else:
         tensor.node = node
     tensor.rg = rg
-    tensor.leaf = False
     tensor.base_version = s[tensor.storage].version
 
 
+    tensor.leaf = _after_write(tensor, rg)
 def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> Slot:
     """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to.
 
     `itself`: the node holds this very tensor, not a view or a copy of its metadata.
     """
+def _after_write(tensor: Tensor, rg: bool | None) -> bool | None:
+    """Is a tensor still a leaf after a write that is recorded where `rg` is true, and may be where it is None?"""
+    if rg:
+        return False
+    return None if tensor.leaf else tensor.leaf
+
+
     tensor: Tensor = s[ref]
     storage: Storage = s[tensor.storage]
     return Slot(

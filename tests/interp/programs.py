@@ -52,6 +52,25 @@ except RuntimeError:
     pass
 x.neg_()
 """,
+    "a leaf that something unknown was written into is a leaf still": """
+import torch
+unseen = vars(torch)
+x = torch.zeros(2)
+x.copy_(unseen["ones"](2))
+x.requires_grad = True
+rows = torch.zeros(2, 2)
+rows[0] = unseen["ones"](2)
+rows.requires_grad = True
+(x * rows).sum().backward()
+""",
+    "a result that something unknown was written into is no leaf": """
+import torch
+unseen = vars(torch)
+w = torch.ones(2, requires_grad=True)
+x = w * 1
+x.copy_(unseen["ones"](2))
+x.requires_grad = True  # raises
+""",
     "a constant of unknown origin in every round's graph": """
 import torch
 unseen = vars(torch)
