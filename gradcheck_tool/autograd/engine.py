@@ -201,15 +201,8 @@ def edge(s: State, ref: Ref) -> Value:
     return unknown()
 
 
-def refresh_view(s: State, ref: Ref) -> None:
-    """Regenerate the history of a view whose base was written to, as `Variable::grad_fn` does.
-
-    A view requires grad as soon as its base does, also one made under no_grad; without a history it is a
-    leaf.
-
-    Raises:
-        Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
-    """
+def follow_base(s: State, ref: Ref) -> None:
+    """A view requires grad as soon as its base does, also one made under no_grad; it has no history yet."""
     tensor: Tensor = s[ref]
     if tensor.base is None or tensor.view in APART:
         return
@@ -217,6 +210,19 @@ def refresh_view(s: State, ref: Ref) -> None:
     if base.rg is not False and tensor.rg is False:
         mine = s.edit(ref)
         mine.rg, mine.unsure_graph, mine.borrows = base.rg, base.rg is None, True
+
+
+def refresh_view(s: State, ref: Ref) -> None:
+    """Regenerate the history of a view whose base was written to, as `Variable::grad_fn` does.
+
+    Raises:
+        Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
+    """
+    follow_base(s, ref)
+    tensor: Tensor = s[ref]
+    if tensor.base is None or tensor.view in APART:
+        return
+    base: Tensor = s[tensor.base]
     if not base.rg or tensor.base_version == s[base.storage].version:
         return
     storage: Storage = s[base.storage]
@@ -252,8 +258,7 @@ def requires(s: State, refs: Sequence[Ref]) -> bool | None:
     """Does any of the tensors require grad?"""
     answer: bool | None = False
     for ref in refs:
-        if s[ref].rg is False and s[ref].base is not None:
-            refresh_view(s, ref)
+        follow_base(s, ref)
         rg = s[ref].rg
         if rg:
             return True
@@ -441,24 +446,19 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
         copy.frees = True
         copy.needs = ((), *(written.needs or ())[1:]) if written.needs is not None else None
         base.node = s.new(copy)
+        base.leaf = _after_write(base, rg)
         base.rg = rg
         view_node = Node("AsStridedBackward0", written.text, written.site)
         view_node.inputs = (base.node,)
         view_node.needs = ((),)
-        base.leaf = _after_write(base, rg)
         tensor.node = s.new(view_node)
     else:
         tensor.node = node
+    tensor.leaf = _after_write(tensor, rg)
     tensor.rg = rg
     tensor.base_version = s[tensor.storage].version
 
 
-    tensor.leaf = _after_write(tensor, rg)
-def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> Slot:
-    """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to.
-
-    `itself`: the node holds this very tensor, not a view or a copy of its metadata.
-    """
 def _after_write(tensor: Tensor, rg: bool | None) -> bool | None:
     """Is a tensor still a leaf after a write that is recorded where `rg` is true, and may be where it is None?"""
     if rg:
@@ -466,6 +466,11 @@ def _after_write(tensor: Tensor, rg: bool | None) -> bool | None:
     return None if tensor.leaf else tensor.leaf
 
 
+def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> Slot:
+    """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to.
+
+    `itself`: the node holds this very tensor, not a view or a copy of its metadata.
+    """
     tensor: Tensor = s[ref]
     storage: Storage = s[tensor.storage]
     return Slot(

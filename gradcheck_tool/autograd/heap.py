@@ -613,15 +613,17 @@ class _Renaming:
         return True
 
     def saved(self) -> set[Value]:
-        """The versions and data that nodes of both states hold and a backward may still ask for."""
+        """The versions and data that both states hold to compare with later.
+
+        Nodes hold them until a backward has freed them, views the version of the base that they know.
+        """
         if self._saved is None:
             others = self.second.heap
             self._saved = {
                 held
                 for number, record in self.first.heap.items()
-                if isinstance(record, Node) and not record.freed and number in others
-                for slot in record.slots
-                for held in (slot.version, slot.data)
+                if number in others
+                for held in _held_versions(record)
             }
         return self._saved
 
@@ -700,6 +702,15 @@ _COMPOUND: dict[type, tuple[str, ...]] = {
     Super: ("cls", "receiver"),
     Const: ("value",),
 }
+
+
+def _held_versions(record: Record) -> Iterator[Value]:
+    if isinstance(record, Node) and not record.freed:
+        for slot in record.slots:
+            yield slot.version
+            yield slot.data
+    elif isinstance(record, Tensor) and record.base is not None:
+        yield record.base_version
 
 
 def _is_number(value: Any) -> bool:

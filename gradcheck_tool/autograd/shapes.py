@@ -6,6 +6,7 @@ broadcasts is worked out; everything else is unknown.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -294,6 +295,43 @@ def permuted(shape: Shape, dims: Sequence[int | None] | None) -> Shape:
     if shape is None or dims is None or len(dims) != len(shape):
         return None
     return None if None in dims else tuple(shape[dim] for dim in dims if dim is not None)
+
+
+def moved(shape: Shape, source: int, destination: int) -> Shape:
+    """The shape with one dimension at another place, as `movedim` gives it."""
+    if not shape or not all(-len(shape) <= at < len(shape) for at in (source, destination)):
+        return None
+    sizes = list(shape)
+    sizes.insert(destination % len(shape), sizes.pop(source))
+    return tuple(sizes)
+
+
+def viewed(shape: Shape, sizes: Sequence[int | None] | None) -> Shape:
+    """The shape after `view` or `reshape`; the size -1 is what the others leave."""
+    if sizes is None:
+        return None
+    given = [size for size in sizes if size != -1]
+    rest: int | None = None
+    if shape is not None and None not in shape and None not in given:
+        whole, part = (math.prod(size or 0 for size in known) for known in (shape, given))
+        rest = whole // part if part else None
+    return tuple(rest if size == -1 else size for size in sizes)
+
+
+def contracted(equation: str, operands: Sequence[Shape]) -> Shape:
+    """The shape of `einsum`: the sizes of the labels after the arrow, or of those that occur once."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if "." in equation or len(terms) != len(operands):
+        return None
+    labels = (
+        right if arrow else "".join(sorted(label for label in set(left) - {","} if left.count(label) == 1))
+    )
+    size: dict[str, int | None] = {}
+    for term, shape in zip(terms, operands, strict=True):
+        if shape is not None and len(shape) == len(term):
+            size.update(zip(term, shape, strict=True))
+    return tuple(size.get(label) for label in labels)
 
 
 def diagonal(shape: Shape, offset: int, one: int, other: int) -> Shape:

@@ -58,6 +58,12 @@ CERTAIN = (
     "torch.utils.checkpoint.",
 )
 
+# Functions of which nobody expects that they raise: a `try` is not there for them.
+SAFE = frozenset(
+    f"builtins.{name}"
+    for name in ("enumerate", "id", "isinstance", "len", "print", "range", "reversed", "type", "zip")
+)
+
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
 INERT = frozenset(
     [
@@ -630,7 +636,9 @@ class Calls:
                 for state, value in self.call(s, Bound(manager, own), given, {}, site)  # type: ignore[arg-type]
             ]
         gen = record.attrs.get("#generator")
-        if gen is not None:
+        if isinstance(gen, Ref):
+            if exc is not None:
+                return iterate.throw(self.m, s, gen, exc)
             return [(state, FALSE) for state, _ in iterate.advance(self.m, s, gen, site)]
         native = self._manager_native(s, manager, "__exit__")
         if native is None:
@@ -654,7 +662,10 @@ class Calls:
         """
         frame: Frame = s[s.frames[-1]]
         handler = self._handler_of(frame.function, i)
-        if handler is None or frame.rounds.get(-1 - handler) or _is_modelled(s, self.m.get(s, i.func)):
+        if handler is None or frame.rounds.get(-1 - handler):
+            return False
+        func = self.m.get(s, i.func)
+        if _is_modelled(s, func) or (isinstance(func, Lib) and func.name in SAFE):
             return False
         s.edit(s.frames[-1]).rounds[-1 - handler] = 1
         return True
@@ -703,15 +714,6 @@ def _longest(results: Pairs) -> Pairs:
     return normal[-1:] + [pair for pair in results if pair[0].exc is not None][:2]
 
 
-def _is_except(function: ir.Function, block: int) -> bool:
-    """Is the handler an `except` clause (not the exceptional exit of `with` or `finally`)?"""
-    return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
-
-
-def _stable(func: Lib, call: Args) -> Value:
-    """What an inert function returns: the same for the same arguments, unless it draws or reads."""
-    leaf = func.name.rpartition(".")[2]
-    values = [*call.args, *call.kwargs.values()]
 def _different_first(raised: Pairs) -> Pairs:
     """Ways to raise, of each error one before any error comes twice: those beyond a limit are dropped."""
     first: dict[object, tuple[State, Value]] = {}
@@ -724,6 +726,15 @@ def _different_first(raised: Pairs) -> Pairs:
     return [*first.values(), *again]
 
 
+def _is_except(function: ir.Function, block: int) -> bool:
+    """Is the handler an `except` clause (not the exceptional exit of `with` or `finally`)?"""
+    return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
+
+
+def _stable(func: Lib, call: Args) -> Value:
+    """What an inert function returns: the same for the same arguments, unless it draws or reads."""
+    leaf = func.name.rpartition(".")[2]
+    values = [*call.args, *call.kwargs.values()]
     if func.name.startswith(
         ("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")
     ):

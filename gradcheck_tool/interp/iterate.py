@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Dict, Generator, Instance, Iter, List, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +103,7 @@ def advance(m: Machine, s: State, iterator: Value, site: Any) -> Pairs:
     """`next(iterator)`: the states with the element, or STOP."""
     record = s.heap.get(iterator.id) if isinstance(iterator, Ref) else None
     if isinstance(record, Generator):
-        return _resume(m, s, iterator, record, site)  # type: ignore[arg-type]
+        return _resume(m, s, iterator, record)  # type: ignore[arg-type]
     if not isinstance(record, Iter):
         return _unknown_next(s, None, unknown())
     ref: Ref = iterator  # type: ignore[assignment]
@@ -217,6 +217,14 @@ def is_bounded(s: State, iterator: Value) -> bool:
     return _is_listed(s, iterator)
 
 
+def is_near(counter: Value, limit: Value) -> bool:
+    """Are these two known numbers a few rounds apart?"""
+    numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
+    if len(numbers) < 2 or not all(isinstance(number, (int, float)) for number in numbers):
+        return False
+    return bool(abs(numbers[0] - numbers[1]) <= RANGE_LENGTH)
+
+
 def _is_listed(s: State, iterator: Value) -> bool:
     record = s.get(iterator, Iter)
     return record is not None and record.kind in ("items", "drained") and not elements(s, record.parts[0])[1]
@@ -298,14 +306,27 @@ _ADVANCE: dict[str, Any] = {
 }
 
 
-def _resume(m: Machine, s: State, ref: Ref, record: Generator, site: Any) -> Pairs:
-    """Run a generator to its next yield."""
+def throw(m: Machine, s: State, ref: Ref, exc: Value) -> Pairs:
+    """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
+    out: Pairs = []
+    for state, value in _resume(m, s, ref, s[ref], exc):
+        if state.exc == exc:
+            state.exc = None
+            out.append((state, FALSE))
+        else:
+            out.append((state, TRUE if value is STOP else unknown("bool")))
+    return out
+
+
+def _resume(m: Machine, s: State, ref: Ref, record: Generator, thrown: Value | None = None) -> Pairs:
+    """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
     if record.block is None:
         return [(s, STOP)]
     if record.frame in s.frames or len(s.frames) > 60:
         return [(s, unknown())]
     s.frames.append(record.frame)
     s.edit(ref).started = True
+    s.exc = thrown
     out: Pairs = []
     for end in m.run_frame(s, record.block, record.index):
         state = end.state

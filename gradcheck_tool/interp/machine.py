@@ -159,7 +159,10 @@ class Machine:
         return known
 
     def run_frame(self, s: State, block: int, index: int = 0) -> list[Exit]:
-        """Execute the innermost frame of `s` from a place on; all ways out of it."""
+        """Execute the innermost frame of `s` from a place on; all ways out of it.
+
+        A state with an exception has it raised there.
+        """
         function: ir.Function = s[s.frames[-1]].function
         self.entered.add(id(function))
         rank = self.rank(function)
@@ -167,7 +170,10 @@ class Machine:
         before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}
         seen: Seen = {}
-        for target, state in self._run_block(s, function.blocks[block], index, exits):
+        start: list[tuple[int, State]] = []
+        if self._goes_on(s, function.blocks[block], start, exits):
+            start = self._run_block(s, function.blocks[block], index, exits)
+        for target, state in start:
             pending.setdefault(target, []).append(state)
         while pending:
             at = min(pending, key=rank.__getitem__)
@@ -196,21 +202,24 @@ class Machine:
 
         A state that has been here before, in the same round of the loops around, does neither. (In another
         round there are other numbers, which decide how those end.) Once there were very many, the body is run
-        only for one that enters the loop, and the others leave it, so that what follows is run in any case.
+        only for one that enters the loop or cannot leave it yet, and the others leave it, so that what
+        follows is run in any case.
         """
         new: list[State] = []
         leaving: list[State] = []
-        loops = states[0][states[0].frames[-1]].function.loops
+        function: ir.Function = states[0][states[0].frames[-1]].function
+        loops, block = function.loops, function.blocks[head]
         around = [outer for outer, loop in loops.items() if outer != head and head in loop.blocks]
         for state in states:
             mark = signature(state, live)
             counts = state[state.frames[-1]].rounds
-            loose = counts.get(head, 0) > WIDEN_ROUND
+            bounded = self._is_bounded(state, block)
+            loose = counts.get(head, 0) > WIDEN_ROUND and not bounded
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if any(mark == known and same_state(old, state, live, loose) for known, old in before):
                 continue
             total = sum(len(group) for at, group in seen.items() if at[0] == head)
-            if total < MAX_SEEN or not (counts.get(head) or new):
+            if total < MAX_SEEN or ((bounded or not counts.get(head)) and not new):
                 before.append((mark, state.fork()))
                 new.append(state)
             else:
@@ -314,17 +323,21 @@ class Machine:
                 frame.entry[target] = s.heap.copy()
             else:
                 frame.rounds[target] = frame.rounds.get(target, 0) + 1
-                bounded = self._is_bounded(s, frame.function.blocks[target].terminator)
+                bounded = self._is_bounded(s, frame.function.blocks[target])
                 if frame.rounds[target] == WIDEN_ROUND and not bounded:
                     self._widen(s, frame.entry.get(target, {}))
                 if frame.rounds[target] > (MAX_BOUNDED if bounded else MAX_ROUNDS):
                     return
         out.append((target, s))
 
-    def _is_bounded(self, s: State, head: ir.Terminator | None) -> bool:
-        from gradcheck_tool.interp.iterate import is_bounded
+    def _is_bounded(self, s: State, head: ir.Block) -> bool:
+        """Does the loop end after a few rounds that are all known, of a `for` or of a counter?"""
+        from gradcheck_tool.interp.iterate import is_bounded, is_near
 
-        return isinstance(head, ir.ForIter) and is_bounded(s, self.get(s, head.iterator))
+        if isinstance(head.terminator, ir.ForIter):
+            return is_bounded(s, self.get(s, head.terminator.iterator))
+        last = head.instrs[-1] if head.instrs else None
+        return isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
         """Forget numbers and lengths that the loop has changed: this is some later round of it."""

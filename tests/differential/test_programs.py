@@ -23,6 +23,70 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "numpy() asks for requires_grad alone, not for the history of a view whose base was written to": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.numpy()
+""",
+    "is_leaf asks for the history of a view": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.detach()
+p.is_leaf
+""",
+    "a write on one of two ways matters to a view": """
+p, q, r = w
+if flag:
+    nn.init.constant_(w, 0.3)
+p * 2.0
+""",
+    "what follows nested loops is run": """
+net = nn.Linear(3, 3)
+for i in range(4):
+    for j in range(4):
+        for p in net.parameters():
+            p.data.mul_(0.9)
+torch.tensor(0.0).cos().backward()
+""",
+    "an exception leaves a generator of contextlib at its yield": """
+from contextlib import contextmanager
+@contextmanager
+def quiet():
+    torch.set_grad_enabled(False)
+    yield
+    torch.set_grad_enabled(True)
+try:
+    with quiet():
+        s.exp().backward()
+except RuntimeError:
+    pass
+s.exp().backward()
+""",
+    "a generator of contextlib swallows what it catches": """
+from contextlib import contextmanager
+@contextmanager
+def tolerant():
+    try:
+        yield
+    except RuntimeError:
+        pass
+with tolerant():
+    w.backward()
+w.backward()
+""",
+    "the size that view() works out": """
+with torch.no_grad():
+    m.view(-1).backward()
+""",
+    "einsum tells its size": """
+torch.einsum("ij,j->i", m, w).backward()
+""",
+    "movedim keeps the sizes": """
+with torch.no_grad():
+    m.movedim(0, 1)[0].backward()
+""",
     "a gradient made in inference mode is added to in place": """
 with torch.inference_mode():
     s.backward()
@@ -247,6 +311,44 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a while loop of two rounds has no third": """
+left = 2
+while left > 0:
+    left -= 1
+    w[0].backward()
+    w = w.exp()
+""",
+    "range() is no reason to expect an exception": """
+try:
+    for step in range(2):
+        s = s * 2.0
+except RuntimeError:
+    print("not reached")
+s.zero_()
+""",
+    "a view is read without its history": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.detach().exp()
+p.requires_grad
+""",
+    "a generator of contextlib cleans up in finally": """
+from contextlib import contextmanager
+@contextmanager
+def quiet():
+    torch.set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(True)
+try:
+    with quiet():
+        raise ValueError
+except ValueError:
+    pass
+s.exp().backward()
+""",
     "a number is asked for where it is certainly none": """
 y = F.log_softmax(torch.addmm(torch.rand(3), m, torch.rand(3, 3)), dim=-1)
 try:

@@ -149,6 +149,13 @@ def _output_shape(
     if name == "squeeze":
         dim = _Numbers(s, bound).one("dim")
         return shapes.squeezed(mine, dim) if dim is not None or "dim" not in bound else None
+    if name == "einsum":
+        equation = natives.const(bound.get("equation"))  # type: ignore[arg-type]
+        return (
+            shapes.contracted(equation, [s[r].shape for r in everything])
+            if isinstance(equation, str)
+            else None
+        )
     if name in ("outer", "ger"):
         other = tensors.get("vec2")
         size = s[other].shape if isinstance(other, Ref) else None
@@ -231,8 +238,7 @@ def _view_shape(s: State, name: str, mine: Shape, bound: Mapping[str, Value | li
     """The shape of a view or a rearrangement of one tensor."""
     numbers = _Numbers(s, bound)
     if name in ("view", "reshape"):
-        shape = numbers.many("shape", "size")
-        return tuple(None if n is not None and n < 0 else n for n in shape) if shape is not None else None
+        return shapes.viewed(mine, numbers.many("shape", "size"))
     by_list = _BY_LIST.get(name)
     if by_list is not None:
         return by_list(mine, numbers.many("size", "dims", "repeats"))
@@ -254,6 +260,7 @@ _BY_NUMBERS: dict[str, tuple[tuple[tuple[str, int | None], ...], Callable[..., S
     "t": ((), lambda shape: tuple(reversed(shape)) if shape is not None else None),
     "transpose": ((("dim0", None), ("dim1", None)), shapes.swapped),
     "swapaxes": ((("dim0", None), ("dim1", None)), shapes.swapped),
+    "movedim": ((("source", None), ("destination", None)), shapes.moved),
     "diagonal": ((("offset", 0), ("dim1", 0), ("dim2", 1)), shapes.diagonal),
     "flatten": ((("start_dim", 0), ("end_dim", -1)), shapes.flattened),
 }

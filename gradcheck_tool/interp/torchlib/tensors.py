@@ -185,12 +185,13 @@ def _made_in_run(m: Machine, s: State, ref: Ref) -> bool:
 
 
 def _requires_grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
-    engine.refresh_view(s, ref)
+    engine.follow_base(s, ref)
     rg = s[ref].rg
     return Const(rg) if rg is not None else Sym(("attr", ref, "requires_grad"), "bool")
 
 
 def _is_leaf(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+    engine.refresh_view(s, ref)
     leaf = s[ref].leaf
     return Const(leaf) if leaf is not None else Sym(("attr", ref, "is_leaf"), "bool")
 
@@ -735,7 +736,7 @@ def item(m: Machine, s: State, call: Args) -> Result:
 @method("tensor", "numpy", "__array__")
 def numpy(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
-    engine.refresh_view(s, ref)
+    engine.follow_base(s, ref)
     tensor: Tensor = s[ref]
     if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
         raise engine.refused(
