@@ -94,6 +94,9 @@ class Finding:
     dtype: str | None = None
     evidence: Mapping[str, Any] | None = field(default=None, hash=False)
 
-    def sort_key(self) -> tuple[Location, str, str]:
-        """Reports list findings by place, then code, then text, whatever order produced them."""
-        return (self.location, self.code, self.message)
+    def sort_key(self) -> tuple[str, int, Location, str, str]:
+        """Reports list findings by place, then code, then text, whatever order produced them.
+
+        A notebook's are in the order of its cells.
+        """
+        return (self.location.filename, self.location.cell or 0, self.location, self.code, self.message)

@@ -144,8 +144,9 @@ class Run:
             ConfigError: a configuration, a selector or a rule pack cannot be used.
         """
         from gradcheck_tool.caching import Caches
+        from gradcheck_tool.sources.discover import absolute
 
-        named = {self._folder / path for path in paths}
+        named = {absolute(self._folder / path) for path in paths}
         caches = Caches() if self._options.cache else None
         found = self.discover(paths)
         self._looked_at = (found, caches) if caches else None

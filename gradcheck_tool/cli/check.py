@@ -14,6 +14,7 @@ from gradcheck_tool.cli.output import Output, targets
 from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
 from gradcheck_tool.config import ConfigError, Overrides, is_version
 from gradcheck_tool.report import FORMATS
+from gradcheck_tool.sources.discover import absolute
 
 
 def check(
@@ -103,14 +104,14 @@ def check(
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
-        path=config.absolute() if config else None,
+        path=absolute(config) if config else None,
         select=options.codes("--select", select),
         extend_select=options.codes("--extend-select", extend_select),
         ignore=options.codes("--ignore", ignore),
         exclude=tuple(exclude or ()),
         extend_exclude=tuple(extend_exclude or ()),
         target_torch=target_torch,
-        baseline=baseline.absolute() if baseline else None,
+        baseline=absolute(baseline) if baseline else None,
         no_baseline=write_baseline is not None,
         report_unused_suppressions=report_unused_suppressions,
     )
@@ -124,12 +125,12 @@ def check(
     given = tuple(paths or ([STDIN] if stdin_filename else [Path()]))
     request = Request(
         paths=given,
-        stdin_filename=stdin_filename,
+        stdin_filename=absolute(stdin_filename) if stdin_filename else None,
         fix=fix,
         unsafe=unsafe_fixes,
         diff=diff,
         add_noqa=add_noqa,
-        write_baseline=write_baseline.absolute() if write_baseline else None,
+        write_baseline=absolute(write_baseline) if write_baseline else None,
         show_files=show_files,
         watch=watch,
         exit_zero=exit_zero,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradcheck_tool.cli.console import note
+from gradcheck_tool.cli.console import fail, note
 
 
 def clean(
@@ -15,6 +15,12 @@ def clean(
 ) -> None:
     """Remove the result caches (`.gradlint_cache`) in a folder and below it."""
     from gradcheck_tool.sources.cache import remove_caches
+    from gradcheck_tool.sources.discover import absolute
 
-    for folder in remove_caches(path.absolute()):
+    if not path.is_dir():
+        fail(f"{path}: no such folder")
+    removed = list(remove_caches(absolute(path)))
+    for folder in removed:
         note(f"removed {folder}")
+    if not removed:
+        note("There is no cache to remove.")

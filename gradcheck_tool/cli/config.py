@@ -14,6 +14,7 @@ import typer
 from gradcheck_tool.cli.console import fail
 from gradcheck_tool.cli.options import Isolated
 from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
+from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def config(
         return
     from gradcheck_tool.harness.settings import read_settings
 
-    target = path.absolute()
+    target = absolute(path)
     if not target.exists():
         fail(f"{path}: no such file or folder")
     try:

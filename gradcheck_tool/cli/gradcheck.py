@@ -16,6 +16,7 @@ from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
+from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -104,7 +105,7 @@ def gradcheck(
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
-        path=config.absolute() if config else None,
+        path=absolute(config) if config else None,
         select=_known("--select", select),
         ignore=_known("--ignore", ignore),
     )

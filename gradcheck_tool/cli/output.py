@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Formats that people read: they get a closing line on standard error.
 FOR_PEOPLE = ("full", "concise")
+STDOUT = Path("-")
 # Formats in which --statistics can be printed.
 COUNTED = (*FOR_PEOPLE, "json")
 
@@ -43,7 +44,7 @@ class Output:
         folder: file names are shown relative to this folder.
         targets: the reports.
         statistics: counts of each rule take the place of findings.
-        quiet: no closing line.
+        quiet: only findings and problems.
     """
 
     folder: Path
@@ -83,6 +84,11 @@ class Output:
         note(closing)
         return printed, f"{said}{closing}\n"
 
+    def tell(self, message: str) -> None:
+        """Say what was done, to who wants to hear it."""
+        if not self.quiet:
+            note(message)
+
     def refuse_mixtures(self) -> None:
         """Refuse a format that has no form for counts.
 
@@ -115,7 +121,10 @@ class Output:
 def targets(
     formats: Sequence[str], file: Path | None, known: tuple[str, ...] = FORMATS
 ) -> tuple[Target, ...]:
-    """The reports that `--output-format FORMAT[=FILE]` and `--output-file FILE` mean."""
+    """The reports that `--output-format FORMAT[=FILE]` and `--output-file FILE` mean.
+
+    The file `-` is standard output.
+    """
     found = []
     for text in formats or ("full",):
         name, _, own = text.partition("=")
@@ -123,7 +132,8 @@ def targets(
             close = nearest(name, known)
             hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
             fail(f"--output-format: no format {name!r}; {hint}")
-        found.append(Target(name, Path(own) if own else file))
+        target = Path(own) if own else file
+        found.append(Target(name, None if target == STDOUT else target))
     places = [target.file for target in found]
     if len(set(places)) < len(places):
         fail("--output-format: two reports would go to the same place; give one a file: FORMAT=FILE")
@@ -170,12 +180,17 @@ def _found(outcome: Outcome) -> str:
             return "No autograd mistakes found in what could be checked."
         return "No autograd mistakes found." if outcome.files else "There are no Python files to check."
     files = len({finding.location.filename for finding in findings})
-    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}{_fixable(findings)}."
+    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}{_offer(findings)}."
 
 
-def _fixable(findings: Sequence[Finding]) -> str:
+def fixable(findings: Sequence[Finding]) -> Counter[Applicability]:
+    """How many findings have a fix of each kind."""
+    return Counter(finding.fix.applicability for finding in findings if finding.fix)
+
+
+def _offer(findings: Sequence[Finding]) -> str:
     """What --fix could do about them."""
-    kinds = Counter(finding.fix.applicability for finding in findings if finding.fix)
+    kinds = fixable(findings)
     safe, unsafe = kinds[Applicability.SAFE], kinds[Applicability.UNSAFE]
     if safe and unsafe:
         return f" ({safe} fixable with --fix, {unsafe} more with --unsafe-fixes)"

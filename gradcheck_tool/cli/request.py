@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import sys
 import time
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from gradcheck_tool.cli.console import count, fail, note
+from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.progress import progress_bar
+from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.sources.snapshot import Printed
@@ -37,7 +40,7 @@ class Request:
 
     Attributes:
         paths: files and folders as given; `-` is standard input.
-        stdin_filename: the name of the program on standard input.
+        stdin_filename: the name of the program on standard input (absolute).
         fix, unsafe, diff: make fixes, the unsafe ones too, or only show them.
         add_noqa: suppress findings by comments.
         write_baseline: file to write all findings to.
@@ -128,7 +131,7 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
     if request.add_noqa:
         changes = run.add_noqa(outcome)
         _write(changes)
-        note(f"Suppressed {count(sum(change.fixed for change in changes), 'problem')}.")
+        output.tell(f"Suppressed {count(sum(change.fixed for change in changes), 'problem')}.")
         output.problems(outcome)
         return _status(outcome, exit_zero=True)
     if request.fix:
@@ -136,7 +139,7 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
         _write(changes)
         outcome = run.recheck(outcome, changes)
         if changes:
-            note(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
+            output.tell(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
     out, err = output.write(outcome, run, SourceLines())
     status = _status(outcome, request.exit_zero)
     seen = run.seen() if request.only_prints and output.only_prints and status != FAILED else None
@@ -148,7 +151,7 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
 def _check_stdin(run: Run, request: Request, output: Output) -> int:
     """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
     data = sys.stdin.buffer.read()
-    name = "-" if request.stdin_filename is None else str(request.stdin_filename.absolute())
+    name = "-" if request.stdin_filename is None else str(request.stdin_filename)
     if run.leaves_out(name):
         if request.fix and not request.diff:
             sys.stdout.buffer.write(data)
@@ -156,7 +159,7 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
     if request.fix or request.diff:
         fixed = run.fix_text(data, name, request.unsafe)
         if request.diff:
-            sys.stdout.write(_diff(name, data, fixed, output.folder))
+            sys.stdout.buffer.write(_diff(name, data, fixed, output.folder))
             return 1 if fixed != data and not request.exit_zero else 0
         sys.stdout.buffer.write(fixed)
         outcome = run.check_text(fixed, name)
@@ -170,7 +173,7 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
 def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:
     found = run.discover(paths)
     for path in found.files:
-        typer.echo(os.path.relpath(path, output.folder))
+        typer.echo(relative_name(str(path), output.folder))
     for path in found.missing:
         note(f"gradlint: {relative_name(str(path), output.folder)}: no such file or folder")
     for path in found.unreadable:
@@ -186,25 +189,29 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}")
     output.problems(outcome)
-    note(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
+    output.tell(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
     return _status(outcome, exit_zero=True)
 
 
 def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output: Output) -> int:
     for change in changes:
-        sys.stdout.write(_diff(str(change.path), change.before, change.after, output.folder))
+        sys.stdout.buffer.write(_diff(str(change.path), change.before, change.after, output.folder))
+    sys.stdout.flush()
     output.problems(outcome)
-    note(f"Would fix {count(sum(change.fixed for change in changes), 'problem')}.")
+    unsafe = 0 if request.unsafe else fixable(outcome.findings)[Applicability.UNSAFE]
+    more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
+    output.tell(f"Would fix {count(sum(change.fixed for change in changes), 'problem')}{more}.")
     found = 1 if changes and not request.exit_zero else 0
     return max(found, _status(outcome, exit_zero=True))
 
 
-def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> str:
-    name = relative_name(filename, folder)
-    old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (before, after))
-    lines = difflib.unified_diff(old, new, name, name)
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> bytes:
+    """A patch that `git apply -p0` takes: bytes of any encoding, in what git calls lines."""
+    name = os.fsencode(relative_name(filename, folder))
+    old, new = (io.BytesIO(data).readlines() for data in (before, after))
+    lines = difflib.diff_bytes(difflib.unified_diff, old, new, name, name)
+    return b"".join(
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines
     )
 
 

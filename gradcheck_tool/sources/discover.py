@@ -63,17 +63,22 @@ def discover(
     result = Discovery()
     walker = _Walker(config_for, respect_gitignore, result)
     for path in paths:
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay links
+        place = absolute(path)
         # The functions of os.path take what may not be looked at for something that is not there.
-        if os.path.isdir(absolute):  # noqa: PTH112
-            found.update(dict.fromkeys(walker.walk(absolute)))
-        elif os.path.exists(absolute):  # noqa: PTH110
-            if not (force_exclude and is_excluded(absolute, config_for(absolute.parent))):
-                found[absolute] = None
+        if os.path.isdir(place):  # noqa: PTH112
+            found.update(dict.fromkeys(walker.walk(place)))
+        elif os.path.exists(place):  # noqa: PTH110
+            if not (force_exclude and is_excluded(place, config_for(place.parent))):
+                found[place] = None
         else:
-            result.missing.append(path)
+            result.missing.append(place)
     result.files = list(found)
     return result
+
+
+def absolute(path: Path) -> Path:
+    """The path from the root on, without `..`, as every file is known by. Links stay links."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - it resolves no link
 
 
 def is_excluded(path: Path, config: Config) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -85,6 +86,10 @@ class TestFilesThatCannotBeChecked:
     def test_in_a_folder_leave_the_status_alone(self, gradlint, write):
         write("broken.py", "def f(:\n")
         assert gradlint("check").exit_code == 0
+
+    def test_named_make_the_run_fail_however_they_are_named(self, gradlint, write):
+        write("sub/a.py", "def broken(:\n    BAD\n")
+        assert gradlint("check", "sub/../sub/a.py").exit_code == 2
 
     def test_named_make_the_run_fail(self, gradlint, write):
         write("broken.py", "def f(:\n")
@@ -248,6 +253,11 @@ class TestOutput:
         assert json.loads((project / "r.sarif").read_text())["version"] == "2.1.0"
         assert (project / "r.xml").read_text().startswith("<?xml")
 
+    def test_a_dash_is_standard_output(self, gradlint, project):
+        assert gradlint("check", "--output-format", "json=-").stdout.startswith("[")
+        assert gradlint("check", "--output-file", "-").stdout.startswith("error[GL301]")
+        assert not (project / "-").exists()
+
     def test_two_formats_to_one_place_are_refused(self, gradlint):
         result = gradlint("check", "--output-format", "json", "--output-format", "full")
         assert result.exit_code == 2
@@ -280,7 +290,8 @@ class TestOutput:
         assert "\x1b[" not in gradlint("check").stdout
 
     def test_quiet_and_verbose(self, gradlint):
-        assert gradlint("check", "--quiet").stderr == ""
+        for task in ([], ["--diff"], ["--write-baseline", "b.json"], ["--fix"], ["--add-noqa"]):
+            assert gradlint("check", "--quiet", *task).stderr == ""
         assert "2 files in" in gradlint("check", "--verbose").stderr
 
 
@@ -390,6 +401,19 @@ class TestFix:
         assert path.read_bytes() == before
         assert gradlint("check", "--diff", "--ignore", "GL2").exit_code == 0
 
+    def test_diff_is_a_patch_whatever_the_encoding_and_the_lines(self, gradlint, project):
+        before = b"# coding: latin-1\nimport torch.autograd\n\x0c\nx = BAD  # \xe9\r\ny = 1"
+        path = project / "a.py"
+        path.write_bytes(before)
+        patch = gradlint("check", "--diff", "--quiet").stdout_bytes
+        subprocess.run(["git", "apply", "-p0", "-"], cwd=project, input=patch, check=True)
+        assert path.read_bytes() == before.replace(b"BAD", b"good")
+
+    def test_diff_tells_of_what_it_leaves_out(self, gradlint, write):
+        write("a.py", "x = UGLY\n")
+        assert gradlint("check", "--diff").stderr == "Would fix 0 problems (1 more with --unsafe-fixes).\n"
+        assert gradlint("check", "--diff", "--unsafe-fixes").stderr == "Would fix 1 problem.\n"
+
     def test_suppressed_ignored_and_known_findings_are_not_fixed(self, gradlint, write):
         text = "x = BAD  # noqa: GL201\ny = UGLY\nz = BAD\n"
         path = write("a.py", text)
@@ -462,6 +486,13 @@ class TestStandardInput:
         )
         assert [line.split(" ")[:2] for line in result.stdout.splitlines()] == [["sub/a.py:3:5:", "GL301"]]
 
+    def test_name_above_the_folder_finds_the_configuration_there(self, gradlint, write, monkeypatch):
+        write("gradlint.toml", 'ignore = ["GL2"]')
+        write("sub/gradlint.toml", "")
+        monkeypatch.chdir("sub")
+        result = gradlint("check", "--stdin-filename", "../a.py", input=f"import torch.autograd\n{BAD}")
+        assert result.exit_code == 0
+
     def test_full_report_shows_the_program(self, gradlint):
         result = gradlint("check", "-", input="import torch.autograd\nx = BAD  # here\n")
         assert "x = BAD  # here" in result.stdout
@@ -523,6 +554,14 @@ class TestNotebooks:
             {"row": 2, "column": 5},
             {"row": 2, "column": 5},
         )
+
+    def test_findings_are_in_the_order_of_the_cells(self, gradlint, notebook):
+        notebook("import torch.autograd\n\nx = BAD", "y = BAD")
+        result = gradlint("check", "--output-format", "concise")
+        assert [line[:18] for line in result.stdout.splitlines()] == [
+            "n.ipynb:cell 1:3:5",
+            "n.ipynb:cell 2:1:5",
+        ]
 
     def test_fix_changes_one_cell(self, gradlint, notebook):
         path = notebook("import torch.autograd", "!ls\nx = BAD")

@@ -87,6 +87,20 @@ def test_schema_for_editors_is_printed(gradlint):
     assert "target-torch" in json.loads(gradlint("config", "--schema").stdout)["properties"]
 
 
+def test_config_names_files_plainly(gradlint, write, project, monkeypatch):
+    write("gradlint.toml", "")
+    write("sub/a.py", "")
+    monkeypatch.chdir("sub")
+    assert gradlint("config", "..").stdout.startswith(f"# from {project / 'gradlint.toml'}\n")
+
+
+def test_cleaning_says_when_there_is_nothing_to_do(gradlint):
+    result = gradlint("clean")
+    assert (result.exit_code, result.stderr) == (0, "There is no cache to remove.\n")
+    result = gradlint("clean", "nowhere")
+    assert (result.exit_code, result.stderr) == (2, "gradlint: error: nowhere: no such folder\n")
+
+
 def test_config_of_nothing(gradlint):
     assert gradlint("config", "none").exit_code == 2
 
