@@ -8,10 +8,16 @@ BLOCK = 32
 
 
 @triton.jit
+def _sigmoid(x):
+    # Triton has none in half precision.
+    return tl.sigmoid(x.to(tl.float32)) if x.dtype == tl.bfloat16 else tl.sigmoid(x)
+
+
+@triton.jit
 def _silu(x_ptr, y_ptr, n, block: tl.constexpr):
     at = tl.program_id(0) * block + tl.arange(0, block)
     x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-    tl.store(y_ptr + at, x * tl.sigmoid(x), mask=at < n)
+    tl.store(y_ptr + at, x * _sigmoid(x), mask=at < n)
 
 
 @triton.jit
@@ -19,7 +25,7 @@ def _silu_backward(x_ptr, g_ptr, out_ptr, n, block: tl.constexpr):
     at = tl.program_id(0) * block + tl.arange(0, block)
     x = tl.load(x_ptr + at, mask=at < n, other=0.0)
     g = tl.load(g_ptr + at, mask=at < n, other=0.0)
-    s = tl.sigmoid(x)
+    s = _sigmoid(x)
     tl.store(out_ptr + at, g * s * (1 + x * (1 - s)), mask=at < n)
 
 
