@@ -28,13 +28,23 @@ from gradcheck_tool.interp.natives import Args, Result, const, function, lib_nam
 from gradcheck_tool.interp.torchlib import breaks, kept
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 
-def _iterable(m: Machine, s: State, call: Args, index: int = 0) -> Value:
-    value = call.args[index] if index < len(call.args) else NONE
-    pairs = iterate.make(m, s, value, call.site)
-    return pairs[0][1]
+def _iterators(
+    m: Machine, s: State, iterables: Sequence[Value], call: Args
+) -> list[tuple[State, tuple[Value, ...]]]:
+    """An iterator for each of several objects; an `__iter__` of the repository may fork the state."""
+    made: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
+    for iterable in iterables:
+        made = [
+            (after, (*parts, iterator))
+            for state, parts in made
+            for after, iterator in iterate.make(m, state, iterable, call.site)
+        ]
+    return made
 
 
 @function(
@@ -130,18 +140,21 @@ def next_(m: Machine, s: State, call: Args) -> Result:
 @function("builtins.enumerate")
 def enumerate_(m: Machine, s: State, call: Args) -> Result:
     start = call.get(1, "start") or Const(0)
-    return s.new(Iter("enumerate", (_iterable(m, s, call), start)))
+    return [
+        (state, state.new(Iter("enumerate", (iterator, start))))
+        for state, iterator in iterate.make(m, s, call.args[0] if call.args else NONE, call.site)
+    ]
 
 
 @function("builtins.zip", "itertools.zip_longest")
 def zip_(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Iter("zip", tuple(_iterable(m, s, call, i) for i in range(len(call.args)))))
+    return [(state, state.new(Iter("zip", parts))) for state, parts in _iterators(m, s, call.args, call)]
 
 
 @function("builtins.map", "itertools.starmap")
 def map_(m: Machine, s: State, call: Args) -> Result:
-    parts = tuple(_iterable(m, s, call, i) for i in range(1, len(call.args)))
-    return s.new(Iter("map", (call.args[0], *parts)))
+    made = _iterators(m, s, call.args[1:], call)
+    return [(state, state.new(Iter("map", (call.args[0], *parts)))) for state, parts in made]
 
 
 @function("builtins.filter")
