@@ -86,6 +86,12 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
     """`obj.name`."""
     if isinstance(obj, Ref):
         return _get_record(m, s, obj, name, site)
+    if name in ("is_floating_point", "is_complex"):
+        from gradcheck_tool.interp.torchlib.tensors import dtype_attribute
+
+        known = dtype_attribute(s, obj, name)
+        if known is not None:
+            return [(s, known)]
     if isinstance(obj, Lib):
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or Lib(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Sym):

@@ -52,6 +52,28 @@ except RuntimeError:
     pass
 x.neg_()
 """,
+    "kinds of numbers that are asked for": """
+import torch
+def require(inputs):
+    for each in inputs:
+        dtype = each.dtype
+        if not dtype.is_floating_point and not (hasattr(dtype, "is_complex") and dtype.is_complex):
+            print("integers")
+        elif not each.requires_grad:
+            each.requires_grad_()
+x = torch.ones(5).unsqueeze(0)
+y = x.clone()
+require((y,))
+y.register_hook(print)
+z = torch.ones(2)
+if z.is_floating_point() and torch.float32.is_floating_point:
+    z.requires_grad_()
+z.register_hook(print)
+c = torch.ones(2)
+if c.is_complex() or torch.is_complex(c) or not torch.is_floating_point(c):
+    c.requires_grad_()
+c.register_hook(print)  # raises
+""",
     "an iterator that numbers or joins what an `__iter__` of the program gives": """
 import torch
 flags = vars(torch)

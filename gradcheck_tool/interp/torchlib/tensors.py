@@ -89,6 +89,20 @@ def dtype_class(value: Value | None) -> str | None:
     return next((kind for kind, names in DTYPES.items() if name in names), None)
 
 
+def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
+    """`dtype.is_floating_point` or `.is_complex` of a named dtype, or of that of a tensor; None if not known."""
+    kind = dtype_class(dtype)
+    if isinstance(dtype, Sym) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
+        tensor = s.get(dtype.key[1], Tensor)
+        kind = tensor.dtype if tensor is not None else None
+    return _is_of_kind(kind, name)
+
+
+def _is_of_kind(kind: str | None, question: str) -> Const | None:
+    asked = {"is_floating_point": "float", "is_complex": "complex"}.get(question)
+    return None if kind is None or asked is None else Const(kind == asked)
+
+
 def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
     """The value as a tensor: itself, or for a symbol an unknown tensor that stands for it from now on."""
     if isinstance(value, Ref):
@@ -916,7 +930,8 @@ def metadata(m: Machine, s: State, call: Args) -> Result:
         for n in shape:
             total *= n or 0
         return Const(total)
-    return Sym(("call", name, (ref,)), "data")
+    answer = _is_of_kind(s[ref].dtype, name)
+    return answer if answer is not None else Sym(("call", name, (ref,)), "data")
 
 
 @method("tensor", "share_memory_", "pin_memory", "record_stream", "is_shared", "refine_names", "rename")
