@@ -197,8 +197,8 @@ def _load_rules(config: Config) -> RuleSet:
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
     except (RulePackError, UnknownCodeError) as error:
         key = error.key.partition(".")[0] if isinstance(error, UnknownCodeError) else "rule-packs"
-        files = config.origins.get(key)
-        raise ConfigError(f"{files[-1]}: {error}" if files else f"--{error}") from error
+        origin = config.origin(key)
+        raise ConfigError(f"{origin}: {error}" if origin else f"--{error}") from error
 
 
 def _reports_unused(config: Config) -> bool:

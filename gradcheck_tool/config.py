@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 FILE_NAMES = (".gradlint.toml", "gradlint.toml", "pyproject.toml")
+# Stands for the file of what the command line says in the manner of one.
+COMMAND_LINE = Path("--config")
 
 # Folders that hold no source of the project's own, as in ruff.
 DEFAULT_EXCLUDE = (
@@ -76,7 +78,7 @@ class Config:
         gradcheck: the table of the run-time engine, which checks it itself.
         files: the file it came from and those that this one extends.
         origins: the files that set a key or added to it, by the key as it is spelt there; a key that
-            has none is the default or comes from the command line.
+            has none is the default or comes from an option of its own.
     """
 
     root: Path
@@ -95,6 +97,10 @@ class Config:
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     origins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict, compare=False, repr=False)
 
+    def origin(self, key: str) -> Path | None:
+        """The file that has the last word about a key."""
+        return (self.origins.get(key) or (None,))[-1]
+
 
 @dataclass(frozen=True)
 class Overrides:
@@ -103,6 +109,7 @@ class Overrides:
     Attributes:
         isolated: no file is read; the defaults are in force.
         path: this file is in force everywhere, whatever lies nearer.
+        settings: texts `KEY = VALUE` in TOML, which count like a file that extends the one in force.
         select: replaces the configuration's whole selection (select, extend-select, ignore).
         extend_select, ignore: come on top.
         exclude: replaces the patterns; `extend_exclude` comes on top.
@@ -112,6 +119,7 @@ class Overrides:
 
     isolated: bool = False
     path: Path | None = None
+    settings: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -148,15 +156,16 @@ class Configs:
         """`folder` is where the command runs: patterns of the defaults start from it.
 
         Raises:
-            ConfigError: the file that the command line names cannot be used.
+            ConfigError: the file or a setting that the command line names cannot be used.
         """
         self._overrides = overrides
-        self._default = overrides.apply(Config(folder))
+        self._folder = folder
+        self._default = self._overridden(Config(folder))
         self._explicit = None
         if overrides.path is not None:
             # The patterns of a file from elsewhere speak of the folder that the command runs in.
             loaded = load_config(overrides.path)
-            self._explicit = overrides.apply(replace(loaded, root=folder))
+            self._explicit = self._overridden(replace(loaded, root=folder))
         self._by_folder: dict[Path, Config] = {}
         self._by_file: dict[Path, Config] = {}
 
@@ -193,8 +202,11 @@ class Configs:
         if path is None:
             return self._default if folder == folder.parent else self.for_folder(folder.parent)
         if path not in self._by_file:
-            self._by_file[path] = self._overrides.apply(load_config(path))
+            self._by_file[path] = self._overridden(load_config(path))
         return self._by_file[path]
+
+    def _overridden(self, config: Config) -> Config:
+        return self._overrides.apply(_with_settings(config, self._overrides.settings, self._folder))
 
 
 def config_in(folder: Path) -> Path | None:
@@ -233,23 +245,36 @@ def parse_config(table: Mapping[str, Any], path: Path, extending: tuple[Path, ..
     Raises:
         ConfigError: an unknown key or a value of the wrong kind, here or in a file that it extends.
     """
-    reader = _Reader(table, path)
-    reader.refuse_unknown()
-    values = {key: read(reader, key) for key, read in _READERS.items() if key in table}
+    values = _Reader(table, path, path.parent).values()
     extended = values.pop("extend", None)
-    base = Config(path.parent) if extended is None else load_config(extended, (*extending, path))
+    base = Config(path.parent) if extended is None else _extended(extended, (*extending, path))
+    return replace(_extending(base, values, path), root=path.parent, source=path, files=(*base.files, path))
+
+
+def _extended(path: Path, extending: tuple[Path, ...]) -> Config:
+    if not path.exists():
+        raise ConfigError(f"{extending[-1]}: extend: {path} is not there")
+    return load_config(path, extending)
+
+
+def _with_settings(config: Config, settings: tuple[str, ...], folder: Path) -> Config:
+    """A configuration extended by settings of the command line, whose paths start from a folder."""
+    for text in settings:
+        values = _Reader(_parsed(text, f"{COMMAND_LINE}: {text}"), COMMAND_LINE, folder).values()
+        if "extend" in values:
+            raise ConfigError(f"{COMMAND_LINE}: name the file itself in place of `extend`")
+        config = _extending(config, values, COMMAND_LINE)
+    return config
+
+
+def _extending(base: Config, values: Mapping[str, Any], origin: Path) -> Config:
+    """A configuration with the values of one that extends it."""
     if "select" in values:
         base = _reselected(base, values["select"])
     added = {key: _added(key, value, base) for key, value in values.items()}
     before = {key: base.origins.get(key, ()) if key in _ADDED else () for key in values}
-    return replace(
-        base,
-        root=path.parent,
-        source=path,
-        files=(*base.files, path),
-        origins={**base.origins, **{key: (*before[key], path) for key in values}},
-        **{_field(key): value for key, value in added.items()},
-    )
+    origins = {**base.origins, **{key: (*before[key], origin) for key in values}}
+    return replace(base, origins=origins, **{_field(key): value for key, value in added.items()})
 
 
 def _reselected(config: Config, select: tuple[str, ...]) -> Config:
@@ -299,29 +324,39 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return _parsed(path.read_text(encoding="utf-8-sig"), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+
+
+def _parsed(text: str, place: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from error
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{place}: not TOML: {error}") from error
 
 
 class _Reader:
     """Takes values of known kinds out of one table, for keys that it has."""
 
-    def __init__(self, table: Mapping[str, Any], path: Path) -> None:
+    def __init__(self, table: Mapping[str, Any], path: Path, folder: Path) -> None:
+        """`path` is named in errors; paths in the table start from `folder`."""
         self._table = table
         self._path = path
+        self._folder = folder
 
-    def refuse_unknown(self) -> None:
+    def values(self) -> dict[str, Any]:
         for key in self._table:
             if key not in KEYS:
                 raise ConfigError(f"{self._path}: unknown key `{key}`; {self._hint(key)}")
+        return {key: read(self, key) for key, read in _READERS.items() if key in self._table}
 
     def text(self, key: str) -> str:
         value = self._table[key]
@@ -361,7 +396,7 @@ class _Reader:
 
     def _resolved(self, text: str) -> Path:
         # One spelling for each path: a circle of files must be seen as one.
-        return Path(os.path.normpath(self._path.parent / Path(text).expanduser()))
+        return Path(os.path.normpath(self._folder / Path(text).expanduser()))
 
     def _texts(self, key: str, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

@@ -1,6 +1,7 @@
 """Which configuration is in force, and what is said about one that cannot be used."""
 
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import gradcheck_tool
 from gradcheck_tool.config import (
+    COMMAND_LINE,
     DEFAULT_EXCLUDE,
     KEYS,
     Config,
@@ -129,7 +131,7 @@ class TestExtend:
         with pytest.raises(ConfigError, match=r"base\.toml: unknown key"):
             load_config(path)
         path.write_text('extend = "none.toml"\n')
-        with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
+        with pytest.raises(ConfigError, match=r"gradlint\.toml: extend: .*none\.toml is not there"):
             load_config(path)
 
 
@@ -144,6 +146,42 @@ class TestCommandLine:
         changed = Overrides(extend_select=("GL5",), ignore=("GL1",)).apply(config)
         assert changed.extend_select == ("GL2", "GL5")
         assert changed.ignore == ("GL3", "GL1")
+
+
+class TestSettingsOfTheCommandLine:
+    def in_force(self, tmp_path, *settings, **overrides):
+        write(tmp_path / "gradlint.toml", 'ignore = ["GL201"]\ntarget-torch = "2.4"\n[gradcheck]\nseed = 1\n')
+        return Configs(tmp_path, Overrides(settings=settings, **overrides)).for_folder(tmp_path)
+
+    def test_count_like_a_file_that_extends_the_one_in_force(self, tmp_path):
+        config = self.in_force(
+            tmp_path, 'target-torch = "2.6"', 'ignore = ["GL3"]', "gradcheck.cases = 2", "gradcheck.seed=3"
+        )
+        assert (config.target_torch, config.ignore) == ("2.6", ("GL201", "GL3"))
+        assert config.gradcheck == {"seed": 3, "cases": 2}
+        assert config.origin("target-torch") == COMMAND_LINE
+
+    def test_hold_without_any_file_and_with_a_named_one(self, tmp_path):
+        assert self.in_force(tmp_path, 'target-torch="2.6"', isolated=True).target_torch == "2.6"
+        named = write(tmp_path / "named.toml", 'target-torch = "2.5"\n')
+        assert self.in_force(tmp_path, path=named).target_torch == "2.5"
+        assert self.in_force(tmp_path, 'target-torch="2.6"', path=named).target_torch == "2.6"
+
+    def test_paths_start_where_the_command_runs(self, tmp_path):
+        assert self.in_force(tmp_path, 'baseline = "known.json"').baseline == tmp_path / "known.json"
+
+    @pytest.mark.parametrize(
+        ("setting", "words"),
+        [
+            ("selct = []", "--config: unknown key `selct`; did you mean `select`?"),
+            ("select = GL2", "--config: select = GL2: not TOML"),
+            ("target-torch = 2.6", "--config: `target-torch` must be a string"),
+            ('extend = "a.toml"', "--config: name the file itself"),
+        ],
+    )
+    def test_mistakes_are_told(self, tmp_path, setting, words):
+        with pytest.raises(ConfigError, match=re.escape(words)):
+            self.in_force(tmp_path, setting)
 
 
 class TestMistakes:

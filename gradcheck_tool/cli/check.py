@@ -104,7 +104,8 @@ def check(
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
-        path=absolute(config) if config else None,
+        path=options.config_file(config),
+        settings=options.settings(config),
         select=options.codes("--select", select),
         extend_select=options.codes("--extend-select", extend_select),
         ignore=options.codes("--ignore", ignore),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gradcheck_tool.cli import options
 from gradcheck_tool.cli.console import fail
-from gradcheck_tool.cli.options import Isolated
 from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
 from gradcheck_tool.sources.discover import absolute
 
@@ -27,7 +27,8 @@ WIDTH = 80
 
 def config(
     path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
-    isolated: Isolated = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
@@ -43,9 +44,9 @@ def config(
     if not target.exists():
         fail(f"{path}: no such file or folder")
     try:
-        configs = Configs(Path.cwd(), Overrides(isolated=isolated))
-        found = configs.for_folder(target if target.is_dir() else target.parent)
-        read_settings(found.gradcheck, str(found.source))
+        overrides = Overrides(isolated, options.config_file(config), options.settings(config))
+        found = Configs(Path.cwd(), overrides).for_folder(target if target.is_dir() else target.parent)
+        read_settings(found.gradcheck, str(found.origin("gradcheck")))
         settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))

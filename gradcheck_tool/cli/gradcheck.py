@@ -16,7 +16,6 @@ from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
-from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -105,7 +104,8 @@ def gradcheck(
     folder = Path.cwd()
     overrides = Overrides(
         isolated=isolated,
-        path=absolute(config) if config else None,
+        path=options.config_file(config),
+        settings=options.settings(config),
         select=_known("--select", select),
         ignore=_known("--ignore", ignore),
     )

@@ -10,9 +10,15 @@ import typer
 
 from gradcheck_tool.cli.completion import selectors
 from gradcheck_tool.cli.console import fail
+from gradcheck_tool.sources.discover import absolute
 
 Config = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Use this configuration file everywhere.")
+    list[str] | None,
+    typer.Option(
+        "--config",
+        metavar="FILE|KEY=VALUE",
+        help="Use this file everywhere, or a setting such as 'target-torch=\"2.6\"'.",
+    ),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")]
@@ -36,6 +42,27 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="CODES", autocompletion=selectors, help="Codes to leave out."),
 ]
+
+
+def config_file(values: Sequence[str] | None) -> Path | None:
+    """The file among what `--config` was given.
+
+    Raises:
+        typer.Exit: with status 2, where there are two.
+    """
+    files = [value for value in values or () if _is_file(value)]
+    if len(files) > 1:
+        fail(f"--config: {files[0]} and {files[1]} cannot both be in force")
+    return absolute(Path(files[0])) if files else None
+
+
+def settings(values: Sequence[str] | None) -> tuple[str, ...]:
+    """The settings among what `--config` was given."""
+    return tuple(value for value in values or () if not _is_file(value))
+
+
+def _is_file(value: str) -> bool:
+    return "=" not in value or Path(value).exists()
 
 
 def codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Harness:
         self._folder = folder
         self._configs = Configs(folder, overrides)
         self.config = self._configs.for_folder(folder)
-        self.settings = read_settings(self.config.gradcheck, str(self.config.source))
+        self.settings = read_settings(self.config.gradcheck, str(self.config.origin("gradcheck")))
         self._suppressions: dict[str, Suppressions] = {}
 
     @property

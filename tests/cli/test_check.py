@@ -59,6 +59,9 @@ class TestExitStatus:
             (["--select", ","], "--select: no rule is named"),
             (["--target-torch", "newest"], "--target-torch: 'newest' is not a version"),
             (["--config", "none.toml"], "none.toml: No such file"),
+            (["--config", "a.toml", "--config", "b.toml"], "a.toml and b.toml cannot both be in force"),
+            (["--config", "selct=[]"], "--config: unknown key `selct`"),
+            (["--config", 'select=["QQ1"]'], "--config: select: no rule matches 'QQ1'"),
         ],
     )
     def test_options_that_cannot_be_meant(self, gradlint, write, options, words):
@@ -175,6 +178,12 @@ class TestSelection:
         assert self.codes(gradlint("check", "--output-format", "json")) == ["GL301"]
         assert self.codes(gradlint("check", "--output-format", "json", "--isolated")) == ["GL201", "GL301"]
         assert self.codes(gradlint("check", "--output-format", "json", "--select", "GL2")) == ["GL201"]
+
+    def test_a_setting_on_the_command_line_wins(self, gradlint, write):
+        write("gradlint.toml", 'select = ["GL3"]')
+        result = gradlint("check", "--config", 'select = ["GL2"]', "--output-format", "concise")
+        assert "GL201" in result.stdout
+        assert "GL301" not in result.stdout
 
     def test_per_file_ignores(self, gradlint, write):
         write("gradlint.toml", '[per-file-ignores]\n"tests/**" = ["GL2"]\n"a.py" = ["GL3"]\n')

@@ -67,6 +67,14 @@ def test_config_prints_what_is_in_force_and_where_it_comes_from(gradlint, write)
     assert {rule[:3] for rule in data["rules"]} == {"GL2"}
 
 
+def test_config_shows_what_the_command_line_would_change(gradlint, write):
+    write("gradlint.toml", 'target-torch = "2.4"')
+    write("other.toml", 'ignore = ["GL2"]')
+    printed = gradlint("config", "--config", "other.toml", "--config", 'target-torch="2.6"').stdout
+    assert 'target-torch = "2.6"  # --config\n' in printed
+    assert 'ignore = ["GL2"]  # other.toml\n' in printed
+
+
 def test_printed_configuration_can_be_read_back(gradlint, write, project):
     from gradcheck_tool.config import Config, load_config
 
