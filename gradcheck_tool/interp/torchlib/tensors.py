@@ -90,7 +90,7 @@ def dtype_class(value: Value | None) -> str | None:
 
 
 def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
-    """`dtype.is_floating_point` or `.is_complex` of a named dtype, or of that of a tensor; None if not known."""
+    """`is_floating_point` or `is_complex` of a named dtype, or of that of a tensor; None if not known."""
     kind = dtype_class(dtype)
     if isinstance(dtype, Sym) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
         tensor = s.get(dtype.key[1], Tensor)
