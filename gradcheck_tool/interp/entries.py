@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.events import EngineError, Event
 from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Record, State
-from gradcheck_tool.autograd.values import NONE, Bound, Const, Lib, Ref, Sym, Value
+from gradcheck_tool.autograd.values import NONE, TRUE, Bound, Const, Lib, Ref, Sym, Value
 from gradcheck_tool.interp import attributes, natives, roles
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
 from gradcheck_tool.interp.relevance import relevant
 from gradcheck_tool.interp.suspicions import tell
 from gradcheck_tool.interp.torchlib import breaks, kept
 from gradcheck_tool.interp.torchlib.frameworks import forget_scaling
+from gradcheck_tool.interp.torchlib.modules import STAND_IN
 from gradcheck_tool.interp.torchlib.trainers import owned, train
 from gradcheck_tool.interp.unreached import tell_names
 
@@ -311,6 +312,8 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
     for end in _bounded(m, lambda: _as_exits(m.calls.call(s, cls, [], args, site)), s, entry):
         if end.kind == "return" and isinstance(end.value, Ref):
             forget_scaling(end.state)
+            if end.state.get(end.value, Instance) is not None:
+                end.state.edit(end.value).attrs[STAND_IN] = TRUE
             out.append((end.state, end.value))
         else:
             _report(m, end)

@@ -21,6 +21,16 @@ layer = torch.nn.Linear(2, 2)
 Groups(layer.parameters())
 Groups([layer.weight])
 """,
+    "a base class that trains what its subclasses in other files hold": """
+import torch
+class Base(torch.nn.Module):
+    def fit(self, x, rounds):
+        optimizer = torch.optim.Adam(self.parameters(), lr=self.lr)
+        for _ in range(rounds):
+            optimizer.zero_grad()
+            self(x).sum().backward()
+            optimizer.step()
+""",
     "a method replaced on one object": """
 import types
 import torch

@@ -49,6 +49,8 @@ WRAPPERS = frozenset(
     }
 )
 TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer")
+# Marks an object that an entry point's methods are run on: it may be of a subclass, which holds more.
+STAND_IN = "#stand-in"
 _PLAIN = frozenset(
     {"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
 )
@@ -205,6 +207,7 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
         if isinstance(group, Ref):
             out.setdefault(group.id, (f"{name}.*", group))
         is_open = is_open or record.open
+        unseen = unseen or STAND_IN in record.attrs
         for attr, value in record.attrs.items():
             tensor = s.get(value, Tensor)
             if tensor is not None and tensor.is_param and not attr.startswith("#"):
