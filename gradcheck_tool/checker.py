@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.check import Modules, check_source
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
-from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION, is_selected
+from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.sources.cache import digest
-from gradcheck_tool.sources.discover import matches_patterns
 from gradcheck_tool.sources.prefilter import may_hold_findings
 from gradcheck_tool.sources.source import Source, SourceError, read_source
 from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
@@ -142,7 +141,11 @@ class Checker:
         kept = [finding for finding in findings if not _is_suppressed(finding, others)]
         if unused_too:
             kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
-        kept = [finding for finding in kept if not _is_ignored(finding, config)]
+        kept = [
+            finding
+            for finding in kept
+            if not is_left_out(finding.code, Path(finding.location.filename), config)
+        ]
         findings = sorted(kept, key=Finding.sort_key)
         return Examined(source, tuple(findings), tuple(self._unfinished))
 
@@ -228,18 +231,3 @@ def _describe(error: Exception) -> str:
     """An error of gradlint's own or of a rule, with the place that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"internal error: {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
-
-
-def _is_ignored(finding: Finding, config: Config) -> bool:
-    """Whether `per-file-ignores` leaves the finding out."""
-    if not config.per_file_ignores:
-        return False
-    from gradcheck_tool.ruleselect import matches
-
-    path = Path(finding.location.filename)
-    return any(
-        matches(selector, finding.code)
-        for pattern, selectors in config.per_file_ignores.items()
-        if matches_patterns((pattern,), config.root, path)
-        for selector in selectors
-    )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sources.discover import matches_pattern
 from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from gradcheck_tool.config import Config
 
 ALL = "ALL"
 DEFAULT = "default"
@@ -73,6 +77,20 @@ def is_selected(code: str, default: bool, select: Iterable[str], ignore: Iterabl
     wanted = [_weight(selector) for selector in select if matches(selector, code, default)]
     unwanted = [_weight(selector) for selector in ignore if matches(selector, code, default)]
     return bool(wanted) and max(wanted) > max(unwanted, default=-1)
+
+
+def is_left_out(code: str, path: Path, config: Config) -> bool:
+    """Whether `per-file-ignores` leaves a rule out in a file (absolute path).
+
+    Raises:
+        ConfigError: a key of it is no pattern.
+    """
+    return any(
+        matches(selector, code)
+        for pattern, selectors in config.per_file_ignores.items()
+        if matches_pattern(pattern, config.root, path)
+        for selector in selectors
+    )
 
 
 def _weight(selector: str) -> int:

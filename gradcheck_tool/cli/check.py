@@ -66,10 +66,11 @@ def check(
     ] = None,
     ignore: options.Ignore = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Patterns of what is not checked.")
+        list[str] | None,
+        typer.Option(metavar="PATTERNS", help="What is not checked, not the configured patterns."),
     ] = None,
     extend_exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Further patterns of what is not checked.")
+        list[str] | None, typer.Option(metavar="PATTERNS", help="Further patterns of what is not checked.")
     ] = None,
     force_exclude: Annotated[
         bool, typer.Option("--force-exclude", help="Apply exclusions to named files, too.")
@@ -109,8 +110,8 @@ def check(
         select=options.codes("--select", select),
         extend_select=options.codes("--extend-select", extend_select),
         ignore=options.codes("--ignore", ignore),
-        exclude=tuple(exclude or ()),
-        extend_exclude=tuple(extend_exclude or ()),
+        exclude=options.patterns(exclude),
+        extend_exclude=options.patterns(extend_exclude),
         target_torch=target_torch,
         baseline=absolute(baseline) if baseline else None,
         no_baseline=write_baseline is not None,

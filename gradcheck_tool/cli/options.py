@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -44,6 +45,10 @@ Ignore = Annotated[
 ]
 
 
+# A comma that is not in braces.
+_BETWEEN = re.compile(r",(?![^{}]*\})")
+
+
 def config_file(values: Sequence[str] | None) -> Path | None:
     """The file among what `--config` was given.
 
@@ -63,6 +68,13 @@ def settings(values: Sequence[str] | None) -> tuple[str, ...]:
 
 def _is_file(value: str) -> bool:
     return "=" not in value or Path(value).exists()
+
+
+def patterns(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Patterns of files, given one by one or with commas between them; commas in braces are their own."""
+    return tuple(
+        pattern.strip() for value in values or () for pattern in _BETWEEN.split(value) if pattern.strip()
+    )
 
 
 def codes(option: str, values: Sequence[str] | None) -> tuple[str, ...]:

@@ -16,9 +16,8 @@ from gradcheck_tool.harness.scheduler import Bench, Engine
 from gradcheck_tool.harness.settings import Settings, read_settings
 from gradcheck_tool.harness.targets import find_functions
 from gradcheck_tool.harness.units import make_units, matching, shard
-from gradcheck_tool.ruleselect import is_selected, matches
+from gradcheck_tool.ruleselect import is_left_out, is_selected
 from gradcheck_tool.sources.cache import FOLDER
-from gradcheck_tool.sources.discover import matches_patterns
 from gradcheck_tool.sources.source import SourceError, read_source
 from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
 
@@ -186,14 +185,9 @@ class Harness:
         config = self._configs.for_folder(path.parent) if path.parent.is_dir() else self.config
         if not is_selected(finding.code, True, _runtime_part(config), config.ignore):
             return False
-        ignored = any(
-            matches(selector, finding.code)
-            for pattern, selectors in config.per_file_ignores.items()
-            if matches_patterns((pattern,), config.root, path)
-            for selector in selectors
-        )
         suppressions = self._suppressions_of(path)
-        return not (ignored or suppressions.skip_file or suppressions.covering(finding))
+        suppressed = suppressions.skip_file or bool(suppressions.covering(finding))
+        return not (suppressed or is_left_out(finding.code, path, config))
 
     def _suppressions_of(self, path: Path) -> Suppressions:
         name = str(path)

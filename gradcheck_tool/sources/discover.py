@@ -23,6 +23,9 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 # Where git keeps what it leaves out, in a folder.
 IGNORE_FILES = (".gitignore", ".git/info/exclude")
 
+# Alternatives in a pattern.
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
 # What pathspec raises for text that is no pattern.
 _NOT_A_PATTERN = (ValueError, re.error)
 
@@ -224,24 +227,50 @@ def _is_pattern(text: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=64)
+def _configured(patterns: tuple[str, ...], root: Path) -> GitIgnoreSpec:
+    """Patterns of a configuration, which may have more forms than those of git's files, as in ruff."""
+    return _compiled(tuple(_rooted(plain, root) for pattern in patterns for plain in _alternatives(pattern)))
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """`{a,b}.py` as `a.py` and `b.py`; braces without a comma stand for themselves."""
+    braces = _BRACES.search(pattern)
+    if braces is None:
+        return [pattern]
+    before, after = pattern[: braces.start()], pattern[braces.end() :]
+    return [found for word in braces[1].split(",") for found in _alternatives(f"{before}{word}{after}")]
+
+
+def _rooted(pattern: str, root: Path) -> str:
+    """`./build`, and the absolute path of something below the root, as the `/build` of gitignore files."""
+    bare = pattern.removeprefix("!")
+    sign = pattern[: len(pattern) - len(bare)]
+    for start in (".", str(root).rstrip(os.sep)):
+        if bare.startswith((f"{start}/", f"{start}{os.sep}")):
+            return sign + bare[len(start) :].replace(os.sep, "/")
+    return pattern
+
+
 def _exclusions(config: Config) -> GitIgnoreSpec:
     patterns = (*config.exclude, *config.extend_exclude)
     try:
-        return _compiled(patterns)
+        return _configured(patterns, config.root)
     except _NOT_A_PATTERN as error:
         wrong = next(pattern for pattern in patterns if not _is_pattern(pattern))
         place = "" if config.source is None else f"{config.source}: "
         raise ConfigError(f"{place}exclude: {wrong!r} is not a pattern") from error
 
 
-def matches_patterns(patterns: tuple[str, ...], root: Path, path: Path) -> bool:
-    """Whether a file matches one of these gitignore-style patterns, which start from `root`.
+def matches_pattern(pattern: str, root: Path, path: Path) -> bool:
+    """Whether a file matches a gitignore-style pattern, which starts from `root`, or with `!` does not.
 
     Raises:
-        ConfigError: one of them is no pattern.
+        ConfigError: it is no pattern.
     """
+    bare = pattern.removeprefix("!")
     try:
-        spec = _compiled(patterns)
+        spec = _configured((bare,), root)
     except _NOT_A_PATTERN as error:
-        raise ConfigError(f"per-file-ignores: {patterns[0]!r} is not a pattern") from error
-    return _Ignore(root, spec).decides(path, False) is True
+        raise ConfigError(f"per-file-ignores: {pattern!r} is not a pattern") from error
+    return (_Ignore(root, spec).decides(path, False) is True) == (bare == pattern)

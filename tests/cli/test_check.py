@@ -185,6 +185,12 @@ class TestSelection:
         assert "GL201" in result.stdout
         assert "GL301" not in result.stdout
 
+    def test_patterns_may_have_commas_between_them(self, gradlint, write):
+        for name in ("a.py", "b.py", "c.py"):
+            write(name, BAD)
+        result = gradlint("check", "--exclude", "a.py, {b,d}.py", "--show-files")
+        assert result.stdout == "c.py\n"
+
     def test_per_file_ignores(self, gradlint, write):
         write("gradlint.toml", '[per-file-ignores]\n"tests/**" = ["GL2"]\n"a.py" = ["GL3"]\n')
         write("tests/b.py", "x = BAD\ny = UGLY\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.config import ConfigError, Configs, Overrides
-from gradcheck_tool.sources.discover import discover
+from gradcheck_tool.sources.discover import discover, matches_pattern
 
 
 @pytest.fixture
@@ -80,6 +80,28 @@ def test_exclude_replaces_and_extend_exclude_adds(tree):
     root = tree("old/a.py", "dist/b.py", "c.py")
     assert found(root, overrides={"extend_exclude": ("old/",)}) == ["c.py"]
     assert found(root, overrides={"exclude": ("/old",)}) == ["c.py", "dist/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("./a.py", ["b/a.py", "b/c.py"]),
+        ("{root}/b/c.py", ["a.py", "b/a.py"]),
+        ("{{a,c}}.py", []),
+        ("b/{{a,c}}.py", ["a.py"]),
+        ("{{{{a.b}}}}", ["a.py", "b/a.py", "b/c.py"]),
+        ("/elsewhere/a.py", ["a.py", "b/a.py", "b/c.py"]),
+    ],
+)
+def test_patterns_may_be_written_as_paths_and_with_alternatives(tree, pattern, left):
+    root = tree("a.py", "b/a.py", "b/c.py")
+    assert found(root, overrides={"extend_exclude": (pattern.format(root=root),)}) == left
+
+
+@pytest.mark.parametrize("pattern", ["tests/", "./tests/a.py", "tests/{a,b}.py", "!src/**"])
+def test_patterns_of_files_match(tmp_path, pattern):
+    assert matches_pattern(pattern, tmp_path, tmp_path / "tests" / "a.py")
+    assert not matches_pattern(pattern, tmp_path, tmp_path / "src" / "tests.py")
 
 
 def test_configuration_nearer_to_the_files_decides_there(tree):
