@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.findings import Location, Position
 from gradcheck_tool.sources.modules import find_module
 from gradcheck_tool.sources.source import SourceError, read_source
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gradcheck_tool.autograd.events import Event, Site
-    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.interp.suspects import Suspects
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
@@ -51,11 +50,6 @@ class Look:
         """Can the file hold no finding?"""
         return self.suspects is not None and not self.suspects
 
-    @property
-    def sketch(self) -> Outline | None:
-        """The outline, where the file is to be lowered in part first: it does not run by itself."""
-        return None if self.suspects is None or self.suspects.body else self.outline
-
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -63,7 +57,7 @@ class Surroundings:
 
     Attributes:
         imports: finds other files of the repository; without it, every import is unknown.
-        sketches: the same, where the modules may be partial.
+        sketches: the same, where the modules may be light.
         unfinished: gets the names of the functions that reached the work limit.
     """
 
@@ -83,8 +77,8 @@ def check_source(
 ) -> list[Finding]:
     """Check one program, whatever its suppression comments say.
 
-    A program of which only a part is suspect is executed twice at most: first with nothing lowered
-    but what the suspects reach, and only where that gives a finding as a whole.
+    A program is executed twice at most: first as light nodes that have no places, without what its
+    suspects do not reach, and only where that gives a finding as a whole with its libcst tree.
 
     Args:
         source: Python code.
@@ -126,25 +120,29 @@ def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
 
 
 def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroundings) -> bool:
-    """May the program hold findings, as far as lowering the suspects alone can tell?
+    """May the program hold findings, as far as its light tree can tell?
 
-    Where a first look reaches its work limit in code that trains, a longer one has to tell.
+    Where it does not run by itself, only what the suspects need is lowered first. Where such a look reaches
+    its work limit in code that trains, a longer one has to tell.
     """
-    suspects = look.suspects
-    if look.sketch is None or suspects is None:
+    outline, suspects = look.outline, look.suspects
+    if outline is None or suspects is None:
         return True
     from gradcheck_tool.interp.entries import Plan, analyze
-    from gradcheck_tool.ir.lower import lower_outline
+    from gradcheck_tool.ir.lower import lower_light, lower_outline
 
-    module = lower_outline(look.sketch, filename, suspects.functions)
-    events = analyze(module, around.sketches, Plan.sketch(module, suspects), around.unfinished)
-    if around.unfinished and suspects.train:
+    def events(module: ModuleIR, plan: Plan) -> Sequence[Event]:
         around.unfinished.clear()
-        events = analyze(module, around.sketches, Plan.whole(module, suspects), around.unfinished)
-    return bool(ruleset.judge(events, lambda _: _NOWHERE))
+        return analyze(module, around.sketches, plan, around.unfinished)
 
-
-_NOWHERE = Location("", Position(1, 1), Position(1, 1))
+    if suspects.body:
+        module = lower_light(outline, filename)
+        return ruleset.finds(events(module, Plan.whole(module, suspects)))
+    module = lower_outline(outline, filename, suspects.functions)
+    seen = events(module, Plan.sketch(module, suspects))
+    if around.unfinished and suspects.train:
+        seen = events(module, Plan.whole(module, suspects))
+    return ruleset.finds(seen)
 
 
 class Modules:
@@ -188,16 +186,26 @@ class Modules:
 
 def _lower_file(path: Path, partial: bool) -> ModuleIR | None:
     """A module that cannot be read is as unknown as one that is not in the repository."""
-    import libcst
-
-    from gradcheck_tool.ir.lower import lower_module, lower_outline
+    from gradcheck_tool.ir.lower import lower_outline
     from gradcheck_tool.ir.outline import outline
 
     try:
         text = read_source(str(path), path.read_bytes()).text
         found = outline(text) if partial else None
-        return lower_module(text, str(path)) if found is None else lower_outline(found, str(path))
-    except (OSError, SourceError, libcst.ParserSyntaxError, RecursionError):
+        return _lower_whole(text, str(path)) if found is None else lower_outline(found, str(path))
+    except (OSError, SourceError, RecursionError):
+        return None
+
+
+def _lower_whole(source: str, filename: str) -> ModuleIR | None:
+    """Importing libcst takes longer than most files do: it waits for the first that needs it."""
+    from libcst import ParserSyntaxError
+
+    from gradcheck_tool.ir.lower import lower_module
+
+    try:
+        return lower_module(source, filename)
+    except ParserSyntaxError:
         return None
 
 
@@ -214,7 +222,7 @@ class _Locator:
     def __call__(self, site: Site) -> Location:
         from gradcheck_tool.ir.positions import Positions
 
-        if site.module.partial:
+        if site.module.light:
             raise _WithoutPositionError
         positions = self._positions.get(id(site.module))
         if positions is None:

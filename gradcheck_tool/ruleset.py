@@ -139,6 +139,14 @@ class RuleSet:
             found.setdefault((finding.code, finding.location), finding)
         return sorted(found.values(), key=Finding.sort_key)
 
+    def finds(self, events: Iterable[Event]) -> bool:
+        """Whether `judge` would find anything, asked without places.
+
+        Raises:
+            RulePackError: a rule raised an exception.
+        """
+        return next(self._drafts(tuple(events)), None) is not None
+
     @cached_property
     def _judges(self) -> dict[type[Event], list[tuple[Rule, str]]]:
         """For each event class, the rules in force that judge it or one of its bases."""

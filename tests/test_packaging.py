@@ -94,6 +94,17 @@ class TestStart:
         assert status in ("0", "None")
         assert not {"libcst", "rich"} & modules
 
+    def test_the_parser_is_imported_for_findings_alone(self, tmp_path):
+        clean = "import torch\nw = torch.ones(2, requires_grad=True)\nloss = (w * w).sum()\nloss.backward()\n"
+        (tmp_path / "a.py").write_text(clean)
+        modules, status = self.imported("check", "--no-cache", tmp_path)
+        assert status in ("0", "None")
+        assert "libcst" not in modules
+        (tmp_path / "a.py").write_text(f"{clean}loss.backward()\n")
+        modules, status = self.imported("check", "--no-cache", tmp_path)
+        assert status == "1"
+        assert "libcst" in modules
+
     def test_findings_are_printed_without_rich(self, tmp_path):
         (tmp_path / "a.py").write_text(
             "import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\nprint('done')\n"

@@ -138,7 +138,7 @@ def _enum_member(s: State, cls: Ref) -> Value | None:
 
 def fields_of(s: State, cls: Value) -> list[tuple[str, Value | None]]:
     """The annotated fields of a dataclass or NamedTuple with their defaults, bases first."""
-    import libcst as cst
+    from gradcheck_tool.ir import syntax
 
     record = s.get(cls, Class)
     if record is None:
@@ -146,10 +146,10 @@ def fields_of(s: State, cls: Value) -> list[tuple[str, Value | None]]:
     fields: dict[str, Value | None] = {}
     for base in reversed(record.bases):
         fields.update(fields_of(s, base))
-    body = record.node.body.body if isinstance(record.node, cst.ClassDef) else ()
+    body = record.node.body.body if isinstance(record.node, syntax.ClassDef) else ()
     for line in body:
-        for small in getattr(line, "body", ()) if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+        for small in getattr(line, "body", ()) if isinstance(line, syntax.SimpleStatementLine) else ():
+            if isinstance(small, syntax.AnnAssign) and isinstance(small.target, syntax.Name):
                 fields[small.target.value] = record.attrs.get(small.target.value)
     return list(fields.items())
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
 from gradcheck_tool.autograd.events import (
     DroppedResult,
     ExhaustedParameters,
@@ -21,6 +19,7 @@ from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Bound, Const, Lib,
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import chain_owner, is_loaded, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -162,7 +161,7 @@ def note_comparison(m: Machine, s: State, i: ir.Compare) -> None:
     """Tell of `p.requires_grad == False` as a statement."""
     site = m.site(s, i.node)
     left = getattr(site.node, "left", None)
-    if not isinstance(left, cst.Attribute) or left.attr.value != "requires_grad":
+    if not isinstance(left, syntax.Attribute) or left.attr.value != "requires_grad":
         return
     if not m.places.is_read(_function(s), i.dst) and _first(m, id(i), "flag"):
         subject = text_of(site, left.value)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.nodes import (
     Block,
     Branch,
@@ -40,29 +39,29 @@ if TYPE_CHECKING:
 ExpressionLowering = Callable[["FunctionBuilder", Any], Reg]
 StatementLowering = Callable[["FunctionBuilder", Any], None]
 
-# How to lower each kind of node; the modules of this package fill them in when they are imported.
-EXPRESSIONS: dict[type[cst.CSTNode], ExpressionLowering] = {}
-STATEMENTS: dict[type[cst.CSTNode], StatementLowering] = {}
+# How to lower each kind of node, by its name; the modules of this package fill them in when imported.
+EXPRESSIONS: dict[str, ExpressionLowering] = {}
+STATEMENTS: dict[str, StatementLowering] = {}
 
 _Expression = TypeVar("_Expression", bound=ExpressionLowering)
 _Statement = TypeVar("_Statement", bound=StatementLowering)
 
 
-def lowers(*kinds: type[cst.CSTNode]) -> Callable[[_Expression], _Expression]:
+def lowers(*kinds: type[syntax.CSTNode]) -> Callable[[_Expression], _Expression]:
     """Register a function that lowers expressions of these kinds and returns the value's register."""
 
     def register(lowering: _Expression) -> _Expression:
-        EXPRESSIONS.update(dict.fromkeys(kinds, lowering))
+        EXPRESSIONS.update((kind.__name__, lowering) for kind in kinds)
         return lowering
 
     return register
 
 
-def executes(*kinds: type[cst.CSTNode]) -> Callable[[_Statement], _Statement]:
+def executes(*kinds: type[syntax.CSTNode]) -> Callable[[_Statement], _Statement]:
     """Register a function that lowers statements of these kinds."""
 
     def register(lowering: _Statement) -> _Statement:
-        STATEMENTS.update(dict.fromkeys(kinds, lowering))
+        STATEMENTS.update((kind.__name__, lowering) for kind in kinds)
         return lowering
 
     return register
@@ -121,22 +120,22 @@ class FunctionBuilder:
 
     # Expressions and statements
 
-    def expr(self, node: cst.CSTNode) -> Reg:
+    def expr(self, node: syntax.CSTNode) -> Reg:
         """Lower an expression; the register holds its value."""
-        return EXPRESSIONS[type(node)](self, node)
+        return EXPRESSIONS[type(node).__name__](self, node)
 
-    def suite(self, body: cst.BaseSuite) -> None:
+    def suite(self, body: syntax.BaseSuite) -> None:
         """Lower the statements of an indented block or of the rest of a line."""
         self.statements(body.body)
 
-    def statements(self, body: Iterable[cst.CSTNode]) -> None:
+    def statements(self, body: Iterable[syntax.CSTNode]) -> None:
         """Lower statements in order."""
         for node in body:
-            if type(node) is cst.SimpleStatementLine:
+            if isinstance(node, syntax.SimpleStatementLine):
                 for small in node.body:
-                    STATEMENTS[type(small)](self, small)
+                    STATEMENTS[type(small).__name__](self, small)
             else:
-                STATEMENTS[type(node)](self, node)
+                STATEMENTS[type(node).__name__](self, node)
 
     # Registers and names
 
@@ -150,19 +149,19 @@ class FunctionBuilder:
         """Append an instruction to the current block."""
         self.block.instrs.append(instr)
 
-    def const(self, node: cst.CSTNode, value: Any) -> Reg:
+    def const(self, node: syntax.CSTNode, value: Any) -> Reg:
         """Load a constant."""
         dst = self.reg()
         self.emit(Const(node, dst, value))
         return dst
 
-    def opaque(self, node: cst.CSTNode) -> Reg:
+    def opaque(self, node: syntax.CSTNode) -> Reg:
         """A value that nothing is known about."""
         dst = self.reg()
         self.emit(Opaque(node, dst))
         return dst
 
-    def load(self, node: cst.CSTNode, name: str) -> Reg:
+    def load(self, node: syntax.CSTNode, name: str) -> Reg:
         """Read a variable."""
         if name in self.type_params:
             return self.opaque(node)
@@ -172,7 +171,7 @@ class FunctionBuilder:
         self.accesses.append(instr)
         return dst
 
-    def store(self, node: cst.CSTNode, name: str, src: Reg, *, augmented: bool = False) -> None:
+    def store(self, node: syntax.CSTNode, name: str, src: Reg, *, augmented: bool = False) -> None:
         """Bind a variable."""
         name = self.mangled(name)
         self.scope.bound.add(name)
@@ -180,7 +179,7 @@ class FunctionBuilder:
         self.emit(instr)
         self.accesses.append(instr)
 
-    def store_outside_comprehension(self, node: cst.CSTNode, name: str, src: Reg) -> None:
+    def store_outside_comprehension(self, node: syntax.CSTNode, name: str, src: Reg) -> None:
         """Bind a variable of the function that the comprehensions around here belong to."""
         owner = self
         while owner.function.kind is FunctionKind.COMPREHENSION and owner.parent is not None:
@@ -191,7 +190,7 @@ class FunctionBuilder:
         self.emit(instr)
         self.accesses.append(instr)
 
-    def delete(self, node: cst.CSTNode, name: str) -> None:
+    def delete(self, node: syntax.CSTNode, name: str) -> None:
         """Unbind a variable."""
         name = self.mangled(name)
         self.scope.bound.add(name)
@@ -230,26 +229,26 @@ class FunctionBuilder:
             self.targets.update(targets)
         self.place(self.new_block())
 
-    def jump(self, node: cst.CSTNode, target: Block, *, back: bool = False) -> None:
+    def jump(self, node: syntax.CSTNode, target: Block, *, back: bool = False) -> None:
         """End the current block by going to `target`."""
         self.end(Jump(node, target.id, back), target.id)
 
-    def branch(self, node: cst.CSTNode, condition: Reg, then: Block, otherwise: Block) -> None:
+    def branch(self, node: syntax.CSTNode, condition: Reg, then: Block, otherwise: Block) -> None:
         """End the current block by going to one of two."""
         self.end(Branch(node, condition, then.id, otherwise.id), then.id, otherwise.id)
 
-    def continue_in(self, node: cst.CSTNode, block: Block) -> None:
+    def continue_in(self, node: syntax.CSTNode, block: Block) -> None:
         """Fall through into `block`."""
         self.jump(node, block)
         self.place(block)
 
-    def protect(self, node: cst.CSTNode, handler: int | None) -> None:
+    def protect(self, node: syntax.CSTNode, handler: int | None) -> None:
         """From here on exceptions go to `handler`."""
         self.handler = handler
         if self.block.handler != handler:
             self.continue_in(node, self.new_block())
 
-    def catch(self, node: cst.CSTNode, block: Block) -> Reg:
+    def catch(self, node: syntax.CSTNode, block: Block) -> Reg:
         """Place a handler block; the register is the exception."""
         self.place(block)
         dst = self.reg()
@@ -259,7 +258,7 @@ class FunctionBuilder:
     # Loops
 
     def for_each(
-        self, node: cst.CSTNode, head: Block, iterator: Reg, exhausted: Block, *, is_async: bool
+        self, node: syntax.CSTNode, head: Block, iterator: Reg, exhausted: Block, *, is_async: bool
     ) -> Reg:
         """Fall into the head of a `for` loop and place its body; the register is the element."""
         body = self.new_block()
@@ -269,7 +268,7 @@ class FunctionBuilder:
         self.place(body)
         return dst
 
-    def mark_loop(self, node: cst.CSTNode, head: Block, start: int) -> None:
+    def mark_loop(self, node: syntax.CSTNode, head: Block, start: int) -> None:
         """Note that everything from `placed[start]`, which is `head`, to here is one loop."""
         if head.id in self.targets:
             inside = frozenset(block.id for block in self.placed[start:])
@@ -277,7 +276,7 @@ class FunctionBuilder:
 
     # Leaving statements
 
-    def leave(self, node: cst.CSTNode, depth: int, terminator: Terminator, *targets: int) -> None:
+    def leave(self, node: syntax.CSTNode, depth: int, terminator: Terminator, *targets: int) -> None:
         """Run what has to run on the way out of the frames above `depth`, then end the block."""
         frames, handler, caught = self.frames, self.handler, self.caught
         for index in range(len(frames) - 1, depth - 1, -1):

@@ -5,17 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
-from gradcheck_tool.ir.conversion import Converter, converts, converts_simple, maker
+from gradcheck_tool.ir.conversion import Converter, converts, converts_simple, light
 from gradcheck_tool.ir.convert_expressions import (
     BINARY,
     arguments,
     constant,
     keywords,
-    make_annotation,
-    make_from,
-    make_name,
     make_tuple,
     parameters,
 )
@@ -23,26 +18,18 @@ from gradcheck_tool.ir.convert_expressions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ASYNC = cst.Asynchronous()
-_DOT = cst.Dot()
-_AUGMENTED: dict[str, cst.CSTNode] = {name: getattr(cst, f"{kind}Assign")() for name, kind in BINARY.items()}
+_ASYNC = light.Asynchronous()
+_DOT = light.Dot()
+_AUGMENTED: dict[str, Any] = {name: getattr(light, f"{kind}Assign")() for name, kind in BINARY.items()}
 
 # Definitions
-
-_FUNCTION = maker(cst.FunctionDef, "name", "params", "body", "decorators", "asynchronous", "type_parameters")
-_CLASS = maker(cst.ClassDef, "name", "bases", "keywords", "body", "decorators", "type_parameters")
-_DECORATOR = maker(cst.Decorator, "decorator")
-_TYPE_PARAMETERS = maker(cst.TypeParameters, "params")
-_TYPE_PARAMETER = maker(cst.TypeParam, "param")
-_TYPE_VARIABLE = maker(cst.TypeVar, "name")
-_TYPE_ALIAS = maker(cst.TypeAlias, "name", "value")
 
 
 @converts("FunctionDef", "AsyncFunctionDef")
 def _function(c: Converter, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
     body, later = c.body_or_later(node.body)
-    made = _FUNCTION(
-        make_name(node.name),
+    made = light.FunctionDef(
+        light.Name(node.name),
         parameters(c, node.args),
         body,
         _decorators(c, node),
@@ -56,8 +43,8 @@ def _function(c: Converter, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any
 
 @converts("ClassDef")
 def _class(c: Converter, node: ast.ClassDef) -> Any:
-    return _CLASS(
-        make_name(node.name),
+    return light.ClassDef(
+        light.Name(node.name),
         arguments(c, node.bases),
         keywords(c, node.keywords),
         c.suite(node.body),
@@ -67,7 +54,7 @@ def _class(c: Converter, node: ast.ClassDef) -> Any:
 
 
 def _decorators(c: Converter, node: Any) -> list[Any]:
-    return [_DECORATOR(c.node(decorator)) for decorator in node.decorator_list]
+    return [light.Decorator(c.node(decorator)) for decorator in node.decorator_list]
 
 
 def _type_parameters(node: Any) -> Any:
@@ -75,145 +62,118 @@ def _type_parameters(node: Any) -> Any:
     params = getattr(node, "type_params", None)
     if not params:
         return None
-    return _TYPE_PARAMETERS([_TYPE_PARAMETER(_TYPE_VARIABLE(make_name(param.name))) for param in params])
+    return light.TypeParameters([light.TypeParam(light.TypeVar(light.Name(param.name))) for param in params])
 
 
 @converts_simple("TypeAlias")
 def _type_alias(c: Converter, node: Any) -> Any:
-    return _TYPE_ALIAS(c.node(node.name), c.node(node.value))
+    return light.TypeAlias(c.node(node.name), c.node(node.value))
 
 
 # Simple statements
 
-_EXPRESSION = maker(cst.Expr, "value")
-_ASSIGN = maker(cst.Assign, "targets", "value")
-_ASSIGN_TARGET = maker(cst.AssignTarget, "target")
-_AUGMENTED_ASSIGN = maker(cst.AugAssign, "target", "operator", "value")
-_ANNOTATED = maker(cst.AnnAssign, "target", "annotation", "value")
-_DEL = maker(cst.Del, "target")
-_RETURN = maker(cst.Return, "value")
-_RAISE = maker(cst.Raise, "exc", "cause")
-_ASSERT = maker(cst.Assert, "test", "msg")
-_PASS, _BREAK, _CONTINUE = maker(cst.Pass), maker(cst.Break), maker(cst.Continue)
-
 
 @converts_simple("Expr")
 def _expression(c: Converter, node: ast.Expr) -> Any:
-    return _EXPRESSION(c.node(node.value))
+    return light.Expr(c.node(node.value))
 
 
 @converts_simple("Assign")
 def _assign(c: Converter, node: ast.Assign) -> Any:
-    return _ASSIGN([_ASSIGN_TARGET(c.node(target)) for target in node.targets], c.node(node.value))
+    return light.Assign([light.AssignTarget(c.node(target)) for target in node.targets], c.node(node.value))
 
 
 @converts_simple("AugAssign")
 def _augmented_assign(c: Converter, node: ast.AugAssign) -> Any:
     operator = _AUGMENTED[node.op.__class__.__name__]
-    return _AUGMENTED_ASSIGN(c.node(node.target), operator, c.node(node.value))
+    return light.AugAssign(c.node(node.target), operator, c.node(node.value))
 
 
 @converts_simple("AnnAssign")
 def _annotated(c: Converter, node: ast.AnnAssign) -> Any:
-    return _ANNOTATED(c.node(node.target), make_annotation(c.node(node.annotation)), c.optional(node.value))
+    return light.AnnAssign(
+        c.node(node.target), light.Annotation(c.node(node.annotation)), c.optional(node.value)
+    )
 
 
 @converts_simple("Delete")
 def _delete(c: Converter, node: ast.Delete) -> Any:
-    return _DEL(c.node(node.targets[0]) if len(node.targets) == 1 else make_tuple(c, node.targets))
+    return light.Del(c.node(node.targets[0]) if len(node.targets) == 1 else make_tuple(c, node.targets))
 
 
 @converts_simple("Return")
 def _return(c: Converter, node: ast.Return) -> Any:
-    return _RETURN(c.optional(node.value))
+    return light.Return(c.optional(node.value))
 
 
 @converts_simple("Raise")
 def _raise(c: Converter, node: ast.Raise) -> Any:
-    return _RAISE(c.optional(node.exc), None if node.cause is None else make_from(c.node(node.cause)))
+    return light.Raise(c.optional(node.exc), None if node.cause is None else light.From(c.node(node.cause)))
 
 
 @converts_simple("Assert")
 def _assert(c: Converter, node: ast.Assert) -> Any:
-    return _ASSERT(c.node(node.test), c.optional(node.msg))
+    return light.Assert(c.node(node.test), c.optional(node.msg))
 
 
 @converts_simple("Pass")
 def _pass(_: Converter, __: ast.Pass) -> Any:
-    return _PASS()
+    return light.Pass()
 
 
 @converts_simple("Break")
 def _break(_: Converter, __: ast.Break) -> Any:
-    return _BREAK()
+    return light.Break()
 
 
 @converts_simple("Continue")
 def _continue(_: Converter, __: ast.Continue) -> Any:
-    return _CONTINUE()
+    return light.Continue()
 
 
 # Names from elsewhere
 
-_IMPORT = maker(cst.Import, "names")
-_IMPORT_FROM = maker(cst.ImportFrom, "module", "names", "relative")
-_ALIAS = maker(cst.ImportAlias, "name", "asname")
-_AS_NAME = maker(cst.AsName, "name")
-_GLOBAL = maker(cst.Global, "names")
-_NONLOCAL = maker(cst.Nonlocal, "names")
-_NAME_ITEM = maker(cst.NameItem, "name")
-_ATTRIBUTE = maker(cst.Attribute, "value", "attr")
-
 
 @converts_simple("Import")
 def _import(_: Converter, node: ast.Import) -> Any:
-    return _IMPORT(_aliases(node.names))
+    return light.Import(_aliases(node.names))
 
 
 @converts_simple("ImportFrom")
 def _import_from(_: Converter, node: ast.ImportFrom) -> Any:
     module = None if node.module is None else _dotted(node.module)
-    names = cst.ImportStar() if node.names[0].name == "*" else _aliases(node.names)
-    return _IMPORT_FROM(module, names, (_DOT,) * node.level)
+    names = light.ImportStar() if node.names[0].name == "*" else _aliases(node.names)
+    return light.ImportFrom(module, names, (_DOT,) * node.level)
 
 
 def _aliases(names: list[ast.alias]) -> list[Any]:
     return [
-        _ALIAS(_dotted(alias.name), None if alias.asname is None else _AS_NAME(make_name(alias.asname)))
+        light.ImportAlias(
+            _dotted(alias.name), None if alias.asname is None else light.AsName(light.Name(alias.asname))
+        )
         for alias in names
     ]
 
 
 def _dotted(name: str) -> Any:
     first, *rest = name.split(".")
-    made = make_name(first)
+    made = light.Name(first)
     for part in rest:
-        made = _ATTRIBUTE(made, make_name(part))
+        made = light.Attribute(made, light.Name(part))
     return made
 
 
 @converts_simple("Global")
 def _global(_: Converter, node: ast.Global) -> Any:
-    return _GLOBAL([_NAME_ITEM(make_name(name)) for name in node.names])
+    return light.Global([light.NameItem(light.Name(name)) for name in node.names])
 
 
 @converts_simple("Nonlocal")
 def _nonlocal(_: Converter, node: ast.Nonlocal) -> Any:
-    return _NONLOCAL([_NAME_ITEM(make_name(name)) for name in node.names])
+    return light.Nonlocal([light.NameItem(light.Name(name)) for name in node.names])
 
 
 # Compound statements
-
-_IF = maker(cst.If, "test", "body", "orelse")
-_WHILE = maker(cst.While, "test", "body", "orelse")
-_FOR = maker(cst.For, "target", "iter", "body", "orelse", "asynchronous")
-_WITH = maker(cst.With, "items", "body", "asynchronous")
-_WITH_ITEM = maker(cst.WithItem, "item", "asname")
-_TRY = maker(cst.Try, "body", "handlers", "orelse", "finalbody")
-_TRY_STAR = maker(cst.TryStar, "body", "handlers", "orelse", "finalbody")
-_HANDLER = maker(cst.ExceptHandler, "type", "name", "body")
-_STAR_HANDLER = maker(cst.ExceptStarHandler, "type", "name", "body")
-_FINALLY = maker(cst.Finally, "body")
 
 
 @converts("If")
@@ -224,7 +184,7 @@ def _if(c: Converter, node: ast.If) -> Any:
         chain.append(following)
     made = c.otherwise(chain[-1].orelse)
     for one in reversed(chain):
-        made = _IF(c.node(one.test), c.suite(one.body), made)
+        made = light.If(c.node(one.test), c.suite(one.body), made)
     return made
 
 
@@ -236,117 +196,109 @@ def _elif(node: ast.If) -> ast.If | None:
 
 @converts("While")
 def _while(c: Converter, node: ast.While) -> Any:
-    return _WHILE(c.node(node.test), c.suite(node.body), c.otherwise(node.orelse))
+    return light.While(c.node(node.test), c.suite(node.body), c.otherwise(node.orelse))
 
 
 @converts("For", "AsyncFor")
 def _for(c: Converter, node: ast.For | ast.AsyncFor) -> Any:
     asynchronous = _ASYNC if isinstance(node, ast.AsyncFor) else None
     body, otherwise = c.suite(node.body), c.otherwise(node.orelse)
-    return _FOR(c.node(node.target), c.node(node.iter), body, otherwise, asynchronous)
+    return light.For(c.node(node.target), c.node(node.iter), body, otherwise, asynchronous)
 
 
 @converts("With", "AsyncWith")
 def _with(c: Converter, node: ast.With | ast.AsyncWith) -> Any:
     items = [
-        _WITH_ITEM(
+        light.WithItem(
             c.node(item.context_expr),
-            None if item.optional_vars is None else _AS_NAME(c.node(item.optional_vars)),
+            None if item.optional_vars is None else light.AsName(c.node(item.optional_vars)),
         )
         for item in node.items
     ]
-    return _WITH(items, c.suite(node.body), _ASYNC if isinstance(node, ast.AsyncWith) else None)
+    return light.With(items, c.suite(node.body), _ASYNC if isinstance(node, ast.AsyncWith) else None)
 
 
 @converts("Try", "TryStar")
 def _try(c: Converter, node: Any) -> Any:
     star = node.__class__.__name__ == "TryStar"
-    make = _STAR_HANDLER if star else _HANDLER
+    make = light.ExceptStarHandler if star else light.ExceptHandler
     handlers = [
         make(
             c.optional(handler.type),
-            None if handler.name is None else _AS_NAME(make_name(handler.name)),
+            None if handler.name is None else light.AsName(light.Name(handler.name)),
             c.suite(handler.body),
         )
         for handler in node.handlers
     ]
-    last = _FINALLY(c.suite(node.finalbody)) if node.finalbody else None
-    return (_TRY_STAR if star else _TRY)(c.suite(node.body), handlers, c.otherwise(node.orelse), last)
+    last = light.Finally(c.suite(node.finalbody)) if node.finalbody else None
+    return (light.TryStar if star else light.Try)(
+        c.suite(node.body), handlers, c.otherwise(node.orelse), last
+    )
 
 
 # Patterns
 
-_MATCH = maker(cst.Match, "subject", "cases")
-_CASE = maker(cst.MatchCase, "pattern", "guard", "body")
-_VALUE = maker(cst.MatchValue, "value")
-_SINGLETON = maker(cst.MatchSingleton, "value")
-_SEQUENCE = maker(cst.MatchList, "patterns")
-_ELEMENT = maker(cst.MatchSequenceElement, "value")
-_STAR = maker(cst.MatchStar, "name")
-_MAPPING = maker(cst.MatchMapping, "elements", "rest")
-_PAIR = maker(cst.MatchMappingElement, "key", "pattern")
-_CLASS_PATTERN = maker(cst.MatchClass, "cls", "patterns", "kwds")
-_KEYWORD = maker(cst.MatchKeywordElement, "key", "pattern")
-_AS = maker(cst.MatchAs, "pattern", "name")
-_OR = maker(cst.MatchOr, "patterns")
-_ALTERNATIVE = maker(cst.MatchOrElement, "pattern")
-
 
 @converts("Match")
 def _match(c: Converter, node: ast.Match) -> Any:
-    cases = [_CASE(c.node(case.pattern), c.optional(case.guard), c.suite(case.body)) for case in node.cases]
-    return _MATCH(c.node(node.subject), cases)
+    cases = [
+        light.MatchCase(c.node(case.pattern), c.optional(case.guard), c.suite(case.body))
+        for case in node.cases
+    ]
+    return light.Match(c.node(node.subject), cases)
 
 
 @converts("MatchValue")
 def _match_value(c: Converter, node: ast.MatchValue) -> Any:
-    return _VALUE(c.node(node.value))
+    return light.MatchValue(c.node(node.value))
 
 
 @converts("MatchSingleton")
 def _match_singleton(_: Converter, node: ast.MatchSingleton) -> Any:
-    return _SINGLETON(constant(node.value))
+    return light.MatchSingleton(constant(node.value))
 
 
 @converts("MatchSequence")
 def _match_sequence(c: Converter, node: ast.MatchSequence) -> Any:
-    return _SEQUENCE(_elements(c, node.patterns))
+    return light.MatchList(_elements(c, node.patterns))
 
 
 def _elements(c: Converter, patterns: Sequence[ast.pattern]) -> list[Any]:
     return [
-        c.node(pattern) if isinstance(pattern, ast.MatchStar) else _ELEMENT(c.node(pattern))
+        c.node(pattern) if isinstance(pattern, ast.MatchStar) else light.MatchSequenceElement(c.node(pattern))
         for pattern in patterns
     ]
 
 
 @converts("MatchStar")
 def _match_star(_: Converter, node: ast.MatchStar) -> Any:
-    return _STAR(_captured(node.name))
+    return light.MatchStar(_captured(node.name))
 
 
 def _captured(name: str | None) -> Any:
-    return None if name is None else make_name(name)
+    return None if name is None else light.Name(name)
 
 
 @converts("MatchMapping")
 def _match_mapping(c: Converter, node: ast.MatchMapping) -> Any:
     pairs = zip(node.keys, node.patterns, strict=True)
-    return _MAPPING([_PAIR(c.node(key), c.node(value)) for key, value in pairs], _captured(node.rest))
+    return light.MatchMapping(
+        [light.MatchMappingElement(c.node(key), c.node(value)) for key, value in pairs], _captured(node.rest)
+    )
 
 
 @converts("MatchClass")
 def _match_class(c: Converter, node: ast.MatchClass) -> Any:
     named = zip(node.kwd_attrs, node.kwd_patterns, strict=True)
-    pairs = [_KEYWORD(make_name(name), c.node(pattern)) for name, pattern in named]
-    return _CLASS_PATTERN(c.node(node.cls), _elements(c, node.patterns), pairs)
+    pairs = [light.MatchKeywordElement(light.Name(name), c.node(pattern)) for name, pattern in named]
+    return light.MatchClass(c.node(node.cls), _elements(c, node.patterns), pairs)
 
 
 @converts("MatchAs")
 def _match_as(c: Converter, node: ast.MatchAs) -> Any:
-    return _AS(c.optional(node.pattern), _captured(node.name))
+    return light.MatchAs(c.optional(node.pattern), _captured(node.name))
 
 
 @converts("MatchOr")
 def _match_or(c: Converter, node: ast.MatchOr) -> Any:
-    return _OR([_ALTERNATIVE(c.node(pattern)) for pattern in node.patterns])
+    return light.MatchOr([light.MatchOrElement(c.node(pattern)) for pattern in node.patterns])

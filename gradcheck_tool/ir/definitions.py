@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, executes, lowers
 from gradcheck_tool.ir.deferred import DeferredFunction
 from gradcheck_tool.ir.expressions import lower_arguments, lower_await, lower_condition
@@ -40,9 +39,11 @@ from gradcheck_tool.ir.targets import assign
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_ITERATOR = ".0"
+    _AnyComprehension = (
+        syntax.ListComp | syntax.SetComp | syntax.DictComp | syntax.GeneratorExp | syntax.StarredDictComp
+    )
 
-_AnyComprehension = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp | cst.StarredDictComp
+_ITERATOR = ".0"
 
 
 def lower_inner(b: FunctionBuilder, function: Function, fill: Callable[[FunctionBuilder], None]) -> Function:
@@ -66,7 +67,7 @@ def _bind_parameters(b: FunctionBuilder, function: Function) -> None:
 
 
 def _new_function(
-    b: FunctionBuilder, name: str, kind: FunctionKind, node: cst.CSTNode, *, is_async: bool = False
+    b: FunctionBuilder, name: str, kind: FunctionKind, node: syntax.CSTNode, *, is_async: bool = False
 ) -> Function:
     outer = b.function
     if outer.kind is FunctionKind.MODULE or name in b.scope.global_names:
@@ -81,8 +82,8 @@ def _new_function(
 # Functions and lambdas
 
 
-@executes(cst.FunctionDef)
-def _function_def(b: FunctionBuilder, node: cst.FunctionDef) -> None:
+@executes(syntax.FunctionDef)
+def _function_def(b: FunctionBuilder, node: syntax.FunctionDef) -> None:
     decorators = _decorators(b, node.decorators)
     defaults = _defaults(b, node.params)
     name = node.name.value
@@ -101,12 +102,12 @@ def _function_def(b: FunctionBuilder, node: cst.FunctionDef) -> None:
     b.store(node.name, name, _decorate(b, decorators, dst))
 
 
-def _fill_function(inner: FunctionBuilder, node: cst.FunctionDef, body: cst.BaseSuite) -> None:
+def _fill_function(inner: FunctionBuilder, node: syntax.FunctionDef, body: syntax.BaseSuite) -> None:
     inner.type_params |= _type_parameters(node.type_parameters)
     lower_body(inner, body)
 
 
-def _deferred(b: FunctionBuilder, function: Function, node: cst.FunctionDef) -> Function:
+def _deferred(b: FunctionBuilder, function: Function, node: syntax.FunctionDef) -> Function:
     """The same function with a body that is lowered on demand."""
     bodies = b.bodies
     assert bodies is not None
@@ -146,8 +147,8 @@ def _inside(function: Function) -> Iterator[Function]:
             yield from _inside(inner)
 
 
-@lowers(cst.Lambda)
-def _lambda(b: FunctionBuilder, node: cst.Lambda) -> Reg:
+@lowers(syntax.Lambda)
+def _lambda(b: FunctionBuilder, node: syntax.Lambda) -> Reg:
     defaults = _defaults(b, node.params)
     function = _new_function(b, "<lambda>", FunctionKind.LAMBDA, node)
     function.params = _parameters(node.params)
@@ -157,22 +158,24 @@ def _lambda(b: FunctionBuilder, node: cst.Lambda) -> Reg:
     return dst
 
 
-def lower_body(b: FunctionBuilder, body: cst.BaseSuite | cst.Module) -> None:
+def lower_body(b: FunctionBuilder, body: syntax.BaseSuite | syntax.Module) -> None:
     """Lower the statements of a function, class or module and note its docstring."""
-    statements: Sequence[cst.CSTNode] = body.body
+    statements: Sequence[syntax.CSTNode] = body.body
     if statements:
         first = statements[0]
-        small = first.body[0] if isinstance(first, cst.SimpleStatementLine) else first
-        if isinstance(small, cst.Expr):
+        small = first.body[0] if isinstance(first, syntax.SimpleStatementLine) else first
+        if isinstance(small, syntax.Expr):
             b.function.docstring = docstring_value(small.value)
     b.statements(statements)
 
 
-def _decorators(b: FunctionBuilder, decorators: Sequence[cst.Decorator]) -> list[tuple[cst.Decorator, Reg]]:
+def _decorators(
+    b: FunctionBuilder, decorators: Sequence[syntax.Decorator]
+) -> list[tuple[syntax.Decorator, Reg]]:
     return [(decorator, b.expr(decorator.decorator)) for decorator in decorators]
 
 
-def _decorate(b: FunctionBuilder, decorators: list[tuple[cst.Decorator, Reg]], value: Reg) -> Reg:
+def _decorate(b: FunctionBuilder, decorators: list[tuple[syntax.Decorator, Reg]], value: Reg) -> Reg:
     for decorator, func in reversed(decorators):
         dst = b.reg()
         b.emit(Call(decorator, dst, func, [Argument(value)]))
@@ -180,14 +183,14 @@ def _decorate(b: FunctionBuilder, decorators: list[tuple[cst.Decorator, Reg]], v
     return value
 
 
-def _type_parameters(node: cst.TypeParameters | None) -> frozenset[str]:
+def _type_parameters(node: syntax.TypeParameters | None) -> frozenset[str]:
     return frozenset(parameter.param.name.value for parameter in node.params) if node else frozenset()
 
 
-def _in_order(params: cst.Parameters) -> list[tuple[cst.Param, ParamKind]]:
+def _in_order(params: syntax.Parameters) -> list[tuple[syntax.Param, ParamKind]]:
     ordered = [(param, ParamKind.POSITIONAL_ONLY) for param in params.posonly_params]
     ordered += [(param, ParamKind.POSITIONAL) for param in params.params]
-    if isinstance(params.star_arg, cst.Param):
+    if isinstance(params.star_arg, syntax.Param):
         ordered.append((params.star_arg, ParamKind.VARARGS))
     ordered += [(param, ParamKind.KEYWORD_ONLY) for param in params.kwonly_params]
     if params.star_kwarg is not None:
@@ -195,7 +198,7 @@ def _in_order(params: cst.Parameters) -> list[tuple[cst.Param, ParamKind]]:
     return ordered
 
 
-def _parameters(params: cst.Parameters) -> list[Parameter]:
+def _parameters(params: syntax.Parameters) -> list[Parameter]:
     return [
         Parameter(
             name=param.name.value,
@@ -208,7 +211,7 @@ def _parameters(params: cst.Parameters) -> list[Parameter]:
     ]
 
 
-def _defaults(b: FunctionBuilder, params: cst.Parameters) -> dict[str, Reg]:
+def _defaults(b: FunctionBuilder, params: syntax.Parameters) -> dict[str, Reg]:
     return {
         b.mangled(param.name.value): b.expr(param.default)
         for param, _ in _in_order(params)
@@ -219,8 +222,8 @@ def _defaults(b: FunctionBuilder, params: cst.Parameters) -> dict[str, Reg]:
 # Classes
 
 
-@executes(cst.ClassDef)
-def _class_def(b: FunctionBuilder, node: cst.ClassDef) -> None:
+@executes(syntax.ClassDef)
+def _class_def(b: FunctionBuilder, node: syntax.ClassDef) -> None:
     name = node.name.value
     decorators = _decorators(b, node.decorators)
     type_params = _type_parameters(node.type_parameters)
@@ -243,19 +246,19 @@ def _class_def(b: FunctionBuilder, node: cst.ClassDef) -> None:
 
 # Comprehensions
 
-_NAMES: dict[type[cst.CSTNode], str] = {
-    cst.ListComp: "<listcomp>",
-    cst.SetComp: "<setcomp>",
-    cst.DictComp: "<dictcomp>",
-    cst.StarredDictComp: "<dictcomp>",
-    cst.GeneratorExp: "<genexpr>",
+_NAMES: dict[str, str] = {
+    "ListComp": "<listcomp>",
+    "SetComp": "<setcomp>",
+    "DictComp": "<dictcomp>",
+    "StarredDictComp": "<dictcomp>",
+    "GeneratorExp": "<genexpr>",
 }
 
 
-@lowers(cst.ListComp, cst.SetComp, cst.DictComp, cst.StarredDictComp, cst.GeneratorExp)
+@lowers(syntax.ListComp, syntax.SetComp, syntax.DictComp, syntax.StarredDictComp, syntax.GeneratorExp)
 def _comprehension(b: FunctionBuilder, node: _AnyComprehension) -> Reg:
-    function = _new_function(b, _NAMES[type(node)], FunctionKind.COMPREHENSION, node)
-    function.is_generator = isinstance(node, cst.GeneratorExp)
+    function = _new_function(b, _NAMES[type(node).__name__], FunctionKind.COMPREHENSION, node)
+    function.is_generator = isinstance(node, syntax.GeneratorExp)
     function.params = [Parameter(_ITERATOR, ParamKind.POSITIONAL_ONLY, False, node.for_in)]
     function = lower_inner(b, function, lambda inner: _fill_comprehension(inner, node))
     func, iterator, dst = b.reg(), b.reg(), b.reg()
@@ -270,11 +273,11 @@ def _comprehension(b: FunctionBuilder, node: _AnyComprehension) -> Reg:
 
 def _fill_comprehension(b: FunctionBuilder, node: _AnyComprehension) -> None:
     result = None
-    if not isinstance(node, cst.GeneratorExp):
+    if not isinstance(node, syntax.GeneratorExp):
         result = b.reg()
-        if isinstance(node, cst.ListComp):
+        if isinstance(node, syntax.ListComp):
             b.emit(BuildList(node, result, []))
-        elif isinstance(node, cst.SetComp):
+        elif isinstance(node, syntax.SetComp):
             b.emit(BuildSet(node, result, []))
         else:
             b.emit(BuildDict(node, result, []))
@@ -286,7 +289,7 @@ def _fill_comprehension(b: FunctionBuilder, node: _AnyComprehension) -> None:
 
 
 def _loop(
-    b: FunctionBuilder, node: cst.CompFor, iterator: Reg, done: Block, element: Callable[[], None]
+    b: FunctionBuilder, node: syntax.CompFor, iterator: Reg, done: Block, element: Callable[[], None]
 ) -> None:
     """One `for` of a comprehension, with its conditions and all that stands right of it."""
     if node.asynchronous is not None:
@@ -313,23 +316,23 @@ def _loop(
 
 def _element(b: FunctionBuilder, node: _AnyComprehension, result: Reg | None) -> None:
     """Evaluate what stands left of `for` and add it to the result, or yield it."""
-    if isinstance(node, cst.DictComp):
+    if isinstance(node, syntax.DictComp):
         assert result is not None
         key = b.expr(node.key)
         b.emit(InsertItem(node, result, key, b.expr(node.value)))
-    elif isinstance(node, cst.StarredDictComp):
+    elif isinstance(node, syntax.StarredDictComp):
         assert result is not None
         update = b.reg()
         value = b.expr(node.value)
         b.emit(GetAttr(node, update, result, "update"))
         b.emit(Call(node, b.reg(), update, [Argument(value)]))
-    elif isinstance(node.elt, cst.StarredElement):
+    elif isinstance(node.elt, syntax.StarredElement):
         _elements(b, node.elt, result)
     else:
         _add(b, node.elt, b.expr(node.elt), result)
 
 
-def _elements(b: FunctionBuilder, node: cst.StarredElement, result: Reg | None) -> None:
+def _elements(b: FunctionBuilder, node: syntax.StarredElement, result: Reg | None) -> None:
     """`*items` left of `for` adds every one of them."""
     source, iterator = b.expr(node.value), b.reg()
     b.emit(GetIter(node, iterator, source))
@@ -340,7 +343,7 @@ def _elements(b: FunctionBuilder, node: cst.StarredElement, result: Reg | None) 
     b.place(done)
 
 
-def _add(b: FunctionBuilder, node: cst.CSTNode, value: Reg, result: Reg | None) -> None:
+def _add(b: FunctionBuilder, node: syntax.CSTNode, value: Reg, result: Reg | None) -> None:
     if result is None:
         b.emit(Yield(node, b.reg(), value))
     else:

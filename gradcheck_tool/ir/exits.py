@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, executes
 from gradcheck_tool.ir.frames import ExceptFrame, FinallyFrame, Frame, WithFrame
 from gradcheck_tool.ir.nodes import Block, EnterWith, ExitWith, MatchException, Reg, Reraise
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _guarded(
-    b: FunctionBuilder, node: cst.CSTNode, frame: Frame, handler: Block, body: Callable[[], None]
+    b: FunctionBuilder, node: syntax.CSTNode, frame: Frame, handler: Block, body: Callable[[], None]
 ) -> None:
     """Lower `body` inside `frame` with exceptions going to `handler`, then what leaves the frame."""
     outside = b.frames
@@ -29,7 +28,7 @@ def _guarded(
         frame.leave(b, node)
 
 
-def _unwind(b: FunctionBuilder, node: cst.CSTNode, frame: Frame, handler: Block) -> None:
+def _unwind(b: FunctionBuilder, node: syntax.CSTNode, frame: Frame, handler: Block) -> None:
     """Place `handler`: leave the frame on the exceptional way, then let the exception go on."""
     exc = b.catch(node, handler)
     outside, b.caught = b.caught, exc
@@ -41,8 +40,8 @@ def _unwind(b: FunctionBuilder, node: cst.CSTNode, frame: Frame, handler: Block)
 # try
 
 
-@executes(cst.Try, cst.TryStar)
-def _try(b: FunctionBuilder, node: cst.Try | cst.TryStar) -> None:
+@executes(syntax.Try, syntax.TryStar)
+def _try(b: FunctionBuilder, node: syntax.Try | syntax.TryStar) -> None:
     if node.finalbody is None:
         _try_except(b, node)
         return
@@ -58,7 +57,7 @@ def _try(b: FunctionBuilder, node: cst.Try | cst.TryStar) -> None:
     b.place(after)
 
 
-def _try_except(b: FunctionBuilder, node: cst.Try | cst.TryStar) -> None:
+def _try_except(b: FunctionBuilder, node: syntax.Try | syntax.TryStar) -> None:
     """The body, the handlers and `else`, without `finally`."""
     if not node.handlers:
         b.suite(node.body)
@@ -77,7 +76,7 @@ def _try_except(b: FunctionBuilder, node: cst.Try | cst.TryStar) -> None:
     b.jump(node, after)
     exc = b.catch(node, handler)
     b.caught = exc
-    if isinstance(node, cst.TryStar):
+    if isinstance(node, syntax.TryStar):
         _group_handlers(b, node, exc, after)
     else:
         _handlers(b, node, exc, after)
@@ -85,7 +84,7 @@ def _try_except(b: FunctionBuilder, node: cst.Try | cst.TryStar) -> None:
     b.place(after)
 
 
-def _handlers(b: FunctionBuilder, node: cst.Try, exc: Reg, after: Block) -> None:
+def _handlers(b: FunctionBuilder, node: syntax.Try, exc: Reg, after: Block) -> None:
     for handler in node.handlers:
         if handler.type is None:
             _handler_body(b, handler, exc, after)
@@ -98,7 +97,7 @@ def _handlers(b: FunctionBuilder, node: cst.Try, exc: Reg, after: Block) -> None
     b.end(Reraise(node, exc))
 
 
-def _group_handlers(b: FunctionBuilder, node: cst.TryStar, exc: Reg, after: Block) -> None:
+def _group_handlers(b: FunctionBuilder, node: syntax.TryStar, exc: Reg, after: Block) -> None:
     """Each `except*` may take a part of the group; what is left over, if anything, goes on."""
     for handler in node.handlers:
         body, other = b.new_block(), b.new_block()
@@ -112,21 +111,21 @@ def _group_handlers(b: FunctionBuilder, node: cst.TryStar, exc: Reg, after: Bloc
     b.end(Reraise(node, exc))
 
 
-def _match(b: FunctionBuilder, node: cst.CSTNode, kind: cst.BaseExpression, exc: Reg) -> Reg:
+def _match(b: FunctionBuilder, node: syntax.CSTNode, kind: syntax.BaseExpression, exc: Reg) -> Reg:
     expected, dst = b.expr(kind), b.reg()
     b.emit(MatchException(node, dst, exc, expected))
     return dst
 
 
 def _handler_body(
-    b: FunctionBuilder, node: cst.ExceptHandler | cst.ExceptStarHandler, exc: Reg, after: Block
+    b: FunctionBuilder, node: syntax.ExceptHandler | syntax.ExceptStarHandler, exc: Reg, after: Block
 ) -> None:
     if node.name is None:
         b.suite(node.body)
         b.jump(node, after)
         return
     name = node.name.name
-    assert isinstance(name, cst.Name)
+    assert isinstance(name, syntax.Name)
     assign(b, name, exc)
     frame, handler = ExceptFrame(b.handler, b.caught, name), b.new_block()
     _guarded(b, node, frame, handler, lambda: b.suite(node.body))
@@ -137,12 +136,12 @@ def _handler_body(
 # with
 
 
-@executes(cst.With)
-def _with(b: FunctionBuilder, node: cst.With) -> None:
+@executes(syntax.With)
+def _with(b: FunctionBuilder, node: syntax.With) -> None:
     _with_items(b, node, 0)
 
 
-def _with_items(b: FunctionBuilder, node: cst.With, index: int) -> None:
+def _with_items(b: FunctionBuilder, node: syntax.With, index: int) -> None:
     """The items from `index` on, each around those right of it and the body."""
     if index == len(node.items):
         b.suite(node.body)

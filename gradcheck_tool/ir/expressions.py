@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, lowers
 from gradcheck_tool.ir.literals import number_value
 from gradcheck_tool.ir.nodes import (
@@ -36,61 +35,61 @@ if TYPE_CHECKING:
 
 _CONSTANTS = {"None": None, "True": True, "False": False, "__debug__": True}
 
-BINARY_OPERATORS: dict[type[cst.CSTNode], str] = {
-    cst.Add: "+",
-    cst.Subtract: "-",
-    cst.Multiply: "*",
-    cst.Divide: "/",
-    cst.FloorDivide: "//",
-    cst.Modulo: "%",
-    cst.MatrixMultiply: "@",
-    cst.Power: "**",
-    cst.LeftShift: "<<",
-    cst.RightShift: ">>",
-    cst.BitAnd: "&",
-    cst.BitOr: "|",
-    cst.BitXor: "^",
+BINARY_OPERATORS: dict[str, str] = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "FloorDivide": "//",
+    "Modulo": "%",
+    "MatrixMultiply": "@",
+    "Power": "**",
+    "LeftShift": "<<",
+    "RightShift": ">>",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
 }
 
-_UNARY_OPERATORS: dict[type[cst.CSTNode], str] = {
-    cst.Minus: "-",
-    cst.Plus: "+",
-    cst.BitInvert: "~",
-    cst.Not: "not",
+_UNARY_OPERATORS: dict[str, str] = {
+    "Minus": "-",
+    "Plus": "+",
+    "BitInvert": "~",
+    "Not": "not",
 }
 
-_COMPARISONS: dict[type[cst.CSTNode], str] = {
-    cst.LessThan: "<",
-    cst.LessThanEqual: "<=",
-    cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=",
-    cst.Equal: "==",
-    cst.NotEqual: "!=",
-    cst.Is: "is",
-    cst.IsNot: "is-not",
-    cst.In: "in",
-    cst.NotIn: "not-in",
+_COMPARISONS: dict[str, str] = {
+    "LessThan": "<",
+    "LessThanEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEqual": ">=",
+    "Equal": "==",
+    "NotEqual": "!=",
+    "Is": "is",
+    "IsNot": "is-not",
+    "In": "in",
+    "NotIn": "not-in",
 }
 
 
-@lowers(cst.Name)
-def _name(b: FunctionBuilder, node: cst.Name) -> Reg:
+@lowers(syntax.Name)
+def _name(b: FunctionBuilder, node: syntax.Name) -> Reg:
     name = node.value
     if name in _CONSTANTS:
         return b.const(node, _CONSTANTS[name])
     return b.load(node, name)
 
 
-@lowers(cst.Attribute)
-def _attribute(b: FunctionBuilder, node: cst.Attribute) -> Reg:
+@lowers(syntax.Attribute)
+def _attribute(b: FunctionBuilder, node: syntax.Attribute) -> Reg:
     obj = b.expr(node.value)
     dst = b.reg()
     b.emit(GetAttr(node, dst, obj, b.mangled(node.attr.value)))
     return dst
 
 
-@lowers(cst.Subscript)
-def _subscript(b: FunctionBuilder, node: cst.Subscript) -> Reg:
+@lowers(syntax.Subscript)
+def _subscript(b: FunctionBuilder, node: syntax.Subscript) -> Reg:
     obj = b.expr(node.value)
     index = lower_index(b, node)
     dst = b.reg()
@@ -98,11 +97,11 @@ def _subscript(b: FunctionBuilder, node: cst.Subscript) -> Reg:
     return dst
 
 
-def lower_index(b: FunctionBuilder, node: cst.Subscript) -> Reg:
+def lower_index(b: FunctionBuilder, node: syntax.Subscript) -> Reg:
     """The index of a subscript: one value, a slice, or a tuple of them."""
     elements = node.slice
     first = elements[0]
-    if len(elements) == 1 and not isinstance(first.comma, cst.Comma) and not _is_starred(first):
+    if len(elements) == 1 and not isinstance(first.comma, syntax.Comma) and not _is_starred(first):
         return _slice(b, first.slice)
     items = [(_slice(b, element.slice), _is_starred(element)) for element in elements]
     dst = b.reg()
@@ -110,22 +109,22 @@ def lower_index(b: FunctionBuilder, node: cst.Subscript) -> Reg:
     return dst
 
 
-def _is_starred(element: cst.SubscriptElement) -> bool:
-    return isinstance(element.slice, cst.Index) and element.slice.star is not None
+def _is_starred(element: syntax.SubscriptElement) -> bool:
+    return isinstance(element.slice, syntax.Index) and element.slice.star is not None
 
 
-def _slice(b: FunctionBuilder, node: cst.BaseSlice) -> Reg:
-    if isinstance(node, cst.Index):
+def _slice(b: FunctionBuilder, node: syntax.BaseSlice) -> Reg:
+    if isinstance(node, syntax.Index):
         return b.expr(node.value)
-    assert isinstance(node, cst.Slice)
+    assert isinstance(node, syntax.Slice)
     lower, upper, step = (b.expr(part) if part else None for part in (node.lower, node.upper, node.step))
     dst = b.reg()
     b.emit(BuildSlice(node, dst, lower, upper, step))
     return dst
 
 
-@lowers(cst.Call)
-def _call(b: FunctionBuilder, node: cst.Call) -> Reg:
+@lowers(syntax.Call)
+def _call(b: FunctionBuilder, node: syntax.Call) -> Reg:
     func = b.expr(node.func)
     args = lower_arguments(b, node.args)
     dst = b.reg()
@@ -133,10 +132,10 @@ def _call(b: FunctionBuilder, node: cst.Call) -> Reg:
     return dst
 
 
-def lower_arguments(b: FunctionBuilder, args: Sequence[cst.Arg]) -> list[Argument]:
+def lower_arguments(b: FunctionBuilder, args: Sequence[syntax.Arg]) -> list[Argument]:
     """Arguments in the order Python evaluates them: `f(k=1, *a)` evaluates `a` first."""
     lowered: list[Argument] = []
-    named: list[cst.Arg] = []
+    named: list[syntax.Arg] = []
     for arg in args:
         if arg.keyword is not None or arg.star == "**":
             named.append(arg)
@@ -152,25 +151,25 @@ def lower_arguments(b: FunctionBuilder, args: Sequence[cst.Arg]) -> list[Argumen
     return lowered
 
 
-@lowers(cst.BinaryOperation)
-def _binary(b: FunctionBuilder, node: cst.BinaryOperation) -> Reg:
+@lowers(syntax.BinaryOperation)
+def _binary(b: FunctionBuilder, node: syntax.BinaryOperation) -> Reg:
     # `a + b + c + ...` nests to the left, as deep as the sum is long.
     spine = [node]
-    while isinstance(spine[-1].left, cst.BinaryOperation):
+    while isinstance(spine[-1].left, syntax.BinaryOperation):
         spine.append(spine[-1].left)
     left = b.expr(spine[-1].left)
     for operation in reversed(spine):
         right = b.expr(operation.right)
         dst = b.reg()
-        b.emit(BinOp(operation, dst, BINARY_OPERATORS[type(operation.operator)], left, right))
+        b.emit(BinOp(operation, dst, BINARY_OPERATORS[type(operation.operator).__name__], left, right))
         left = dst
     return left
 
 
-@lowers(cst.UnaryOperation)
-def _unary(b: FunctionBuilder, node: cst.UnaryOperation) -> Reg:
-    operator = type(node.operator)
-    if operator is cst.Minus:
+@lowers(syntax.UnaryOperation)
+def _unary(b: FunctionBuilder, node: syntax.UnaryOperation) -> Reg:
+    operator = type(node.operator).__name__
+    if operator == "Minus":
         value = number_value(node.expression, -1)
         if value is not None:
             return b.const(node, value)
@@ -180,16 +179,18 @@ def _unary(b: FunctionBuilder, node: cst.UnaryOperation) -> Reg:
     return dst
 
 
-def _compare(b: FunctionBuilder, node: cst.Comparison, left: Reg, target: cst.ComparisonTarget) -> list[Reg]:
+def _compare(
+    b: FunctionBuilder, node: syntax.Comparison, left: Reg, target: syntax.ComparisonTarget
+) -> list[Reg]:
     """One link of a chain: the registers of the result and of the right operand."""
     right = b.expr(target.comparator)
     dst = b.reg()
-    b.emit(Compare(node, dst, _COMPARISONS[type(target.operator)], left, right))
+    b.emit(Compare(node, dst, _COMPARISONS[type(target.operator).__name__], left, right))
     return [dst, right]
 
 
-@lowers(cst.Comparison)
-def _comparison(b: FunctionBuilder, node: cst.Comparison) -> Reg:
+@lowers(syntax.Comparison)
+def _comparison(b: FunctionBuilder, node: syntax.Comparison) -> Reg:
     left = b.expr(node.left)
     *links, last = node.comparisons
     if not links:
@@ -206,21 +207,21 @@ def _comparison(b: FunctionBuilder, node: cst.Comparison) -> Reg:
     return dst
 
 
-def _operands(node: cst.BooleanOperation) -> list[cst.BaseExpression]:
+def _operands(node: syntax.BooleanOperation) -> list[syntax.BaseExpression]:
     """`a and b and c`, which nests to the left, as one list."""
-    operator = type(node.operator)
-    operands: list[cst.BaseExpression] = []
-    rest: cst.BaseExpression = node
-    while isinstance(rest, cst.BooleanOperation) and type(rest.operator) is operator:
+    operator = type(node.operator).__name__
+    operands: list[syntax.BaseExpression] = []
+    rest: syntax.BaseExpression = node
+    while isinstance(rest, syntax.BooleanOperation) and type(rest.operator).__name__ == operator:
         operands.append(rest.right)
         rest = rest.left
     operands.append(rest)
     return operands[::-1]
 
 
-@lowers(cst.BooleanOperation)
-def _boolean(b: FunctionBuilder, node: cst.BooleanOperation) -> Reg:
-    is_and = isinstance(node.operator, cst.And)
+@lowers(syntax.BooleanOperation)
+def _boolean(b: FunctionBuilder, node: syntax.BooleanOperation) -> Reg:
+    is_and = isinstance(node.operator, syntax.And)
     *operands, last = _operands(node)
     dst, end = b.reg(), b.new_block()
     for operand in operands:
@@ -234,19 +235,19 @@ def _boolean(b: FunctionBuilder, node: cst.BooleanOperation) -> Reg:
     return dst
 
 
-def lower_condition(b: FunctionBuilder, node: cst.BaseExpression, then: Block, otherwise: Block) -> None:
+def lower_condition(b: FunctionBuilder, node: syntax.BaseExpression, then: Block, otherwise: Block) -> None:
     """Branch on an expression; `and`, `or`, `not` and chained comparisons become branches."""
-    while isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+    while isinstance(node, syntax.UnaryOperation) and isinstance(node.operator, syntax.Not):
         node, then, otherwise = node.expression, otherwise, then
-    if isinstance(node, cst.BooleanOperation):
-        is_and = isinstance(node.operator, cst.And)
+    if isinstance(node, syntax.BooleanOperation):
+        is_and = isinstance(node.operator, syntax.And)
         *operands, node = _operands(node)
         for operand in operands:
             more = b.new_block()
             lower_condition(b, operand, *((more, otherwise) if is_and else (then, more)))
             b.place(more)
         lower_condition(b, node, then, otherwise)
-    elif isinstance(node, cst.Comparison):
+    elif isinstance(node, syntax.Comparison):
         left = b.expr(node.left)
         *links, last = node.comparisons
         for link in links:
@@ -259,8 +260,8 @@ def lower_condition(b: FunctionBuilder, node: cst.BaseExpression, then: Block, o
         b.branch(node, b.expr(node), then, otherwise)
 
 
-@lowers(cst.IfExp)
-def _conditional(b: FunctionBuilder, node: cst.IfExp) -> Reg:
+@lowers(syntax.IfExp)
+def _conditional(b: FunctionBuilder, node: syntax.IfExp) -> Reg:
     dst = b.reg()
     then, otherwise, end = b.new_block(), b.new_block(), b.new_block()
     lower_condition(b, node.test, then, otherwise)
@@ -273,44 +274,44 @@ def _conditional(b: FunctionBuilder, node: cst.IfExp) -> Reg:
     return dst
 
 
-def _items(b: FunctionBuilder, elements: Sequence[cst.BaseElement]) -> list[tuple[Reg, bool]]:
-    return [(b.expr(element.value), isinstance(element, cst.StarredElement)) for element in elements]
+def _items(b: FunctionBuilder, elements: Sequence[syntax.BaseElement]) -> list[tuple[Reg, bool]]:
+    return [(b.expr(element.value), isinstance(element, syntax.StarredElement)) for element in elements]
 
 
-@lowers(cst.Tuple, cst.List, cst.Set)
-def _sequence(b: FunctionBuilder, node: cst.Tuple | cst.List | cst.Set) -> Reg:
+@lowers(syntax.Tuple, syntax.List, syntax.Set)
+def _sequence(b: FunctionBuilder, node: syntax.Tuple | syntax.List | syntax.Set) -> Reg:
     items = _items(b, node.elements)
     dst = b.reg()
-    build: Any = {cst.Tuple: BuildTuple, cst.List: BuildList, cst.Set: BuildSet}[type(node)]
+    build: Any = {"Tuple": BuildTuple, "List": BuildList, "Set": BuildSet}[type(node).__name__]
     b.emit(build(node, dst, items))
     return dst
 
 
-@lowers(cst.Dict)
-def _dict(b: FunctionBuilder, node: cst.Dict) -> Reg:
+@lowers(syntax.Dict)
+def _dict(b: FunctionBuilder, node: syntax.Dict) -> Reg:
     items: list[tuple[Reg | None, Reg]] = []
     for element in node.elements:
-        key = b.expr(element.key) if isinstance(element, cst.DictElement) else None
+        key = b.expr(element.key) if isinstance(element, syntax.DictElement) else None
         items.append((key, b.expr(element.value)))
     dst = b.reg()
     b.emit(BuildDict(node, dst, items))
     return dst
 
 
-@lowers(cst.NamedExpr)
-def _walrus(b: FunctionBuilder, node: cst.NamedExpr) -> Reg:
+@lowers(syntax.NamedExpr)
+def _walrus(b: FunctionBuilder, node: syntax.NamedExpr) -> Reg:
     value = b.expr(node.value)
-    assert isinstance(node.target, cst.Name)
+    assert isinstance(node.target, syntax.Name)
     b.store_outside_comprehension(node.target, node.target.value, value)
     return value
 
 
-@lowers(cst.Await)
-def _await(b: FunctionBuilder, node: cst.Await) -> Reg:
+@lowers(syntax.Await)
+def _await(b: FunctionBuilder, node: syntax.Await) -> Reg:
     return lower_await(b, node, b.expr(node.expression))
 
 
-def lower_await(b: FunctionBuilder, node: cst.CSTNode, value: Reg) -> Reg:
+def lower_await(b: FunctionBuilder, node: syntax.CSTNode, value: Reg) -> Reg:
     """Await a value; a comprehension that does so is asynchronous itself."""
     if b.function.kind is FunctionKind.COMPREHENSION:
         b.function.is_async = True
@@ -319,10 +320,10 @@ def lower_await(b: FunctionBuilder, node: cst.CSTNode, value: Reg) -> Reg:
     return dst
 
 
-@lowers(cst.Yield)
-def _yield(b: FunctionBuilder, node: cst.Yield) -> Reg:
+@lowers(syntax.Yield)
+def _yield(b: FunctionBuilder, node: syntax.Yield) -> Reg:
     b.function.is_generator = True
-    if isinstance(node.value, cst.From):
+    if isinstance(node.value, syntax.From):
         source = b.expr(node.value.item)
         dst = b.reg()
         b.emit(YieldFrom(node, dst, source))

@@ -6,51 +6,50 @@ import ast
 import warnings
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, lowers
 from gradcheck_tool.ir.nodes import Format, Reg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    FormattedPart = syntax.BaseFormattedStringContent | syntax.BaseTemplatedStringContent
+
 Number = int | float | complex
 
-FormattedPart = cst.BaseFormattedStringContent | cst.BaseTemplatedStringContent
 
-
-@lowers(cst.Integer, cst.Float, cst.Imaginary)
-def _number(b: FunctionBuilder, node: cst.BaseNumber) -> Reg:
+@lowers(syntax.Integer, syntax.Float, syntax.Imaginary)
+def _number(b: FunctionBuilder, node: syntax.BaseNumber) -> Reg:
     value = number_value(node)
     return b.opaque(node) if value is None else b.const(node, value)
 
 
-def number_value(node: cst.CSTNode, sign: int = 1) -> Number | None:
+def number_value(node: syntax.CSTNode, sign: int = 1) -> Number | None:
     """The value of a number literal; None for other nodes and for what the compiler would refuse."""
     try:
-        if isinstance(node, cst.Integer):
+        if isinstance(node, syntax.Integer):
             return sign * int(node.value, 0)
-        if isinstance(node, cst.Float):
+        if isinstance(node, syntax.Float):
             return sign * float(node.value)
-        if isinstance(node, cst.Imaginary):
+        if isinstance(node, syntax.Imaginary):
             return sign * complex(node.value)
     except ValueError:
         return None
     return None
 
 
-@lowers(cst.Ellipsis)
-def _ellipsis(b: FunctionBuilder, node: cst.Ellipsis) -> Reg:
+@lowers(syntax.Ellipsis)
+def _ellipsis(b: FunctionBuilder, node: syntax.Ellipsis) -> Reg:
     return b.const(node, ...)
 
 
-@lowers(cst.SimpleString)
-def _simple_string(b: FunctionBuilder, node: cst.SimpleString) -> Reg:
+@lowers(syntax.SimpleString)
+def _simple_string(b: FunctionBuilder, node: syntax.SimpleString) -> Reg:
     value = string_value(node)
     return b.opaque(node) if value is None else b.const(node, value)
 
 
-def string_value(node: cst.SimpleString) -> str | bytes | None:
+def string_value(node: syntax.SimpleString) -> str | bytes | None:
     """The value of a plain string literal; None where the compiler would refuse it."""
     text = node.value
     quote = text[0]
@@ -70,14 +69,14 @@ def _evaluate(literal: str) -> str | bytes | None:
     return value if isinstance(value, str | bytes) else None
 
 
-@lowers(cst.ConcatenatedString)
-def _concatenated(b: FunctionBuilder, node: cst.ConcatenatedString) -> Reg:
+@lowers(syntax.ConcatenatedString)
+def _concatenated(b: FunctionBuilder, node: syntax.ConcatenatedString) -> Reg:
     pieces = _pieces(node)
-    values = [string_value(piece) for piece in pieces if isinstance(piece, cst.SimpleString)]
+    values = [string_value(piece) for piece in pieces if isinstance(piece, syntax.SimpleString)]
     if len(values) < len(pieces):
         formatted = Format(node, 0, [])
         for piece in pieces:
-            if isinstance(piece, cst.SimpleString):
+            if isinstance(piece, syntax.SimpleString):
                 _add_text(formatted, str(string_value(piece)))
             else:
                 _add_parts(b, formatted, piece.parts, piece)
@@ -90,20 +89,20 @@ def _concatenated(b: FunctionBuilder, node: cst.ConcatenatedString) -> Reg:
 
 
 def _pieces(
-    node: cst.ConcatenatedString,
-) -> list[cst.SimpleString | cst.FormattedString | cst.TemplatedString]:
+    node: syntax.ConcatenatedString,
+) -> list[syntax.SimpleString | syntax.FormattedString | syntax.TemplatedString]:
     """The literals of an implicit concatenation, which the tree nests to the right."""
-    pieces: list[cst.SimpleString | cst.FormattedString | cst.TemplatedString] = []
-    rest: cst.BaseExpression = node
-    while isinstance(rest, cst.ConcatenatedString):
+    pieces: list[syntax.SimpleString | syntax.FormattedString | syntax.TemplatedString] = []
+    rest: syntax.BaseExpression = node
+    while isinstance(rest, syntax.ConcatenatedString):
         pieces.append(rest.left)
         rest = rest.right
-    assert isinstance(rest, cst.SimpleString | cst.FormattedString | cst.TemplatedString)
+    assert isinstance(rest, syntax.SimpleString | syntax.FormattedString | syntax.TemplatedString)
     return [*pieces, rest]
 
 
-@lowers(cst.FormattedString, cst.TemplatedString)
-def _formatted(b: FunctionBuilder, node: cst.FormattedString | cst.TemplatedString) -> Reg:
+@lowers(syntax.FormattedString, syntax.TemplatedString)
+def _formatted(b: FunctionBuilder, node: syntax.FormattedString | syntax.TemplatedString) -> Reg:
     formatted = Format(node, 0, [])
     _add_parts(b, formatted, node.parts, node)
     return _emit(b, formatted)
@@ -119,13 +118,13 @@ def _add_parts(
     b: FunctionBuilder,
     formatted: Format,
     parts: Sequence[FormattedPart],
-    literal: cst.FormattedString | cst.TemplatedString,
+    literal: syntax.FormattedString | syntax.TemplatedString,
 ) -> None:
     """Evaluate the parts of an f-string, or of a format specification in it, into `formatted`."""
     for part in parts:
-        if isinstance(part, cst.FormattedStringText | cst.TemplatedStringText):
+        if isinstance(part, syntax.FormattedStringText | syntax.TemplatedStringText):
             _add_text(formatted, _text(part.value, literal))
-        elif isinstance(part, cst.FormattedStringExpression | cst.TemplatedStringExpression):
+        elif isinstance(part, syntax.FormattedStringExpression | syntax.TemplatedStringExpression):
             _add_expression(b, formatted, part, literal)
 
 
@@ -140,8 +139,8 @@ def _add_text(formatted: Format, text: str) -> None:
 def _add_expression(
     b: FunctionBuilder,
     formatted: Format,
-    part: cst.FormattedStringExpression | cst.TemplatedStringExpression,
-    literal: cst.FormattedString | cst.TemplatedString,
+    part: syntax.FormattedStringExpression | syntax.TemplatedStringExpression,
+    literal: syntax.FormattedString | syntax.TemplatedString,
 ) -> None:
     conversion, spec = part.conversion, part.format_spec
     if part.equal is not None:
@@ -159,9 +158,11 @@ def _add_expression(
         formatted.specs[index] = _emit(b, inner)
 
 
-def _own_text(part: cst.FormattedStringExpression | cst.TemplatedStringExpression) -> str:
+def _own_text(part: syntax.FormattedStringExpression | syntax.TemplatedStringExpression) -> str:
     """What `{value = }` prints before the value: the text as written."""
-    blank = cst.Module([])
+    import libcst
+
+    blank = libcst.Module([])
     assert part.equal is not None
     return (
         blank.code_for_node(part.whitespace_before_expression)
@@ -170,7 +171,7 @@ def _own_text(part: cst.FormattedStringExpression | cst.TemplatedStringExpressio
     )
 
 
-def _text(value: str, literal: cst.FormattedString | cst.TemplatedString) -> str:
+def _text(value: str, literal: syntax.FormattedString | syntax.TemplatedString) -> str:
     """Literal text of an f-string: doubled braces and escape sequences mean one character."""
     value = value.replace("{{", "{").replace("}}", "}")
     prefix = literal.start.rstrip("'\"").lower()
@@ -183,11 +184,11 @@ def _text(value: str, literal: cst.FormattedString | cst.TemplatedString) -> str
     return evaluated[:-1] if isinstance(evaluated, str) else value
 
 
-def docstring_value(node: cst.CSTNode) -> str | None:
+def docstring_value(node: syntax.CSTNode) -> str | None:
     """The text of a plain string literal; None for bytes, formatted strings and all other nodes."""
-    if not isinstance(node, cst.SimpleString | cst.ConcatenatedString):
+    if not isinstance(node, syntax.SimpleString | syntax.ConcatenatedString):
         return None
-    pieces = _pieces(node) if isinstance(node, cst.ConcatenatedString) else [node]
-    values = [string_value(piece) if isinstance(piece, cst.SimpleString) else None for piece in pieces]
+    pieces = _pieces(node) if isinstance(node, syntax.ConcatenatedString) else [node]
+    values = [string_value(piece) if isinstance(piece, syntax.SimpleString) else None for piece in pieces]
     texts = [value for value in values if isinstance(value, str)]
     return "".join(texts) if len(texts) == len(pieces) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import (
@@ -16,7 +17,6 @@ from gradcheck_tool.ir.builder import FunctionBuilder
 from gradcheck_tool.ir.conversion import Converter
 from gradcheck_tool.ir.deferred import Bodies, needed
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
-from gradcheck_tool.ir.parsing import parse
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve
 
@@ -36,6 +36,8 @@ def lower_module(source: str, filename: str) -> ModuleIR:
         libcst.ParserSyntaxError: `source` is not valid Python, or newer than the parser knows.
         LoweringError: it is nested too deeply.
     """
+    from gradcheck_tool.ir.parsing import parse
+
     return lower_tree(parse(source), source, filename)
 
 
@@ -45,7 +47,7 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     With `wanted`, qualified names of functions, definitions that these do not need are left out.
 
     Returns:
-        A partial module.
+        A light module.
 
     Raises:
         LoweringError: the file is nested too deeply. A body may raise it later.
@@ -56,7 +58,20 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them
-    return ModuleIR(filename, tree, body, bodies.lowered, outline.source, partial=True)
+    return ModuleIR(filename, tree, body, bodies.lowered, outline.source, light=True)
+
+
+def lower_light(outline: Outline, filename: str) -> ModuleIR:
+    """Lower a whole file as Python's own parser has read it.
+
+    Returns:
+        A light module.
+
+    Raises:
+        LoweringError: the file is nested too deeply.
+    """
+    tree = with_deep_recursion(lambda: Converter(whole=True).module(outline.body), filename)
+    return replace(lower_tree(tree, outline.source, filename), light=True)
 
 
 def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:

@@ -583,8 +583,8 @@ class ModuleIR:
     """One parsed file: its tree, its body as a Function, and every function in it, outermost first.
 
     `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it. Where the file
-    is `partial`, bodies of functions are lowered on demand: `functions` has those that have been, and
-    the nodes of bodies are not in `tree`, so that they have no position.
+    is `light`, its nodes are, so that they have no position, and bodies of functions may be lowered on
+    demand: `functions` has those that have been, and the nodes of such bodies are not in `tree`.
     """
 
     filename: str
@@ -592,4 +592,4 @@ class ModuleIR:
     body: Function
     functions: list[Function]
     source: str = ""
-    partial: bool = False
+    light: bool = False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, executes
 from gradcheck_tool.ir.expressions import lower_condition
 from gradcheck_tool.ir.nodes import Block, Compare, Const, Copy, MatchTest, Reg
@@ -14,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # What a pattern captures: the name's node and the register it will be bound to.
-Captures = dict[str, tuple[cst.Name, Reg]]
+Captures = dict[str, tuple[syntax.Name, Reg]]
 
 
-@executes(cst.Match)
-def _match(b: FunctionBuilder, node: cst.Match) -> None:
+@executes(syntax.Match)
+def _match(b: FunctionBuilder, node: syntax.Match) -> None:
     subject, after = b.expr(node.subject), b.new_block()
     for case in node.cases:
         captures: Captures = {}
@@ -37,47 +36,49 @@ def _match(b: FunctionBuilder, node: cst.Match) -> None:
 
 
 def _pattern(
-    b: FunctionBuilder, node: cst.MatchPattern, subject: Reg, fails: Block, captures: Captures
+    b: FunctionBuilder, node: syntax.MatchPattern, subject: Reg, fails: Block, captures: Captures
 ) -> None:
     """Go on where `subject` matches, else to `fails`."""
-    if isinstance(node, cst.MatchAs):
+    if isinstance(node, syntax.MatchAs):
         if node.pattern is not None:
             _pattern(b, node.pattern, subject, fails, captures)
         _capture(node.name, subject, captures)
-    elif isinstance(node, cst.MatchValue):
+    elif isinstance(node, syntax.MatchValue):
         _go_on(b, node, _compare(b, node, "==", subject), fails)
-    elif isinstance(node, cst.MatchSingleton):
+    elif isinstance(node, syntax.MatchSingleton):
         _go_on(b, node, _compare(b, node, "is", subject), fails)
-    elif isinstance(node, cst.MatchOr):
+    elif isinstance(node, syntax.MatchOr):
         _alternatives(b, node, subject, fails, captures)
-    elif isinstance(node, cst.MatchSequence):
+    elif isinstance(node, syntax.MatchList | syntax.MatchTuple):
         _sequence(b, node, subject, fails, captures)
-    elif isinstance(node, cst.MatchMapping):
+    elif isinstance(node, syntax.MatchMapping):
         _mapping(b, node, subject, fails, captures)
     else:
-        assert isinstance(node, cst.MatchClass)
+        assert isinstance(node, syntax.MatchClass)
         _class(b, node, subject, fails, captures)
 
 
-def _capture(name: cst.Name | None, value: Reg, captures: Captures) -> None:
+def _capture(name: syntax.Name | None, value: Reg, captures: Captures) -> None:
     if name is not None:
         captures[name.value] = (name, value)
 
 
-def _go_on(b: FunctionBuilder, node: cst.CSTNode, condition: Reg, fails: Block) -> None:
+def _go_on(b: FunctionBuilder, node: syntax.CSTNode, condition: Reg, fails: Block) -> None:
     matches = b.new_block()
     b.branch(node, condition, matches, fails)
     b.place(matches)
 
 
-def _compare(b: FunctionBuilder, node: cst.MatchValue | cst.MatchSingleton, op: str, subject: Reg) -> Reg:
+def _compare(
+    b: FunctionBuilder, node: syntax.MatchValue | syntax.MatchSingleton, op: str, subject: Reg
+) -> Reg:
     value, dst = b.expr(node.value), b.reg()
     b.emit(Compare(node, dst, op, subject, value))
     return dst
 
 
 def _alternatives(
-    b: FunctionBuilder, node: cst.MatchOr, subject: Reg, fails: Block, captures: Captures
+    b: FunctionBuilder, node: syntax.MatchOr, subject: Reg, fails: Block, captures: Captures
 ) -> None:
     """Every alternative binds the same names; their registers join those of the first."""
     matched, joined = b.new_block(), Captures()
@@ -100,7 +101,7 @@ def _alternatives(
 def _parts(
     b: FunctionBuilder,
     test: MatchTest,
-    patterns: Sequence[cst.MatchPattern | None],
+    patterns: Sequence[syntax.MatchPattern | None],
     fails: Block,
     captures: Captures,
 ) -> None:
@@ -115,14 +116,14 @@ def _parts(
 
 
 def _sequence(
-    b: FunctionBuilder, node: cst.MatchSequence, subject: Reg, fails: Block, captures: Captures
+    b: FunctionBuilder, node: syntax.MatchSequence, subject: Reg, fails: Block, captures: Captures
 ) -> None:
-    patterns: list[cst.MatchPattern | None] = []
+    patterns: list[syntax.MatchPattern | None] = []
     star = None
     for index, element in enumerate(node.patterns):
-        if isinstance(element, cst.MatchStar):
+        if isinstance(element, syntax.MatchStar):
             star = index
-            patterns.append(cst.MatchAs(name=element.name) if element.name is not None else None)
+            patterns.append(syntax.MatchAs(None, element.name) if element.name is not None else None)
         else:
             patterns.append(element.value)
     test = MatchTest(node, 0, subject, "sequence", None, [], [None] * len(patterns), star)
@@ -130,9 +131,9 @@ def _sequence(
 
 
 def _mapping(
-    b: FunctionBuilder, node: cst.MatchMapping, subject: Reg, fails: Block, captures: Captures
+    b: FunctionBuilder, node: syntax.MatchMapping, subject: Reg, fails: Block, captures: Captures
 ) -> None:
-    patterns: list[cst.MatchPattern | None] = []
+    patterns: list[syntax.MatchPattern | None] = []
     test = MatchTest(node, 0, subject, "mapping", None, [], [])
     for element in node.elements:
         key = b.expr(element.key)
@@ -141,7 +142,7 @@ def _mapping(
         patterns.append(element.pattern)
     if node.rest is not None:
         test.star = len(patterns)
-        patterns.append(cst.MatchAs(name=node.rest))
+        patterns.append(syntax.MatchAs(None, node.rest))
     _parts(b, test, patterns, fails, captures)
 
 
@@ -151,7 +152,9 @@ def _literal(b: FunctionBuilder, key: Reg) -> Any:
     return last.value if isinstance(last, Const) and last.dst == key else None
 
 
-def _class(b: FunctionBuilder, node: cst.MatchClass, subject: Reg, fails: Block, captures: Captures) -> None:
+def _class(
+    b: FunctionBuilder, node: syntax.MatchClass, subject: Reg, fails: Block, captures: Captures
+) -> None:
     cls = b.expr(node.cls)
     patterns = [element.value for element in node.patterns] + [element.pattern for element in node.kwds]
     keys = [None] * len(node.patterns) + [b.mangled(element.key.value) for element in node.kwds]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
+from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, executes
 from gradcheck_tool.ir.expressions import lower_condition
 from gradcheck_tool.ir.frames import LoopFrame
@@ -25,65 +24,65 @@ from gradcheck_tool.ir.targets import assign, augmented_assign, delete
 # Simple statements
 
 
-@executes(cst.Expr)
-def _expr(b: FunctionBuilder, node: cst.Expr) -> None:
-    if not isinstance(node.value, cst.Ellipsis) and docstring_value(node.value) is None:
+@executes(syntax.Expr)
+def _expr(b: FunctionBuilder, node: syntax.Expr) -> None:
+    if not isinstance(node.value, syntax.Ellipsis) and docstring_value(node.value) is None:
         b.expr(node.value)
 
 
-@executes(cst.Pass)
-def _pass(b: FunctionBuilder, node: cst.Pass) -> None:
+@executes(syntax.Pass)
+def _pass(b: FunctionBuilder, node: syntax.Pass) -> None:
     """Nothing happens."""
 
 
-@executes(cst.Assign)
-def _assign(b: FunctionBuilder, node: cst.Assign) -> None:
+@executes(syntax.Assign)
+def _assign(b: FunctionBuilder, node: syntax.Assign) -> None:
     value = b.expr(node.value)
     for target in node.targets:
         assign(b, target.target, value, node if len(node.targets) == 1 else None)
 
 
-@executes(cst.AnnAssign)
-def _annotated(b: FunctionBuilder, node: cst.AnnAssign) -> None:
+@executes(syntax.AnnAssign)
+def _annotated(b: FunctionBuilder, node: syntax.AnnAssign) -> None:
     if node.value is not None:
         assign(b, node.target, b.expr(node.value), node)
-    elif isinstance(node.target, cst.Name):
+    elif isinstance(node.target, syntax.Name):
         b.scope.bound.add(b.mangled(node.target.value))
 
 
-@executes(cst.AugAssign)
-def _augmented(b: FunctionBuilder, node: cst.AugAssign) -> None:
+@executes(syntax.AugAssign)
+def _augmented(b: FunctionBuilder, node: syntax.AugAssign) -> None:
     augmented_assign(b, node)
 
 
-@executes(cst.Del)
-def _del(b: FunctionBuilder, node: cst.Del) -> None:
+@executes(syntax.Del)
+def _del(b: FunctionBuilder, node: syntax.Del) -> None:
     delete(b, node.target)
 
 
-@executes(cst.Global)
-def _global(b: FunctionBuilder, node: cst.Global) -> None:
+@executes(syntax.Global)
+def _global(b: FunctionBuilder, node: syntax.Global) -> None:
     b.scope.global_names.update(b.mangled(item.name.value) for item in node.names)
 
 
-@executes(cst.Nonlocal)
-def _nonlocal(b: FunctionBuilder, node: cst.Nonlocal) -> None:
+@executes(syntax.Nonlocal)
+def _nonlocal(b: FunctionBuilder, node: syntax.Nonlocal) -> None:
     b.scope.nonlocal_names.update(b.mangled(item.name.value) for item in node.names)
 
 
-@executes(cst.TypeAlias)
-def _type_alias(b: FunctionBuilder, node: cst.TypeAlias) -> None:
+@executes(syntax.TypeAlias)
+def _type_alias(b: FunctionBuilder, node: syntax.TypeAlias) -> None:
     b.store(node.name, node.name.value, b.opaque(node))
 
 
-@executes(cst.Return)
-def _return(b: FunctionBuilder, node: cst.Return) -> None:
+@executes(syntax.Return)
+def _return(b: FunctionBuilder, node: syntax.Return) -> None:
     value = b.expr(node.value) if node.value is not None else None
     b.leave(node, 0, Return(node, value))
 
 
-@executes(cst.Raise)
-def _raise(b: FunctionBuilder, node: cst.Raise) -> None:
+@executes(syntax.Raise)
+def _raise(b: FunctionBuilder, node: syntax.Raise) -> None:
     if node.exc is None:
         b.end(Raise(node, None) if b.caught is None else Reraise(node, b.caught))
         return
@@ -93,8 +92,8 @@ def _raise(b: FunctionBuilder, node: cst.Raise) -> None:
     b.end(Raise(node, exc))
 
 
-@executes(cst.Assert)
-def _assert(b: FunctionBuilder, node: cst.Assert) -> None:
+@executes(syntax.Assert)
+def _assert(b: FunctionBuilder, node: syntax.Assert) -> None:
     holds, fails = b.new_block(), b.new_block()
     lower_condition(b, node.test, holds, fails)
     b.place(fails)
@@ -110,8 +109,8 @@ def _assert(b: FunctionBuilder, node: cst.Assert) -> None:
 # Imports
 
 
-@executes(cst.Import, cst.LazyImport)
-def _import(b: FunctionBuilder, node: cst.Import | cst.LazyImport) -> None:
+@executes(syntax.Import, syntax.LazyImport)
+def _import(b: FunctionBuilder, node: syntax.Import | syntax.LazyImport) -> None:
     for alias in node.names:
         dotted = _dotted(alias.name)
         dst = b.reg()
@@ -122,11 +121,11 @@ def _import(b: FunctionBuilder, node: cst.Import | cst.LazyImport) -> None:
             b.store(alias, dotted.partition(".")[0], dst)
 
 
-@executes(cst.ImportFrom, cst.LazyImportFrom)
-def _import_from(b: FunctionBuilder, node: cst.ImportFrom | cst.LazyImportFrom) -> None:
+@executes(syntax.ImportFrom, syntax.LazyImportFrom)
+def _import_from(b: FunctionBuilder, node: syntax.ImportFrom | syntax.LazyImportFrom) -> None:
     module = _dotted(node.module) if node.module is not None else ""
     level = len(node.relative)
-    if isinstance(node.names, cst.ImportStar):
+    if isinstance(node.names, syntax.ImportStar):
         b.emit(ImportStar(node, module, level))
         return
     for alias in node.names:
@@ -135,25 +134,25 @@ def _import_from(b: FunctionBuilder, node: cst.ImportFrom | cst.LazyImportFrom) 
         assign(b, alias.asname.name if alias.asname is not None else alias.name, dst)
 
 
-def _dotted(node: cst.Attribute | cst.Name) -> str:
+def _dotted(node: syntax.Attribute | syntax.Name) -> str:
     parts: list[str] = []
-    rest: cst.BaseExpression = node
-    while isinstance(rest, cst.Attribute):
+    rest: syntax.BaseExpression = node
+    while isinstance(rest, syntax.Attribute):
         parts.append(rest.attr.value)
         rest = rest.value
-    assert isinstance(rest, cst.Name)
+    assert isinstance(rest, syntax.Name)
     return ".".join([rest.value, *reversed(parts)])
 
 
 # Branches and loops
 
 
-@executes(cst.If)
-def _if(b: FunctionBuilder, node: cst.If) -> None:
+@executes(syntax.If)
+def _if(b: FunctionBuilder, node: syntax.If) -> None:
     after = b.new_block()
-    orelse: cst.If | cst.Else | None = node
+    orelse: syntax.If | syntax.Else | None = node
     # A chain of `elif` nests as deep as it is long.
-    while isinstance(orelse, cst.If):
+    while isinstance(orelse, syntax.If):
         node, orelse = orelse, orelse.orelse
         then = b.new_block()
         otherwise = after if orelse is None else b.new_block()
@@ -169,8 +168,8 @@ def _if(b: FunctionBuilder, node: cst.If) -> None:
     b.place(after)
 
 
-@executes(cst.While)
-def _while(b: FunctionBuilder, node: cst.While) -> None:
+@executes(syntax.While)
+def _while(b: FunctionBuilder, node: syntax.While) -> None:
     head, body, after = b.new_block(), b.new_block(), b.new_block()
     exhausted = after if node.orelse is None else b.new_block()
     start = len(b.placed)
@@ -181,8 +180,8 @@ def _while(b: FunctionBuilder, node: cst.While) -> None:
     _loop_end(b, node, exhausted, after)
 
 
-@executes(cst.For)
-def _for(b: FunctionBuilder, node: cst.For) -> None:
+@executes(syntax.For)
+def _for(b: FunctionBuilder, node: syntax.For) -> None:
     is_async = node.asynchronous is not None
     source, iterator = b.expr(node.iter), b.reg()
     b.emit(GetIter(node.iter, iterator, source, is_async))
@@ -195,7 +194,7 @@ def _for(b: FunctionBuilder, node: cst.For) -> None:
     _loop_end(b, node, exhausted, after)
 
 
-def _loop_body(b: FunctionBuilder, node: cst.For | cst.While, frame: LoopFrame, start: int) -> None:
+def _loop_body(b: FunctionBuilder, node: syntax.For | syntax.While, frame: LoopFrame, start: int) -> None:
     outside = b.frames
     b.frames = [*outside, frame]
     b.suite(node.body)
@@ -204,7 +203,7 @@ def _loop_body(b: FunctionBuilder, node: cst.For | cst.While, frame: LoopFrame, 
     b.mark_loop(node, frame.head, start)
 
 
-def _loop_end(b: FunctionBuilder, node: cst.For | cst.While, exhausted: Block, after: Block) -> None:
+def _loop_end(b: FunctionBuilder, node: syntax.For | syntax.While, exhausted: Block, after: Block) -> None:
     if node.orelse is not None:
         b.place(exhausted)
         b.suite(node.orelse.body)
@@ -220,16 +219,16 @@ def _innermost_loop(b: FunctionBuilder) -> tuple[int, LoopFrame] | None:
     return None
 
 
-@executes(cst.Break)
-def _break(b: FunctionBuilder, node: cst.Break) -> None:
+@executes(syntax.Break)
+def _break(b: FunctionBuilder, node: syntax.Break) -> None:
     loop = _innermost_loop(b)
     if loop is not None:
         depth, frame = loop
         b.leave(node, depth, Jump(node, frame.after.id), frame.after.id)
 
 
-@executes(cst.Continue)
-def _continue(b: FunctionBuilder, node: cst.Continue) -> None:
+@executes(syntax.Continue)
+def _continue(b: FunctionBuilder, node: syntax.Continue) -> None:
     loop = _innermost_loop(b)
     if loop is not None:
         depth, frame = loop

@@ -96,7 +96,6 @@ def test_a_file_that_runs_is_executed_as_a_whole(source: str) -> None:
     look = Look.at(f"from torch import nn\n{source}")
     assert look.suspects is not None
     assert look.suspects.body
-    assert look.sketch is None
 
 
 def test_code_that_trains_is_executed_beyond_the_first_work_limit() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gradcheck_tool
-from gradcheck_tool.ir.dump import dump
-from gradcheck_tool.ir.lower import lower_module, lower_outline
+from gradcheck_tool.ir.dump import dump, dump_module
+from gradcheck_tool.ir.lower import lower_light, lower_module, lower_outline
 from gradcheck_tool.ir.outline import outline
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def lower_all(function: Function) -> None:
         lower_all(inner)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        SOURCE,
-        *(path.read_text(encoding="utf-8") for path in FILES),
-        *(program for program in CONSTRUCTS if outline(program) is not None),
-    ],
-)
+PROGRAMS = [
+    SOURCE,
+    *(path.read_text(encoding="utf-8") for path in FILES),
+    *(program for program in CONSTRUCTS if outline(program) is not None),
+]
+
+
+@pytest.mark.parametrize("source", PROGRAMS)
 def test_bodies_are_the_same_when_lowered_later(source: str) -> None:
     found = outline(source)
     assert found is not None
@@ -90,11 +90,20 @@ def test_bodies_are_the_same_when_lowered_later(source: str) -> None:
     assert sorted(map(dump, later.functions)) == sorted(map(dump, at_once.functions))
 
 
+@pytest.mark.parametrize("source", PROGRAMS)
+def test_a_light_tree_lowers_to_the_same_instructions(source: str) -> None:
+    found = outline(source)
+    assert found is not None
+    light = lower_light(found, "file.py")
+    assert light.light
+    assert dump_module(light) == dump_module(lower_module(source, "file.py"))
+
+
 def test_nothing_is_lowered_before_it_is_asked_for() -> None:
     found = outline(SOURCE)
     assert found is not None
     module = lower_outline(found, "file.py")
-    assert module.partial
+    assert module.light
     assert [function.qualname for function in module.functions] == ["Base"]
     outer = next(function for function in module.body.inner if function.name == "outer")
     assert outer.docstring == "Text."

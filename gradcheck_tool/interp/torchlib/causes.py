@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import libcst as cst
+from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.events import FreedGraph, Site
@@ -37,7 +37,7 @@ def _innermost_loop(site: Site) -> Any:
     while todo:
         node = todo.pop()
         for child in node.children:
-            if isinstance(child, (cst.For, cst.While)) and _contains(child, site.node):
+            if isinstance(child, (syntax.For, syntax.While)) and _contains(child, site.node):
                 best = child
             todo.append(child)
     return best
@@ -63,7 +63,7 @@ def _function_of(site: Site) -> Any:
     while todo:
         node = todo.pop()
         for child in node.children:
-            if isinstance(child, (cst.FunctionDef, cst.Lambda)) and _contains(child, site.node):
+            if isinstance(child, (syntax.FunctionDef, syntax.Lambda)) and _contains(child, site.node):
                 best = child
             todo.append(child)
     return best

@@ -322,14 +322,14 @@ def output_on_ctx(c: Contract) -> Iterator[FunctionDefect]:
 
 def missing_return(c: Contract) -> Iterator[FunctionDefect]:
     """A backward that computes and never returns a value."""
-    import libcst as cst
+    from gradcheck_tool.ir import syntax
 
     body = c.backward
     if body is None or body.function.is_generator:
         return
     ends = body.returns()
     works = any(isinstance(i, (ir.BinOp, ir.Call, ir.UnaryOp)) for i in body.instrs)
-    if ends and works and all(end.value is None and not isinstance(end.node, cst.Return) for end in ends):
+    if ends and works and all(end.value is None and not isinstance(end.node, syntax.Return) for end in ends):
         yield c.defect(body.function.node, "missing-return")
 
 

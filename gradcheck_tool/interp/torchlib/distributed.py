@@ -45,10 +45,10 @@ def note_wrapped(m: Machine, s: State, ref: Ref, value: Value) -> None:
 
 def note_inner(m: Machine, s: State, ref: Ref, call: Args, value: Value) -> None:
     """A module has been called as `wrapper.module(...)`."""
-    import libcst as cst
+    from gradcheck_tool.ir import syntax
 
     func = getattr(call.site.node, "func", None)
-    if not isinstance(func, cst.Attribute) or func.attr.value != "module" or s.grad is not True:
+    if not isinstance(func, syntax.Attribute) or func.attr.value != "module" or s.grad is not True:
         return
     for _, record in s.records(Instance):
         if record.cls == Lib(DDP) and record.attrs.get("module") == ref:

@@ -158,12 +158,12 @@ def _is_local(s: State, name: str) -> bool:
 
 def _operands(site: Any) -> tuple[str, str]:
     """The texts of the target and of what is added: of `t += x`, or of `t + x`."""
-    import libcst as cst
+    from gradcheck_tool.ir import syntax
 
     node = site.node
-    if isinstance(node, cst.AugAssign):
+    if isinstance(node, syntax.AugAssign):
         return _text(site, node.target), _text(site, node.value)
-    if isinstance(node, cst.BinaryOperation):
+    if isinstance(node, syntax.BinaryOperation):
         return _text(site, node.left), _text(site, node.right)
     return "", ""
 
