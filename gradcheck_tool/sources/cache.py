@@ -80,9 +80,20 @@ def write(path: Path, entries: dict[str, Any]) -> None:
     with suppress(OSError):
         mark(path.parent)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(entries, file, separators=(",", ":"))
-        os.replace(temporary, path)  # noqa: PTH105
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(entries, file, separators=(",", ":"))
+            os.replace(temporary, path)  # noqa: PTH105
+        except BaseException:
+            os.unlink(temporary)  # noqa: PTH108
+            raise
+
+
+def forget_oldest(files: Iterable[Path], kept: int) -> None:
+    """Remove all but the newest of some files of the cache. Failing to is no error."""
+    with suppress(OSError):
+        for path in sorted(files, key=os.path.getmtime)[:-kept]:
+            path.unlink()
 
 
 def _code_files(folder: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.sources.cache import FOLDER, read_entries, write
+from gradcheck_tool.sources.cache import FOLDER, forget_oldest, read_entries, write
 from gradcheck_tool.sources.packing import pack, unpack
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ Import = tuple[str, str, int]
 Dependency = tuple[Import, str | None]
 Resolve = Callable[[Import], str | None]
 
+# Ways of checking whose results stay: those of older versions and of selections long gone do not.
+KEPT = 16
+
 
 class ResultCache:
     """Results of one way of checking.
@@ -32,7 +35,7 @@ class ResultCache:
 
     def __init__(self, root: Path, key: str) -> None:
         """`root` is the folder that gets a `.gradlint_cache`; `key` names the way of checking."""
-        self._path = root / FOLDER / f"{key}.json"
+        self._path = root / FOLDER / f"check-{key}.json"
         self._entries = read_entries(self._path)
         self._new: dict[str, list[Any]] = {}
 
@@ -67,4 +70,5 @@ class ResultCache:
             return
         kept = {name: entry for name, entry in read_entries(self._path).items() if os.path.exists(name)}  # noqa: PTH110
         write(self._path, {**kept, **self._new})
+        forget_oldest(self._path.parent.glob("check-*.json"), KEPT)
         self._new.clear()

@@ -5,17 +5,14 @@ To print it again costs no more than to look at times and sizes: no program is r
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.sources.cache import FOLDER, digest, read_entries, write
+from gradcheck_tool.sources.cache import FOLDER, digest, forget_oldest, read_entries, write
 from gradcheck_tool.sources.seen import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 # Commands of which the last output stays remembered.
@@ -70,7 +67,7 @@ class Snapshot:
             return
         cache = root / FOLDER
         write(cache / self._name, {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)})
-        _forget_oldest(cache.glob("run-*.json"))
+        forget_oldest(cache.glob("run-*.json"), KEPT)
 
 
 def _unchanged(entries: dict[str, Any]) -> Printed | None:
@@ -82,9 +79,3 @@ def _unchanged(entries: dict[str, Any]) -> Printed | None:
         return printed if isinstance(printed.out + printed.err, str) else None
     except (AttributeError, LookupError, OSError, TypeError, ValueError):
         return None
-
-
-def _forget_oldest(snapshots: Iterable[Path]) -> None:
-    with suppress(OSError):
-        for path in sorted(snapshots, key=os.path.getmtime)[:-KEPT]:
-            path.unlink()

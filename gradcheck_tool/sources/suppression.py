@@ -27,6 +27,8 @@ _NOQA = re.compile(
     r"#\s*noqa(?:\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*))?(?![\w-])", re.IGNORECASE
 )
 _SEPARATORS = re.compile(r"[\s,]+")
+# What is not one is the name of a rule.
+_CODE = re.compile(r"[A-Za-z]+[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def read_suppressions(text: str) -> Suppressions:
         for pattern in (_IGNORE, _NOQA):
             match = pattern.search(comment)
             if match:
-                codes = _codes(match.group("codes"), pattern is _NOQA)
+                codes = _codes(match.group("codes"))
                 span = (column + match.start(), column + match.end())
                 comments.append(Suppression(row, *span, first, last, codes, pattern is _IGNORE))
     return Suppressions(skip, tuple(comments))
@@ -105,11 +107,11 @@ def statement_rows(text: str) -> dict[int, tuple[int, int]]:
     return rows
 
 
-def _codes(text: str | None, noqa: bool) -> tuple[str, ...] | None:
+def _codes(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     codes = (code for code in _SEPARATORS.split(text.strip()) if code)
-    return tuple(code.upper() for code in codes) if noqa else tuple(codes)
+    return tuple(code.upper() if _CODE.fullmatch(code) else code for code in codes)
 
 
 def _comments(text: str) -> Iterable[tuple[str, int, int, int, int]]:

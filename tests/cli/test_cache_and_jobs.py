@@ -1,11 +1,13 @@
 """The result cache and worker processes: quicker, and never different."""
 
+import errno
 import json
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gradcheck_tool.sources import results
 from gradcheck_tool.sources.cache import FOLDER
 from gradcheck_tool.sources.results import ResultCache
 from tests import fakes
@@ -125,6 +127,23 @@ class TestCache:
         entries = [json.loads(path.read_text()) for path in (project / FOLDER).glob("*.json")]
         assert [list(entry) for entry in entries] == [[str(project / "a.py")]]
 
+    def test_results_of_ways_of_checking_long_gone_are_forgotten(self, again, write, project):
+        write("a.py", "x = BAD\n")
+        for number in range(results.KEPT + 3):
+            again("--exclude", f"none{number}")
+        assert len(list((project / FOLDER).glob("check-*.json"))) == results.KEPT
+        assert again("--exclude", f"none{number}")[1] == set()
+
+    def test_what_cannot_be_written_to_its_end_leaves_nothing(self, again, write, project, monkeypatch):
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        write("a.py", "x = BAD\n")
+        with monkeypatch.context() as patch:
+            patch.setattr("gradcheck_tool.sources.cache.json.dump", full)
+            assert again()[0] == [("GL201", "a.py")]
+        assert {path.name for path in (project / FOLDER).iterdir()} == {".gitignore", "CACHEDIR.TAG"}
+
     def test_clean_removes_it_at_every_level(self, gradlint, again, write, project):
         write("a.py", "x = BAD\n")
         write("sub/gradlint.toml", "")
@@ -167,7 +186,7 @@ def test_many_runs_at_once_leave_a_cache_that_can_be_read(tmp_path):
         jobs = threads.map(save_many, [(tmp_path, worker) for worker in range(4)])
         processes.map(save_many, [(tmp_path, worker) for worker in range(4, 6)])
         list(jobs)
-    entries = json.loads((tmp_path / FOLDER / "shared.json").read_text())
+    entries = json.loads((tmp_path / FOLDER / "check-shared.json").read_text())
     assert entries
     loaded = ResultCache(tmp_path, "shared")
     for name in entries:

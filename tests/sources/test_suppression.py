@@ -27,6 +27,7 @@ def suppressed(text, row, end_row=None, code="GL201"):
         "# noqa: GL201 - because",
         "# gradlint: ignore",
         "# gradlint: ignore[GL201]",
+        "# gradlint: ignore[gl201]",
         "# gradlint:ignore[GL101, GL201]",
         "# gradlint: ignore[inplace-on-saved]",
         "# type: ignore  # gradlint: ignore[GL201]",
