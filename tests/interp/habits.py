@@ -21,6 +21,23 @@ layer = torch.nn.Linear(2, 2)
 Groups(layer.parameters())
 Groups([layer.weight])
 """,
+    "parameters that are brought into a set past autograd by each of several calls": """
+import torch
+from torch import nn
+class Masked(nn.Module):
+    def __init__(self, mask):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 1, 3)
+        self.scale = nn.Parameter(torch.ones(1))
+        self.register_buffer("mask", mask[None, None])
+    def forward(self, x):
+        self.conv.weight.data *= self.mask
+        self.scale.data.clamp_(0.1, 10)
+        return self.conv(x) * self.scale ** 2
+net = Masked(torch.ones(3, 3))
+x = torch.ones(2, 1, 8, 8)
+(net(x).sum() + net(x * 2).sum()).backward()
+""",
     "a base class that trains what its subclasses in other files hold": """
 import torch
 class Base(torch.nn.Module):

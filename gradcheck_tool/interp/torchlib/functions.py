@@ -18,6 +18,7 @@ from gradcheck_tool.autograd.values import (
     Sym,
     Tup,
     Value,
+    fresh,
     unknown,
 )
 from gradcheck_tool.interp.iterate import elements
@@ -26,7 +27,7 @@ from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_assigned, note_zeroed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gradcheck_tool.interp.machine import Machine
     from gradcheck_tool.interp.natives import Args, Native, Result
@@ -54,6 +55,11 @@ OVERLAP_ALLOWED = frozenset(
         "unsqueeze_",
         "zero_",
     ]
+)
+# In-place operations that change nothing when they are done once more.
+PROJECTIONS = frozenset(
+    {"abs_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "copy_", "fill_", "floor_", "hardtanh_"}
+    | {"index_fill_", "masked_fill_", "relu_", "round_", "sign_", "tril_", "triu_", "trunc_", "zero_"}
 )
 
 
@@ -320,6 +326,8 @@ def apply_profile(
             source = tensors.get("src")
             if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
                 s.edit(s[target].storage).data = before
+            elif leaf in PROJECTIONS or (leaf in ("mul_", "*=") and _may_be_mask(s, tensors.get("other"))):
+                _project(s, target, before, (leaf, *_operands(s, target, tensors, bound)))
             return target
     effect = _settle_view(s, effect, first, tensors, leaf)
     if effect.view == "same":
@@ -338,6 +346,31 @@ def apply_profile(
     if leaf in ("expand", "expand_as", "broadcast_to") and made:
         _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
     return pack(profile, made)
+
+
+def _project(s: State, target: Ref, before: Value, projection: tuple[object, ...]) -> None:
+    """Values that a projection left are the same after the same projection once more."""
+    mark = ("#projected", _whole(s, target), projection)
+    again = isinstance(before, Sym) and isinstance(before.key, tuple) and before.key[:-1] == mark
+    s.edit(s[target].storage).data = before if again else Sym((*mark, fresh()))
+
+
+def _may_be_mask(s: State, factor: Ref | Sequence[Ref] | None) -> bool:
+    """May the factor be of zeros and ones? Nobody masks by what is trained."""
+    return isinstance(factor, Ref) and s[factor].rg is not True
+
+
+def _operands(
+    s: State, target: Ref, tensors: Tensors, bound: Mapping[str, Value | list[Value]]
+) -> Iterator[object]:
+    """What a call that writes to `target` is given besides: tensors by the values that they have now."""
+    for name, value in {**bound, **tensors}.items():
+        if not isinstance(value, (Const, Sym, Ref)):
+            yield fresh()
+        elif s.get(value, Tensor) is None:
+            yield name, value
+        elif value != target:
+            yield name, s[value].storage, s[s[value].storage].data  # type: ignore[index]
 
 
 def _whole(s: State, ref: Ref) -> Ref:
