@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import gc
+import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from gradcheck_tool import __version__
+from gradcheck_tool.cli.console import note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COMMANDS = ("check", "gradcheck", "record", "rule", "config", "clean", "version")
 
 
 class LazyGroup(TyperGroup):
     """Finds a command in the module of its name, so that starting one does not import the others."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command and exit. Of wrong usage one line tells, as of everything else that ends a run."""
+        try:
+            status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except _USAGE_ERROR as error:
+            if not standalone_mode:
+                raise
+            status = _misused(error)
+        if standalone_mode:
+            sys.exit(status)
+        return status
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Every command, in the order of the help text."""
@@ -46,6 +73,21 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+# Typer brings its own click, and shows one of its errors.
+_USAGE_ERROR: Any = typer.BadParameter.__base__
+
+
+def _misused(error: Any) -> int:
+    """Say what is wrong with the command line; without any words on it, show the help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        command = error.ctx.command_path if error.ctx else "gradlint"
+        message = error.format_message().rstrip(".")
+        note(f"gradlint: error: {message}{'' if message.endswith('?') else '.'} See `{command} --help`.")
+    return 2
+
+
 app = typer.Typer(
     name="gradlint",
     cls=LazyGroup,
@@ -56,8 +98,19 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gradlint {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def gradlint() -> None:
+def gradlint(
+    version: Annotated[  # noqa: ARG001 - its callback does all there is to do
+        bool,
+        typer.Option("--version", "-V", help="Print the version.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
     """A borrow checker for PyTorch autograd.
 
     Exit status: 0 nothing found, 1 findings, 2 the tool could not do its work.

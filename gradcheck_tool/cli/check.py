@@ -97,7 +97,10 @@ def check(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
-    """Find autograd mistakes in Python files and notebooks, without running them."""
+    """Find autograd mistakes in Python files and notebooks.
+
+    Nothing of what is checked is run.
+    """
     from gradcheck_tool.run import Options, Run
 
     if target_torch is not None and not is_version(target_torch):

@@ -13,7 +13,10 @@ from gradcheck_tool.cli.console import fail, note
 def clean(
     path: Annotated[Path, typer.Argument(help="Folder to clean, with all folders below it.")] = Path(),
 ) -> None:
-    """Remove the result caches (`.gradlint_cache`) in a folder and below it."""
+    """Remove the caches in a folder and below it.
+
+    A `.gradlint_cache` holds results, and the calls that `gradlint record` has kept.
+    """
     from gradcheck_tool.sources.cache import remove_caches
     from gradcheck_tool.sources.discover import absolute
 

@@ -34,7 +34,10 @@ def config(
         bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
     ] = False,
 ) -> None:
-    """Print the configuration that is in force for a file or folder, and where each value comes from."""
+    """Print the configuration in force for a file or folder.
+
+    Tells where each value comes from, too.
+    """
     if schema:
         typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)
         return

@@ -89,7 +89,10 @@ def gradcheck(
         bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and told.")
     ] = False,
 ) -> None:
-    """Run autograd Functions and compare their gradients with the derivatives of their forwards."""
+    """Check the gradients of autograd Functions by running them.
+
+    What `backward` returns is compared with the derivatives of `forward`.
+    """
     try:
         from gradcheck_tool.harness.process import WorkerError
         from gradcheck_tool.harness.run import Harness

@@ -18,10 +18,10 @@ def record(
         list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
     ],
 ) -> None:
-    """Run your own tests or script, and keep real calls of every autograd.Function in them.
+    """Run your tests or script, and keep its calls of Functions.
 
-    `gradlint gradcheck` then checks the Functions with these calls. The exit status is that of your command.
-    Only the cache folder (`.gradlint_cache`) is written.
+    `gradlint gradcheck` then checks every autograd.Function with these calls.
+    The exit status is that of your command. Only the cache folder (`.gradlint_cache`) is written.
     """
     if arguments[0] == "-m" and len(arguments) == 1:
         fail(_USAGE)

@@ -17,7 +17,10 @@ def rule(
     every: Annotated[bool, typer.Option("--all", help="Print every rule.")] = False,
     isolated: Isolated = False,
 ) -> None:
-    """Explain a rule: what it detects, why that is wrong, and what to use instead."""
+    """Explain a rule.
+
+    Tells what it detects, why that is wrong, and what to use instead.
+    """
     from gradcheck_tool import unused
     from gradcheck_tool.codes import find_code
     from gradcheck_tool.config import ConfigError, Configs, Overrides

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gradcheck_tool import __version__
+from gradcheck_tool.cli.app import COMMANDS
 
 
 def test_rule_is_explained(gradlint):
@@ -113,8 +114,35 @@ def test_config_of_nothing(gradlint):
     assert gradlint("config", "none").exit_code == 2
 
 
-def test_version(gradlint):
-    assert gradlint("version").stdout == f"gradlint {__version__}\n"
+@pytest.mark.parametrize("word", ["version", "--version", "-V"])
+def test_version(gradlint, word):
+    assert gradlint(word).stdout == f"gradlint {__version__}\n"
+
+
+def test_help_tells_of_every_command_in_full(gradlint):
+    lines = gradlint("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == list(COMMANDS)
+    assert [line for line in lines if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "--frobnicate"], "No such option: --frobnicate. See `gradlint check --help`."),
+        (["check", "--output-file"], "Option '--output-file' requires an argument. See `gradlint --help`."),
+        (["clean", "a", "b"], "Got unexpected extra argument(s) (b). See `gradlint clean --help`."),
+        (["chekc"], "No such command 'chekc'. Did you mean `gradlint check`? See `gradlint --help`."),
+    ],
+)
+def test_wrong_usage_is_one_line(gradlint, arguments, message):
+    result = gradlint(*arguments)
+    assert (result.exit_code, result.stderr) == (2, f"gradlint: error: {message}\n")
+
+
+def test_without_a_command_there_is_help(gradlint):
+    result = gradlint()
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: gradlint")
 
 
 def test_misspelt_command_names_the_nearest(gradlint, write):
