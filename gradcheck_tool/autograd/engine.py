@@ -20,7 +20,7 @@ from gradcheck_tool.autograd.events import (
     ViewWrite,
 )
 from gradcheck_tool.autograd.heap import Cut, Loose, Node, SavingHooks, Slot, State, Storage, Tensor
-from gradcheck_tool.autograd.values import NONE, Ref, Sym, Text, Value, fresh, unknown
+from gradcheck_tool.autograd.values import NONE, VERSION, Ref, Sym, Text, Value, fresh, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -411,7 +411,7 @@ def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool 
     """Record a write to the memory of a tensor; `versioned`: one that its counter counts."""
     tensor: Tensor = s[ref]
     storage = s.edit(tensor.storage)
-    storage.data = Sym(fresh())
+    storage.data = unknown(VERSION)
     if versioned and tensor.counter == NONE:
         storage.version = storage.data
     elif versioned:

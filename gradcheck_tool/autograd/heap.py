@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gradcheck_tool.autograd.values import (
     NONE,
+    VERSION,
     Bound,
     Const,
     Method,
@@ -27,6 +28,7 @@ from gradcheck_tool.autograd.values import (
     Tup,
     Value,
     fresh,
+    unknown,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ class Storage(Record):
     MUTABLE = frozenset({"apart"})
 
     def __init__(self) -> None:
-        self.version = Sym(fresh())
+        self.version = unknown(VERSION)
         self.data = self.version
         self.apart: dict[Value, Value] = {}
         self.cuts: tuple[Cut, ...] = ()
@@ -656,7 +658,7 @@ class _Renaming:
         if kind is Sym:
             if a.key == b.key:
                 return True
-            if self.exact and not {a, b}.isdisjoint(self.saved()):
+            if self.exact and VERSION in (a.kind, b.kind) and not {a, b}.isdisjoint(self.saved()):
                 return False
             return self.pair(a, b)
         if kind is tuple or kind is list:

@@ -73,7 +73,8 @@ class Sym:
     `("attr", Sym(3), "train")`, so that reading the same thing twice gives the same symbol. An expression
     that grows too deep is replaced by a fresh number.
     `kind` is a hint about its type: `int`, `float`, `bool`, `str`, `module`, `data` or None. A `data`
-    symbol comes out of something that only carries numbers (a loader, a file): never a graph.
+    symbol comes out of something that only carries numbers (a loader, a file): never a graph. A VERSION
+    is no value of the program: it stands for what a tensor's memory holds between two writes.
     """
 
     __slots__ = ("_hash", "depth", "key", "kind")
@@ -100,6 +101,7 @@ class Sym:
 
 
 MAX_EXPRESSION = 5
+VERSION = "version"
 
 
 def _depth(key: object) -> int:

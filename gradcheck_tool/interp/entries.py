@@ -34,6 +34,9 @@ SKETCH_PER_SUSPECT_ROW = 40
 # than ten times as long as parsing it.
 WHOLE_BASE = 6_000
 WHOLE_PER_ROW = 50
+# The functions that nothing calls, of a module whose body runs.
+REST_BASE = 10_000
+REST_PER_ROW = 40
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
 IMPORT_LIMIT = 10_000
@@ -50,22 +53,27 @@ class Plan:
         limit: instructions that each entry point may take; where not all that is relevant is executed,
             none takes so many that little is left to the others.
         total: instructions that all entry points together may take.
+        rest: instructions that are left at most once the body has run.
         relevant: execute on their own the functions that `relevant` names, too.
     """
 
     starts: frozenset[str] = frozenset()
     limit: int = LIMIT
     total: int = TOTAL
+    rest: int = TOTAL
     relevant: bool = True
 
     @classmethod
     def whole(cls, module: ir.ModuleIR, suspects: Suspects | None) -> Plan:
         """All that can tell whether there is something to find.
 
-        Where a file does not run by itself, its suspects alone, for a while that its length sets.
+        What runs by itself may take long; what nothing calls is executed for a while that the file's length
+        sets, and where a file does not run by itself, its suspects alone.
         """
-        if suspects is None or suspects.body:
-            return cls(suspects.functions if suspects is not None else frozenset())
+        if suspects is None:
+            return cls()
+        if suspects.body:
+            return cls(suspects.functions, rest=min(TOTAL, REST_BASE + REST_PER_ROW * _rows(module)))
         total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * _rows(module))
         return cls(suspects.functions, min(LIMIT, total), total, relevant=False)
 
@@ -103,6 +111,7 @@ def analyze(
     if base is not None:
         base.exc = None
         m.keeper.main = False
+        m.total_left = min(m.total_left, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
         if m.exhausted:

@@ -9,6 +9,7 @@ import pytest
 
 from gradcheck_tool.autograd.events import BackwardCall, EngineError, Event
 from gradcheck_tool.interp import analyze
+from gradcheck_tool.interp.entries import Plan
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import Positions
 from tests.interp.programs import PROGRAMS
@@ -112,3 +113,22 @@ def test_work_is_bounded() -> None:
     branches = "\n".join(f"    if args.a{i}:\n        x = x + {i}" for i in range(40))
     source = f"import argparse, torch\nargs = argparse.ArgumentParser().parse_args()\nx = torch.ones(2)\nfor _ in range(9):\n{branches}\n"
     assert predicted(source) == (None, "")
+
+
+def test_what_nothing_calls_is_bounded_by_itself() -> None:
+    """The body runs to its end; functions that nothing calls share what the plan leaves them."""
+    source = (
+        "import torch\n"
+        "def forgotten(model, loader):\n"
+        + "    for batch in loader:\n        model(batch).sum().backward()\n" * 40
+        + "w = torch.ones(2, requires_grad=True)\nw.sum().backward()\n"
+    )
+    module = lower_module(source, "program.py")
+    unfinished: list[str] = []
+    events = analyze(module, plan=Plan(rest=500), unfinished=unfinished)
+    assert unfinished == ["forgotten"]
+    rows = [Positions(module).locate(e.site.node).start.row for e in events if isinstance(e, BackwardCall)]
+    assert source.count("\n") in rows
+    whole: list[str] = []
+    analyze(module, unfinished=whole)
+    assert not whole
