@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulefix import source_text as source_text
     from gradcheck_tool.rulefix import value_detached as value_detached
     from gradcheck_tool.rulefix import with_keyword as with_keyword
+    from gradcheck_tool.rulefix import with_method as with_method
     from gradcheck_tool.rulefix import without_keyword as without_keyword
     from gradcheck_tool.ruleset import Draft as Draft
     from gradcheck_tool.ruleset import DraftFix as DraftFix
@@ -124,6 +125,7 @@ _PUBLIC = {
         "renamed",
         "source_text",
         "with_keyword",
+        "with_method",
     ),
     "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.autograd.events": (

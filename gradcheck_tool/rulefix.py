@@ -25,6 +25,18 @@ def source_text(site: Site) -> str:
     return site.module.tree.code_for_node(bare)
 
 
+def with_method(text: str, call: str) -> str:
+    """The source text of a method called on an expression: `loss.detach()`, `(a + b).detach()`."""
+    import libcst as cst
+
+    try:
+        expression = cst.parse_expression(text)
+    except cst.ParserSyntaxError:
+        return f"{text}.{call}"
+    plain = _is(expression, *_ATOMIC) or expression.lpar
+    return f"{text}.{call}" if plain else f"({text}).{call}"
+
+
 def renamed(site: Site, name: str) -> Replacement | None:
     """Another attribute name in `x.old`, `x.old(...)` or `x.old = value`.
 

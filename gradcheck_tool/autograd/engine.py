@@ -460,7 +460,7 @@ def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
 
 
 def _after_write(tensor: Tensor, rg: bool | None) -> bool | None:
-    """Is a tensor still a leaf after a write that is recorded where `rg` is true, and may be where it is None?"""
+    """Is a tensor still a leaf after a write that is recorded (None: may be)?"""
     if rg:
         return False
     return None if tensor.leaf else tensor.leaf

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
 
 
 class GraphAccumulated(Rule):
@@ -67,6 +67,6 @@ class GraphAccumulated(Rule):
                 event,
                 f"`{event.container}` keeps the graph of `{event.value}` from every iteration, and nothing "
                 "back-propagates it",
-                f"add `{event.value}.detach()` (or `.item()`)",
+                f"add `{with_method(event.value, 'detach()')}` (or `.item()`)",
                 fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

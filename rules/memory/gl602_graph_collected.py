@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
 
 
 class GraphCollected(Rule):
@@ -66,6 +66,6 @@ class GraphCollected(Rule):
                 event,
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "
                 "back-propagates it",
-                f"collect `{event.value}.detach()` (or `.item()`)",
+                f"collect `{with_method(event.value, 'detach()')}` (or `.item()`)",
                 fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
 
 
 class GraphInAttribute(Rule):
@@ -83,6 +83,6 @@ class GraphInAttribute(Rule):
                 f"`{event.container}` keeps the graph of `{event.value}` for as long as its object lives, "
                 "and nothing "
                 "back-propagates it",
-                f"keep `{event.value}.detach()` (or `.item()`)",
+                f"keep `{with_method(event.value, 'detach()')}` (or `.item()`)",
                 fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )

@@ -38,6 +38,41 @@ net = Masked(torch.ones(3, 3))
 x = torch.ones(2, 1, 8, 8)
 (net(x).sum() + net(x * 2).sum()).backward()
 """,
+    "a goal made of numbers that a network gives which follows another one": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = nn.Linear(3, 1)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=0.1)
+    def forward(self, state):
+        return self.q(state)
+
+class Agent:
+    def __init__(self):
+        self.critic = Critic()
+        self.target = Critic()
+        self.follow(tau=1)
+    def follow(self, tau=0.1):
+        own = dict(self.critic.named_parameters())
+        other = dict(self.target.named_parameters())
+        for name in own:
+            own[name] = tau * own[name].clone() + (1 - tau) * other[name].clone()
+        self.target.load_state_dict(own)
+    def learn(self, state, reward):
+        ahead = self.target(state)
+        value = self.critic(state)
+        goal = torch.tensor([reward[i] + 0.9 * ahead[i] for i in range(4)]).view(4, 1)
+        self.critic.optimizer.zero_grad()
+        loss = F.mse_loss(goal, value)
+        loss.backward()
+        self.critic.optimizer.step()
+        self.follow()
+agent = Agent()
+agent.learn(torch.ones(4, 3), torch.ones(4))
+""",
     "a base class that trains what its subclasses in other files hold": """
 import torch
 class Base(torch.nn.Module):

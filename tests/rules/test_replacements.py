@@ -135,6 +135,14 @@ def test_out_of_place(source: str, expected: str | None) -> None:
     assert changed(source, cst.AugAssign, rulefix.out_of_place) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [("loss", "loss.f()"), ("a / b", "(a / b).f()"), ("(a, b)", "(a, b).f()"), ("-a[0]", "(-a[0]).f()")],
+)
+def test_with_method(text: str, called: str) -> None:
+    assert rulefix.with_method(text, "f()") == called
+
+
 def test_value_detached() -> None:
     assert changed("total += loss\n", cst.AugAssign, rulefix.value_detached) == "total += loss.detach()\n"
     assert changed("total += a * b\n", cst.AugAssign, rulefix.value_detached) is None

@@ -21,7 +21,7 @@ from gradcheck_tool.autograd.events import (
     StoryStep,
     ZeroGradient,
 )
-from gradcheck_tool.autograd.heap import Cut, Loose, Node, State, Tensor
+from gradcheck_tool.autograd.heap import Cut, Dict, Loose, Node, State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Value
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
@@ -54,12 +54,14 @@ class Ledger:
     """Parameters over all paths of a program: which a gradient has reached, which are cut off from a root.
 
     `starving` has for each parameter, by place, how many values are cut off there.
+    `following` are those that are set from others, as a target network is: nobody trains them.
     `harmless` are places that cut off, at least once, only what a gradient reaches otherwise, `shared` those
     whose values several backward calls use, `kept` what must live on for its identity.
     """
 
     fed: set[int] = field(default_factory=set)
     starving: dict[int, dict[int, tuple[int, GraphBreak]]] = field(default_factory=dict)
+    following: set[int] = field(default_factory=set)
     starved: dict[int, OptimizerStep] = field(default_factory=dict)
     samples: dict[int, tuple[NonReparametrised, set[int]]] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
@@ -88,7 +90,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
     for ref in p.ran:
         for loose in s[ref].loose:
             for cut in loose.cuts:
-                missed = [] if p.opaque else _missed(s, cut, reached)
+                missed = [] if p.opaque else _missed(s, cut, reached | ledger.following)
                 if cut.kind == "sample":
                     note_sample(m, s, cut, missed, _is_latent(s, p, s[ref]))
                     continue
@@ -111,6 +113,13 @@ def note_parameter(m: Machine, s: State, made: Ref, source: Ref, site: Any) -> N
     if behind:
         event = ParameterOfResult(site=site, tensor=str(s[source].name))
         m.ledger.remade[made.id] = event, behind
+
+
+def note_loaded(m: Machine, s: State, parameters: Iterable[Ref], table: Value) -> None:
+    """Parameters have got values from a table: do they follow others of the program, or a checkpoint?"""
+    given = s.get(table, Dict)
+    if given is not None and any(s.get(value, Tensor) is not None for value in given.items.values()):
+        m.ledger.following.update(ref.id for ref in parameters)
 
 
 def judge_parameters(m: Machine, p: Pass) -> None:
@@ -192,7 +201,7 @@ def _break(cut: Cut) -> GraphBreak:
 
 
 def _missed(s: State, cut: Cut, reached: set[int]) -> list[Ref]:
-    """The leaves behind a cut that the backward did not reach."""
+    """The leaves behind a cut that are not among those that the backward reached."""
     return [leaf for leaf in leaves(s, cut.sources) if leaf.id not in reached]
 
 

@@ -26,7 +26,7 @@ from gradcheck_tool.interp import attributes, conditions, natives, uses
 from gradcheck_tool.interp.iterate import drain, elements
 from gradcheck_tool.interp.natives import Args, Native, Result, function, method
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.torchlib import distributed, hooks, layers, modes
+from gradcheck_tool.interp.torchlib import breaks, distributed, hooks, layers, modes
 from gradcheck_tool.interp.torchlib.instances import LIGHTNING
 
 if TYPE_CHECKING:
@@ -646,6 +646,7 @@ def load_state_dict(m: Machine, s: State, call: Args) -> Result:
     """Copies into the parameters under no_grad (their versions go up), or puts others in their place."""
     found = named_parameters(s, call.self)[0]
     m.suspicions.clear(ref.id for _, ref in found)
+    breaks.note_loaded(m, s, [ref for _, ref in found], call.get(0, "state_dict") or NONE)
     assigned = call.flag(2, "assign", False)
     if assigned is not False:
         _replace_parameters(s, call, bool(assigned and call.flag(1, "strict", True)))
