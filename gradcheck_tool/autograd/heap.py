@@ -449,16 +449,18 @@ class Func(Record):
 class Iter(Record):
     """An iterator: `kind` is `items`, `unknown`, `range`, `zip`, `enumerate`, `map`, `generator`, ...
 
-    `parts` are the values it draws from, `position` how many elements it has given.
+    `parts` are the values it draws from, `position` how many elements it has given; `last` is the last one
+    where it is a number that grows.
     """
 
-    __slots__ = ("kind", "parts", "position")
-    STATE = ("kind", "parts", "position")
+    __slots__ = ("kind", "last", "parts", "position")
+    STATE = ("kind", "parts", "position", "last")
 
     def __init__(self, kind: str, parts: tuple[Value, ...]) -> None:
         self.kind = kind
         self.parts = parts
         self.position = 0
+        self.last: Value = NONE
 
 
 class Generator(Record):

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
 from gradcheck_tool.autograd.values import Ref, Sym, Value, truth
+from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from gradcheck_tool.interp.machine import Machine
 
 
@@ -23,20 +22,10 @@ def known(s: State, value: Value) -> bool | None:
             inner = known(s, value.key[1])
             return None if inner is None else not inner
         known_fact = s.facts.get(value)
-        return _implied(s, value.key) if known_fact is None else known_fact
+        return counting.answer(s, value) if known_fact is None else known_fact
     if isinstance(value, Ref):
         return _record_truth(s, value)
     return None
-
-
-def _implied(s: State, key: Hashable) -> bool | None:
-    """What comparisons of the same two values that have been decided say about another one of them."""
-    if not isinstance(key, tuple) or key[0] != "cmp" or key[1] not in ("<", "=="):
-        return None
-    _, op, left, right = key
-    others = [("<", right, left), ("==", left, right), ("==", right, left), ("<", left, right)]
-    decided = [s.facts.get(Sym(("cmp", *other))) for other in others if other != (op, left, right)]
-    return False if True in decided else None
 
 
 def _record_truth(s: State, ref: Ref) -> bool | None:
@@ -55,6 +44,9 @@ def _record_truth(s: State, ref: Ref) -> bool | None:
 def decide(m: Machine, s: State, value: Value) -> list[tuple[State, bool]]:
     """Both ways where nothing decides, each remembering its assumption."""
     answer = known(s, value)
+    if answer is None:
+        counting.pin(s, value)
+        answer = known(s, value)
     if answer is not None:
         return [(s, answer)]
     key, positive = value, True

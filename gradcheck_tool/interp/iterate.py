@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.engine import Raised
 from gradcheck_tool.autograd.heap import Dict, Generator, Instance, Iter, List, State, Tensor
 from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,13 +138,22 @@ def _advance_range(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
         s.edit(ref).position = position + 1
         return [(s, Const(known[position]))]
     if known is not None and position < 2:
-        s.edit(ref).position = position + 1
-        return [(s, Const(known[position]))]
+        mine = s.edit(ref)
+        mine.position, mine.last = position + 1, Const(known[position])
+        return [(s, mine.last)]
     start = record.parts[0] if len(record.parts) > 1 else Const(0)
-    if known is None and position < 2 and isinstance(start, Const) and len(record.parts) < 3:
-        value: Value = Const(start.value + position) if isinstance(start.value, int) else unknown("int")
-        return _unknown_next(s, ref, value)
-    return _unknown_next(s, ref, unknown("int"))
+    if known is None and (len(record.parts) > 2 or not isinstance(start, Const)):
+        return _unknown_next(s, ref, unknown("int"))
+    if known is None and position < 2:
+        number: Value = Const(start.value + position) if isinstance(start.value, int) else unknown("int")  # type: ignore[union-attr]
+    else:
+        number = counting.later(record.last, known)
+        if not counting.is_possible(s, number):
+            return [(s, STOP)]
+    s.edit(ref).last = number
+    if known is None and isinstance(number, Sym) and record.parts:
+        s.facts[Sym(("cmp", "<", number, record.parts[-1]), "bool")] = True
+    return _unknown_next(s, ref, number)
 
 
 def _unknown_next(s: State, ref: Ref | None, value: Value) -> Pairs:
@@ -188,11 +198,15 @@ def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) 
             out.append((state, value))
             continue
         position = state[ref].position
-        state.edit(ref).position = min(position + 1, 3) if position < 3 else 3
-        number: Value = unknown("int")
-        if (isinstance(start, Const) and position < 2) or _is_listed(state, inner):
-            number = Const(start.value + position) if isinstance(start, Const) else number
-            state.edit(ref).position = position + 1
+        mine = state.edit(ref)
+        mine.position = min(position + 1, 3)
+        if _is_listed(state, inner):
+            mine.position = position + 1
+        if isinstance(start, Const) and (position < 2 or _is_listed(state, inner)):
+            number: Value = Const(start.value + position)
+        else:
+            number = counting.later(record.last) if isinstance(start, Const) else unknown("int")
+        mine.last = number
         out.append((state, Tup((number, value))))
     return out
 

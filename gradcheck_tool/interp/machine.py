@@ -19,6 +19,7 @@ from gradcheck_tool.autograd.heap import (
     Dict,
     Frame,
     Instance,
+    Iter,
     List,
     Record,
     State,
@@ -28,6 +29,7 @@ from gradcheck_tool.autograd.heap import (
     signature,
 )
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Sym, Value, unknown
+from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.suspicions import Suspicions
 from gradcheck_tool.interp.windows import Windows
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
+# Rounds of which none is left out: two cycles of the longest that is followed, and one more.
+MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = 18
 WIDEN_ROUND = 2
 MAX_SEEN = 32
@@ -326,9 +330,19 @@ class Machine:
                 bounded = self._is_bounded(s, frame.function.blocks[target])
                 if frame.rounds[target] == WIDEN_ROUND and not bounded:
                     self._widen(s, frame.entry.get(target, {}))
-                if frame.rounds[target] > (MAX_BOUNDED if bounded else MAX_ROUNDS):
+                if frame.rounds[target] > self._most_rounds(s, frame.function.blocks[target], bounded):
                     return
         out.append((target, s))
+
+    def _most_rounds(self, s: State, head: ir.Block, bounded: bool) -> int:
+        if bounded:
+            return MAX_BOUNDED
+        over = (
+            s.get(self.get(s, head.terminator.iterator), Iter)
+            if isinstance(head.terminator, ir.ForIter)
+            else None
+        )
+        return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_ROUNDS
 
     def _is_bounded(self, s: State, head: ir.Block) -> bool:
         """Does the loop end after a few rounds that are all known, of a `for` or of a counter?"""
@@ -408,4 +422,14 @@ def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[
             continue
         if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
             if isinstance(before, (Const, Sym)):
-                getattr(s.edit(Ref(number)), field)[key] = unknown(type(value.value).__name__)
+                getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
+
+
+def _some_later(before: Value, now: Const) -> Sym:
+    """The number of some later round of a loop that has changed it so far from `before`."""
+    grows = (
+        isinstance(before, Const)
+        and type(before.value) is type(now.value) is int
+        and before.value < now.value
+    )
+    return counting.later(Const(now.value - 1)) if grows else unknown(type(now.value).__name__)

@@ -23,6 +23,28 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "a remainder that comes twice in the range": """
+t = 0
+for i in range(8):
+    t = t + (w * i).exp().sum()
+    if i % 3 == 2:
+        t.backward()
+""",
+    "two rounds of an unknown number": """
+t = 0
+for i in range(len(os.listdir("/")) + 9):
+    t = t + (w * i).exp().sum()
+    if i > 6:
+        t.backward()
+""",
+    "the last round of an inner loop comes again": """
+t = 0
+for epoch in range(10):
+    for i in range(10):
+        t = t + (w * i).exp().sum()
+        if i == 9:
+            t.backward()
+""",
     "numpy() asks for requires_grad alone, not for the history of a view whose base was written to": """
 y = w + 1.0
 p, q, r = y.unbind(0)
@@ -311,6 +333,75 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a remainder that comes once in the range": """
+t = 0
+for i in range(5):
+    t = t + (w * i).exp().sum()
+    if i % 3 == 2:
+        t.backward()
+""",
+    "a round that comes once": """
+t = 0
+for i in range(100):
+    t = t + (w * i).exp().sum()
+    if i == 50:
+        t.backward()
+""",
+    "the last round of a known number": """
+t = 0
+for i in range(10):
+    t = t + (w * i).exp().sum()
+    if i == 10 - 1:
+        t.backward()
+""",
+    "the last round of an unknown number": """
+n = len(os.listdir("/"))
+t = 0
+for i in range(n):
+    t = t + (w * i).exp().sum()
+    if i + 1 == n:
+        t.backward()
+""",
+    "the last of a list that is counted": """
+xs = [torch.rand(3) for _ in range(6)]
+t = 0
+for i, x in enumerate(xs):
+    t = t + (w * x).exp().sum()
+    if i == len(xs) - 1:
+        t.backward()
+""",
+    "a counter of its own that reaches a number once": """
+t = 0
+n = 0
+for x in torch.rand(10, 3):
+    n += 1
+    t = t + (w * x).exp().sum()
+    if n == 3:
+        t.backward()
+""",
+    "rounds that take turns": """
+a = (w * w).sum()
+for i in range(6):
+    if i % 2:
+        a.backward()
+    else:
+        a = (w * w).sum()
+""",
+    "a range that counts down": """
+t = 0
+for i in range(9, -1, -1):
+    t = t + (w * i).exp().sum()
+    if i == 0:
+        t.backward()
+""",
+    "nothing happens until a round that ends the loop": """
+y = (w * w).sum()
+for i in range(20):
+    if i > 10:
+        break
+    if i == 10:
+        y.backward()
+""",
     "a while loop of two rounds has no third": """
 left = 2
 while left > 0:
