@@ -176,6 +176,13 @@ class TestAction:
         assert result.stdout.startswith("::error title=gradlint (GL301),file=train.py,line=4,")
         assert json.loads((tmp_path / "gradlint.sarif").read_text())["runs"][0]["results"]
 
+    def test_inputs_may_have_several_lines(self, step, tmp_path):
+        for name in ("a.py", "b.py", "c.py"):
+            (tmp_path / name).write_text(LEAF_WRITE)
+        result = step("Check", PATHS="a.py\nb.py\n", ARGS="--select GL3\n--quiet\n")
+        assert result.returncode == 1
+        assert re.findall(r"file=(\w+\.py),", result.stdout) == ["a.py", "b.py"]
+
     def test_can_leave_the_job_green(self, step, tmp_path):
         (tmp_path / "train.py").write_text(LEAF_WRITE)
         assert step("Check", FAIL="false").returncode == 0
