@@ -132,6 +132,7 @@ class Checker:
             return None
         source = read_source(filename, data)
         findings = self._analysed(source, config) if relevant else []
+        findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
         if not findings and not unused_too:
             return Examined(source, (), tuple(self._unfinished))
         suppressions = read_suppressions(source.text)
@@ -148,6 +149,16 @@ class Checker:
         ]
         findings = sorted(kept, key=Finding.sort_key)
         return Examined(source, tuple(findings), tuple(self._unfinished))
+
+    def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
+        """Is the finding that a value is thrown away, which the notebook shows?"""
+        notebook = source.notebook
+        return (
+            notebook is not None
+            and finding.location.filename == source.filename
+            and self.ruleset(config).rule(finding.code).of_unused_values
+            and notebook.shows(finding.location)
+        )
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
         around = self._modules.around(Path(source.filename))

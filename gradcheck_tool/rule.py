@@ -78,6 +78,8 @@ class Rule:
         predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them), or the
             silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
+        of_unused_values: whether its findings are expressions whose values are thrown away. The last one of
+            a notebook's cell is shown instead, and is no finding.
         symptom: for silent rules, a program run after `Example` in the same namespace. Its
             assertions hold there and fail after `Use instead`.
     """
@@ -90,6 +92,7 @@ class Rule:
     predicts: ClassVar[str | None] = None
     since: ClassVar[str | None] = None
     until: ClassVar[str | None] = None
+    of_unused_values: ClassVar[bool] = False
     symptom: ClassVar[str] = ""
 
     def finding(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_NO_CODE = re.compile(r"\s*(?:#.*)?")
 _DECODER = json.JSONDecoder()
 # Some editors begin a file with a byte order mark.
 _MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -80,6 +81,13 @@ class Notebook:
         start = self.position(location.start)
         end = Position(min(location.end.row - cell.row + 1, rows + 1), location.end.column)
         return replace(location, cell=cell.number, start=start, end=end)
+
+    def shows(self, location: Location) -> bool:
+        """Is the place in the program the expression that ends a cell, whose value the notebook shows?"""
+        cell = self.cell_at(location.start.row)
+        rows = cell.program.split("\n")[location.end.row - cell.row :]
+        behind = [rows[0][location.end.column - 1 :], *rows[1:]]
+        return location.start.column == 1 and all(_NO_CODE.fullmatch(text) for text in behind)
 
     def position(self, position: Position) -> Position:
         """A position in the program as a position in its cell."""

@@ -30,7 +30,8 @@ class DroppedDetach(Rule):
     ## What it detects
 
     `x.detach()`, `x.to(device)`, `x.clamp(0, 1)` and the like on a tensor, as a statement of its own.
-    `model.to(device)` moves a module in place and is not reported.
+    `model.to(device)` moves a module in place and is not reported, nor is what a notebook shows: the
+    expression that ends a cell.
 
     ## Why it is wrong
 
@@ -72,6 +73,7 @@ class DroppedDetach(Rule):
     severity = Severity.ERROR
     effect = "silent"
     predicts = "the tensor still has its graph"
+    of_unused_values = True
     symptom = "assert target.requires_grad"
 
     def on_dropped_result(self, event: DroppedResult) -> Iterator[Draft]:

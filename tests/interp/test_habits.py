@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from gradcheck_tool.check import check_source
+from gradcheck_tool.checker import Checker
+from gradcheck_tool.config import Config
 from gradcheck_tool.ruleset import RuleSet
 from tests.interp.habits import HABITS
 
@@ -14,3 +19,12 @@ RULES = RuleSet.load()
 @pytest.mark.parametrize("name", HABITS)
 def test_nothing_is_found(name: str) -> None:
     assert check_source(HABITS[name], "program.py", RULES) == []
+
+
+@pytest.mark.parametrize(("cell", "codes"), [("x.cpu()", []), ("x.cpu()\nx.sum()", ["GL509"])])
+def test_what_a_notebook_shows_is_not_thrown_away(cell: str, codes: list[str]) -> None:
+    source = f"import torch\nx = torch.ones(2, requires_grad=True)\n{cell}"
+    cells = [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}]
+    data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
+    result = Checker().check_data(data, "n.ipynb", Config(root=Path.cwd()))
+    assert [finding.code for finding in result.findings] == codes

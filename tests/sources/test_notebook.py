@@ -49,6 +49,26 @@ def test_places_are_rows_of_cells():
 
 
 @pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("a = 1\nf(a)", True),
+        ("a = 1\nf(a)  # two\n\n# done\n", True),
+        ("a = 1\nf(a);", False),
+        ("a = 1\nf(a)\na = 2", False),
+        ("a = 1\nf(a)\n!ls", False),
+    ],
+)
+def test_the_expression_that_ends_a_cell_is_shown(source, shown):
+    parsed = parse_notebook(notebook(code("b = 3"), code(source), code("c = 3")))
+    assert parsed.shows(Location("n.ipynb", Position(3, 1), Position(3, 5))) is shown
+
+
+def test_an_inner_expression_is_not_shown():
+    parsed = parse_notebook(notebook(code("for a in b:\n  f(a)")))
+    assert not parsed.shows(Location("n.ipynb", Position(2, 3), Position(2, 7)))
+
+
+@pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("%matplotlib inline\nx = 1", "0\nx = 1\n"),
