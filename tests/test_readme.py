@@ -74,6 +74,16 @@ class TestFirstExample:
         printed = gradlint("check", "--no-cache", "attention.py", cwd=program).stdout
         assert printed.rstrip("\n") == shown.rstrip("\n")
 
+    def test_is_suppressed_as_the_page_says(self, program):
+        text = (program / "attention.py").read_text()
+        (shown,) = re.findall(
+            r"```python\n((?:loss\.backward\(\)  #.*\n)+# gradlint: skip-file\n)```", README
+        )
+        for line in shown.splitlines():
+            replaced = text.replace("loss.backward()", line) if "loss" in line else f"{text}{line}\n"
+            (program / "attention.py").write_text(replaced)
+            assert gradlint("check", "--no-cache", "attention.py", cwd=program).returncode == 0, line
+
     @pytest.mark.parametrize("anomaly", [False, True])
     def test_pytorch_names_the_lines_that_the_text_says(self, program, anomaly):
         start = f"import torch; torch.autograd.set_detect_anomaly({anomaly})\n"

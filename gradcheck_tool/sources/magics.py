@@ -65,6 +65,17 @@ def is_python(source: str) -> bool:
     return True
 
 
+def is_newer_python(source: str) -> bool:
+    """Whether this text parses as a newer Python than the one that gradlint runs on."""
+    import libcst
+
+    try:
+        libcst.parse_module(source)
+    except libcst.ParserSyntaxError:
+        return False
+    return True
+
+
 def _blanked(line: str) -> str | None:
     """What stands in for a line that is not Python; None when it may be."""
     if _CELL_MAGIC.match(line):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Location, Position
-from gradcheck_tool.sources.magics import is_foreign_cell, is_python, without_magics
+from gradcheck_tool.sources.magics import is_foreign_cell, is_newer_python, is_python, without_magics
 from gradcheck_tool.sources.source import SourceError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def parse_notebook(data: bytes) -> Notebook:
             continue
         program = without_magics(source)
         program = program if program.endswith("\n") else f"{program}\n"
-        if not is_python(program):
+        if not is_python(program) and not is_newer_python(program):
             broken.append(number)
             continue
         cells.append(Cell(number, source, program, row, span))

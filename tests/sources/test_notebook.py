@@ -103,6 +103,13 @@ def test_a_broken_cell_is_left_out_and_told():
     assert parsed.broken == (2,)
 
 
+@pytest.mark.parametrize("newer", ['f"{d["a"]}"', "type X = int", 't"{x}"'])
+def test_a_cell_in_newer_python_than_this_one_is_kept(newer):
+    parsed = parse_notebook(notebook(code(f"%time\n{newer}")))
+    assert parsed.program == f"0\n{newer}\n"
+    assert parsed.broken == ()
+
+
 @pytest.mark.parametrize(
     "metadata", [{"kernelspec": {"language": "R"}}, {"language_info": {"name": "julia"}, "kernelspec": {}}]
 )
