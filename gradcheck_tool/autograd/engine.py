@@ -76,9 +76,6 @@ OVERWRITING = frozenset(
 )
 # The node of what a module with a full backward hook hands out.
 HOOKED = "BackwardHookFunctionBackward"
-DENSE_VIEWS = frozenset(
-    {"ViewBackward0", "UnsafeViewBackward0", "UnsqueezeBackward0", "SqueezeBackward0", "SqueezeBackward1"}
-)
 
 
 class Raised(Exception):
@@ -99,8 +96,8 @@ class Effect:
     `tracked` are the parameters through which gradients flow (None: all), `unimplemented` those whose
     derivative PyTorch does not have. `view` is `plain`, `multi-output`, `same`, `maybe` or `unversioned`
     (the same memory, but writes to the one are not counted for the other).
-    `apart` are the slots that hold a view of the argument. `overlap_allowed`: writes to a tensor whose
-    elements share memory are not refused.
+    `apart` are the slots that hold a view of the argument. `strided`: which outputs need not be contiguous
+    in memory where the arguments are. `guarded`: a write to a tensor whose elements share memory is refused.
     """
 
     node: str = "Backward0"
@@ -115,7 +112,8 @@ class Effect:
     tracked: tuple[str, ...] | None = None
     unimplemented: tuple[str, ...] = ()
     apart: frozenset[str] = frozenset()
-    overlap_allowed: bool = False
+    strided: tuple[bool, ...] = ()
+    guarded: bool = True
 
 
 def story(site: Any, message: str) -> StoryStep:
@@ -320,7 +318,7 @@ def _cut(
 
 
 def check_write(
-    s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text, overlap_allowed: bool = False
+    s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Text, guarded: bool = True
 ) -> None:
     """What PyTorch checks before an in-place op, in its order.
 
@@ -336,7 +334,7 @@ def check_write(
             site, tensor, "made in inference mode here", INFERENCE_WRITE, "inference-write", str(how)
         )
     _check_history(s, ref, others, site, how)
-    if not overlap_allowed:
+    if guarded:
         check_overlap(tensor, site, how)
 
 
@@ -655,7 +653,8 @@ class OpCall:
         out = s[ref]
         if unsure:
             s[out.storage].unsure = True
-        out.dense = self._dense(base)
+        strided = bool(effect.strided) and effect.strided[min(index, len(effect.strided) - 1)]
+        out.dense = True if not strided and all(s[r].dense for r in self.everything()) else None
         out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
             out.node = node
@@ -678,12 +677,6 @@ class OpCall:
         if out_rg is False:
             self._lost(out, flows)
         return ref
-
-    def _dense(self, base: Ref | None) -> bool | None:
-        """Is the result laid out contiguously? Only results of contiguous arguments are known to be."""
-        if base is not None:
-            return True if self.effect.node in DENSE_VIEWS and self.s[base].dense else None
-        return True if all(self.s[r].dense for r in self.everything()) else None
 
     def _lost(self, out: Tensor, flows: bool) -> None:
         s = self.s
@@ -799,7 +792,7 @@ def apply_inplace(
         r for value in args.values() for r in ([value] if isinstance(value, Ref) else value) if r != target
     ]
     floats = [r for r in others if s[r].dtype not in ("int", "bool")]
-    check_write(s, target, floats, site, text, effect.overlap_allowed)
+    check_write(s, target, floats, site, text, effect.guarded)
     call = OpCall(s, effect, args, site, text)
     rg = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
     node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None

@@ -459,12 +459,13 @@ class ExhaustedParameters(Event):
 class ParameterReplaced(Event):
     """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
     new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
-    parameter of this name before.
+    parameter of this name before; `was_frozen`: it is the old one, which did not require grad until then.
     """
 
     attribute: str
     optimizer: str
     is_new: bool = False
+    was_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

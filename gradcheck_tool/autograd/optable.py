@@ -44,7 +44,8 @@ class Output:
     the argument or a copy; `dense` then says what it is when the argument is contiguous, if that is
     decided); `view_of` the parameter. `shape`: `scalar` (no dimensions whatever the arguments, if not all
     are 0-dim), the name of the parameter that has the same shape, `broadcast` (of all tensors), or None.
-    `name`: the field of a named tuple. `many`: stands for a sequence of such tensors.
+    `strided`: it need not be contiguous where all arguments are. `name`: the field of a named tuple. `many`:
+    stands for a sequence of such tensors.
     """
 
     dtype: str | None = None
@@ -53,6 +54,7 @@ class Output:
     view_of: str | None = None
     dense: str | None = None
     shape: str | None = None
+    strided: bool = False
     name: str = ""
     many: bool = False
 
@@ -73,7 +75,8 @@ class Profile:
     `frees`: a second backward without retain_graph raises here; with `frees_if`, only if one of these
     requires grad. `tracked`: parameters whose requires_grad makes the differentiable outputs require grad.
     `refuses`: the call raises if one of these requires grad. `unimplemented`: backward to these raises.
-    `writes`: written in place, the version goes up; `unversioned_writes`: written and it does not.
+    `writes`: written in place, the version goes up; `unversioned_writes`: written and it does not; `guarded`:
+    refused as a target of writes (also as `out`) if their elements share memory.
     `zero`: parameters whose gradient is zero by definition. `second`: what the graph of the gradient of a
     parameter (create_graph=True) reaches, apart from the incoming gradient; `out` is this call's own node;
     a parameter that is missing is not decided. `node`: name of the outermost node, or ''. `undecided`
@@ -93,6 +96,7 @@ class Profile:
     unimplemented: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     unversioned_writes: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
     zero: tuple[str, ...] = ()
     second: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     node: str = ""
@@ -298,6 +302,7 @@ def _profile(entry: dict[str, Any]) -> Profile:
         unimplemented=tuple(entry.get("unimplemented", ())),
         writes=tuple(entry.get("writes", ())),
         unversioned_writes=tuple(entry.get("unversioned", ())),
+        guarded=tuple(entry.get("guarded", ())),
         zero=tuple(entry.get("zero", ())),
         second={name: tuple(reached) for name, reached in entry.get("second", {}).items()},
         node=entry.get("node", ""),
@@ -427,7 +432,7 @@ def _join(one: Profile, other: Profile) -> Profile | None:
     )
 
 
-_MEMBERS = ("tracked", "refuses", "unimplemented", "writes", "unversioned_writes", "zero")
+_MEMBERS = ("tracked", "refuses", "unimplemented", "writes", "unversioned_writes", "guarded", "zero")
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...], key: str, undecided: set[str]) -> tuple[str, ...]:
@@ -448,6 +453,7 @@ def _join_output(one: Output, other: Output, position: int, undecided: set[str])
         view_of=next(iter(sources)) if len(sources) == 1 else None,
         dense=one.dense if one.dense == other.dense else None,
         shape=one.shape if one.shape == other.shape else None,
+        strided=one.strided or other.strided,
         name=one.name if one.name == other.name else "",
         many=one.many or other.many,
     )

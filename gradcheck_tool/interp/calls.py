@@ -464,7 +464,8 @@ class Calls:
         """A callee of which nothing is known."""
         func = call.func
         if isinstance(func, Lib) and is_inert(func.name):
-            return [(s, breaks.compute(self.m, _stable(func, call), [*call.args, *call.kwargs.values()]))]
+            given = [*call.args, *call.kwargs.values()]
+            return [(s, breaks.compute_from(self.m, s, _stable(func, call), given))]
         if isinstance(func, Sym):
             known = self._method_of_unknown(s, func, call)
             if known is not None:

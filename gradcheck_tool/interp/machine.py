@@ -121,6 +121,7 @@ class Machine:
         self.windows = Windows()
         self.stores: dict[tuple[int, str], Site] = {}
         self.replaced: dict[int, Site] = {}
+        self.thawed: dict[int, tuple[Site, int]] = {}
         self.made: dict[int, list[Ref]] = {}
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()

@@ -1,4 +1,4 @@
-"""GL318: a parameter is replaced after the optimizer took the old one."""
+"""GL318: a parameter is replaced, or comes to be trained, after the optimizer was made without it."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,13 @@ class ReplacedAfterOptimizer(Rule):
     ## What it detects
 
     An assignment of a new Parameter or sub-module to a model whose old parameters an optimizer already
-    holds, with no new optimizer and no `add_param_group` before the next step.
+    holds, with no new optimizer and no `add_param_group` before the next step. So is a parameter that was
+    frozen, and not given to the optimizer, until `requires_grad` was set.
 
     ## Why it is wrong
 
-    The optimizer goes on stepping the old tensor, which the model no longer uses; the new one never
-    moves. Nothing is raised.
+    The optimizer goes on stepping the old tensor, which the model no longer uses; the new one, or the
+    one that is no longer frozen, never moves. Nothing is raised.
 
     ## Example
 
@@ -59,6 +60,14 @@ class ReplacedAfterOptimizer(Rule):
     symptom = "assert torch.equal(model[1].weight, head)"
 
     def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Draft]:
+        if event.was_frozen:
+            message = (
+                f"`{event.optimizer}` was made while `{event.attribute}` was frozen and will not train it"
+            )
+            yield self.finding(
+                event, message, "give it to `add_param_group`, or make the optimizer afterwards"
+            )
+            return
         made = "before" if event.is_new else "with the old"
         rest = "" if event.is_new else " the new one"
         yield self.finding(

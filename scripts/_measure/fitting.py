@@ -53,6 +53,7 @@ def fit(seen: list[Seen]) -> Fitted:
     profile |= {key: _membership(seen, key, undecided) for key in MEMBERS}
     profile["dense"] = sorted(set().union(*(o.dense for o in all_seen)))
     profile["apart"] = sorted(set().union(*(o.apart for o in all_seen)))
+    profile["guarded"] = _guarded([o.guarded for o in all_seen])
     profile["second"] = _second(seen, soft)
     nodes = {o.node for o in all_seen}
     profile["node"] = next(iter(nodes)) if len(nodes) == 1 else ""
@@ -152,6 +153,7 @@ def _output(columns: list[Shown], key: str, undecided: set[str], soft: dict[str,
     known = [column.differentiable for column in columns if column.differentiable is not None]
     shown["differentiable"] = bool(known) and _same(known, undecided, f"{key}.differentiable")
     shown |= _view(columns, key, undecided)
+    shown["strided"] = any(column.strided for column in columns)
     shapes = [column.shape for column in columns if column.shape is not None]
     shown["shape"] = _shape(shapes, shown["view"])
     if len({"scalar" in shape for shape in shapes}) > 1:
@@ -184,6 +186,12 @@ def _view(columns: list[Shown], key: str, undecided: set[str]) -> dict[str, Any]
         "view_of": next(iter(parents)) if len(parents) == 1 else None,
         "dense": next(iter(dense)) if view == "maybe" and len(dense) == 1 else None,
     }
+
+
+def _guarded(told: list[dict[str, bool]]) -> list[str]:
+    """What every call that could tell refuses where its elements share memory."""
+    names = set().union(*told)
+    return sorted(name for name in names if all(each.get(name, True) for each in told))
 
 
 def _second(seen: list[Seen], soft: dict[str, float]) -> dict[str, list[str]]:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from .facts import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MODIFIED = ("modified by an inplace operation", "has been modified inplace")
 FREED = ("Trying to backward through the graph a second time",)
 MULTIPLE = "returns multiple views"
+OVERLAPPING = "more than one element of the written-to tensor refers to a single memory location"
 IMPOSSIBLE = ("is not implemented", *MODIFIED)
 
 
@@ -45,7 +46,7 @@ class Shown:
 
     `dtype` and `shape` are all the descriptions that fit; None and `differentiable` None where the
     arguments cannot tell (none can require grad, all are 0-dim). `dense` is the kind of view when the
-    arguments are contiguous.
+    arguments are contiguous; `strided`: the result is not contiguous then.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Shown:
     view_of: str | None
     shape: frozenset[str] | None
     dense: str | None = None
+    strided: bool = False
 
 
 Mask = frozenset[str]
@@ -65,8 +67,9 @@ class Observation:
     """Everything that was seen of one call.
 
     `saved` and `freed` are per mask of parameters that require grad; of a list of tensors all do. `elements`
-    says for a list which of its tensors are saved where one requires grad: `all`, `own` or `others`. Slots are parameter names, or
-    `out` (`out1`, ... for later outputs).
+    says for a list which of its tensors are saved where one requires grad: `all`, `own` or `others`. `guarded` says
+    for parameters that are written whether the call refuses those whose elements share memory. Slots are parameter
+    names, or `out` (`out1`, ... for later outputs).
     """
 
     result: str = "value"
@@ -85,6 +88,7 @@ class Observation:
     second: dict[str, set[str]] = field(default_factory=dict)
     dense: set[str] = field(default_factory=set)
     apart: set[str] = field(default_factory=set)
+    guarded: dict[str, bool] = field(default_factory=dict)
     node: str = ""
 
 
@@ -233,8 +237,9 @@ def observe(call: Call) -> Observation | None:
         _watch_single(call, parameter, seen)
     usable = [name for name in parameters if name not in seen.refuses]
     _watch_writes(plain, seen)
+    _watch_overlap(call, plain, seen)
     full = Run(call, frozenset(usable))
-    others = (_changed_run(call, _as_integer), _changed_run(call, _as_batch))
+    others = tuple(_changed_run(call, change) for change in (_as_integer, _as_batch, _as_oblong))
     seen.outputs = [_describe(index, full, others, bool(usable)) for index in range(len(full.outputs))]
     _watch_views(call, frozenset(usable), seen)
     for mask in masks_of(sorted(usable)):
@@ -294,6 +299,23 @@ def _watch_writes(run: Run, seen: Observation) -> None:
                 seen.unversioned.add(name)
 
 
+def _watch_overlap(call: Call, run: Run, seen: Observation) -> None:
+    """Are written tensors refused, and one given as `out`, where their elements share memory?"""
+    targets = {name: run.slots[name][0] for name in seen.writes if len(run.slots[name]) == 1}
+    if seen.result == "tensor" and "out" in call.facts and "out" not in run.slots:
+        targets["out"] = run.outputs[0]
+    for name, target in targets.items():
+        if target.layout is torch.strided and target.dim() and len(target) > 1:
+            shared = torch.empty_like(target)[:1].expand_as(target)
+            arguments = {n: map_tensors(value, torch.clone) for n, value in call.arguments.items()}
+            try:
+                call.invoke({**arguments, name: shared})
+                seen.guarded[name] = False
+            except Exception as error:  # what else may be wrong with such a target does not matter here
+                if OVERLAPPING in str(error):
+                    seen.guarded[name] = True
+
+
 def _equal(now: Tensor, before: Tensor) -> bool:
     return now.shape == before.shape and torch.equal(torch.nan_to_num(now), torch.nan_to_num(before))
 
@@ -306,6 +328,17 @@ def _as_batch(tensor: Tensor) -> Tensor:
     return torch.stack([tensor, tensor])
 
 
+def _as_oblong(tensor: Tensor) -> Tensor:
+    """Shorter by one along the last dimension but one, by two along that before, and so on.
+
+    No square is its own transpose then, and what broadcasts does so still.
+    """
+    for cut in range(1, tensor.dim()):
+        size = tensor.shape[-1 - cut]
+        tensor = tensor.narrow(-1 - cut, 0, size - cut) if size > cut + 1 else tensor
+    return tensor
+
+
 def _changed_run(call: Call, change: Callable[[Tensor], Tensor]) -> Run | None:
     """The same call with other tensors, where PyTorch accepts that."""
     arguments = {name: map_tensors(value, change) for name, value in call.arguments.items()}
@@ -315,12 +348,14 @@ def _changed_run(call: Call, change: Callable[[Tensor], Tensor]) -> Run | None:
         return None
 
 
-def _describe(position: int, run: Run, others: tuple[Run | None, Run | None], could: bool) -> Shown:
+def _describe(position: int, run: Run, others: Sequence[Run | None], could: bool) -> Shown:
     """One output of a run in which everything requires grad that can (`could`: something can).
 
-    `others` are runs with integers and with one dimension more.
+    `others` are runs with integers, with one dimension more, and with sizes that differ.
     """
-    integer, batch = (other if other and len(other.outputs) == len(run.outputs) else None for other in others)
+    integer, batch, oblong = (
+        other if other and len(other.outputs) == len(run.outputs) else None for other in others
+    )
     tensor = run.outputs[position]
     view, source = _aliasing(tensor, run)
     dtype = _dtype_classes(tensor, run)
@@ -332,7 +367,15 @@ def _describe(position: int, run: Run, others: tuple[Run | None, Run | None], co
     shape = _shape_classes(tensor, run)
     if shape is not None and batch is not None and batch.outputs[position].dim() > 0:
         shape -= {"scalar"}
-    return Shown(name, dtype, differentiable, view, source, shape, view)
+    more = _shape_classes(oblong.outputs[position], oblong) if oblong is not None else None
+    if shape is not None and more is not None:
+        shape = (shape & more) | ((shape | more) & {"telling"})
+    strided = any(_is_strided(each.outputs[position]) for each in (run, batch, oblong) if each is not None)
+    return Shown(name, dtype, differentiable, view, source, shape, view, strided)
+
+
+def _is_strided(tensor: Tensor) -> bool:
+    return tensor.layout is not torch.strided or not tensor.is_contiguous()
 
 
 def _struct_fields(returned: Any) -> list[str]:
@@ -401,14 +444,12 @@ def _shape_classes(tensor: Tensor, run: Run) -> frozenset[str] | None:
     found = {"telling"} if len(set(sizes)) == len(sizes) else set()
     if tensor.dim() == 0:
         found.add("scalar")
-    given = [one for tensors in run.slots.values() for one in tensors]
-    if len(given) == 1:
+    given = {name: [run.data[id(one)].shape for one in tensors] for name, tensors in run.slots.items()}
+    if sum(len(each) for each in given.values()) == 1:
         found.add("alone")
-    for name, tensors in run.slots.items():
-        if len(tensors) == 1 and tensors[0].shape == tensor.shape:
-            found.add(name)
+    found |= {name for name, each in given.items() if each == [tensor.shape]}
     try:
-        if torch.broadcast_shapes(*(one.shape for one in given)) == tensor.shape:
+        if torch.broadcast_shapes(*(size for each in given.values() for size in each)) == tensor.shape:
             found.add("broadcast")
     except RuntimeError:
         pass

@@ -207,6 +207,23 @@ def test_writes_with_and_without_a_version():
     assert profile(T + "apply_", X, "other").unversioned_writes == ("self",)
 
 
+def test_results_that_are_laid_out_contiguously_if_the_arguments_are():
+    def strided(name: str, *args) -> bool:
+        return profile(name, *args).outputs[0].strided
+
+    assert not any(strided(T + name, X, ("const", 0)) for name in ("unsqueeze", "squeeze", "softmax"))
+    assert all(strided(T + name, X, ("const", 1)) for name in ("chunk", "split", "unbind", "cholesky"))
+    assert strided(T + "t_", X)
+    assert strided(T + "__getitem__", X, "basic.part")
+
+
+def test_targets_whose_elements_share_memory_are_refused_or_not():
+    assert profile(T + "mul_", X, X).guarded == profile("operator.+=", X, X).guarded == ("self",)
+    assert profile(T + "fill_", X, "number").guarded == profile(T + "zero_", X).guarded == ()
+    assert profile("torch.nn.init.normal_", X).guarded == ("tensor",)
+    assert profile("torch.maximum", X, X).guarded == ("out",)
+
+
 def test_in_place_calls_save_the_result_or_a_copy_of_their_own():
     assert saved(profile(T + "exp_", X), "self") == {"out"}
     assert saved(profile(T + "sin_", X), "self") == set()

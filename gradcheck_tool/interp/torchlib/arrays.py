@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine
 from gradcheck_tool.autograd.heap import State, Tensor
+from gradcheck_tool.autograd.values import unknown
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function
+from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.tensors import NUMPY
 
 if TYPE_CHECKING:
@@ -53,6 +55,9 @@ _CONVERT = (
 )
 _OF_LIST = ("concatenate", "hstack", "max", "mean", "min", "prod", "stack", "std", "sum", "var", "vstack")
 
+# These make one floating-point number of all elements.
+_AVERAGES = frozenset({"average", "mean", "median", "nanmean", "std", "var"})
+
 
 @function(*(f"numpy.{name}" for name in (*_CONVERT, *_OF_LIST)))
 def to_array(m: Machine, s: State, call: Args) -> Result:
@@ -72,4 +77,6 @@ def to_array(m: Machine, s: State, call: Args) -> Result:
             raise engine.refused(
                 call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", str(call.text)
             )
+    if name in _AVERAGES and len(call.args) == 1 and not call.kwargs and not call.unsure:
+        return breaks.compute_from(m, s, unknown("float"), call.args)
     return m.calls.unknown_call(s, call)

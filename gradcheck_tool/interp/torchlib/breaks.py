@@ -21,8 +21,8 @@ from gradcheck_tool.autograd.events import (
     StoryStep,
     ZeroGradient,
 )
-from gradcheck_tool.autograd.heap import Cut, Dict, Loose, Node, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Value
+from gradcheck_tool.autograd.heap import Cut, Dict, List, Loose, Node, State, Tensor
+from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Tup, Value
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 
@@ -187,6 +187,25 @@ def compute(m: Machine, result: Value, parts: Iterable[Value]) -> Value:
         if cuts:
             m.ledger.numbers[result] = tuple(dict.fromkeys(cuts))
     return result
+
+
+def compute_from(m: Machine, s: State, result: Value, parts: Iterable[Value]) -> Value:
+    """Numbers computed from others, from constant tensors, and from lists of those keep what was cut off."""
+    cuts = tuple(dict.fromkeys(cut for part in parts for cut in carried(m, s, part)))
+    if cuts:
+        m.ledger.numbers[result] = cuts
+    return result
+
+
+def carried(m: Machine, s: State, value: Value, depth: int = 2) -> tuple[Cut, ...]:
+    """What was cut off from a number, a constant tensor, or what a list or tuple holds of these."""
+    if isinstance(value, Sym):
+        return m.ledger.numbers.get(value, ())
+    if s.get(value, Tensor) is not None:
+        return cuts_of(s, value)  # type: ignore[arg-type]
+    row = s.get(value, List)
+    items = row.items if row is not None else value.items if isinstance(value, Tup) else ()
+    return tuple(cut for item in items if depth for cut in carried(m, s, item, depth - 1))
 
 
 def note_pass(m: Machine, p: Pass) -> None:

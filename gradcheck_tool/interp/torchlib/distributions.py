@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.autograd import engine, shapes
 from gradcheck_tool.autograd.engine import Effect
 from gradcheck_tool.autograd.heap import Instance, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Method, Ref, Tup, Value, unknown
+from gradcheck_tool.autograd.values import NONE, TRUE, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.torchlib.tensors import as_tensor
@@ -64,6 +64,15 @@ def make(m: Machine, s: State, call: Args) -> Result:
     return s.new(record)
 
 
+@function("torch.distributions.Independent", "torch.distributions.independent.Independent")
+def independent(m: Machine, s: State, call: Args) -> Result:
+    """A distribution whose elements are taken together: it samples as it did, and has one likelihood."""
+    record = s.get(call.get(0, "base_distribution") or NONE, Instance)
+    if record is None or "#given" not in record.attrs:
+        return unknown()
+    return s.new(Instance(record.cls, {"#given": record.attrs["#given"], "#together": TRUE}, open=True))
+
+
 def _params(s: State, distribution: Value | None) -> list[Ref]:
     """The tensors that a distribution was made of; none where it is not one of these."""
     record = s.get(distribution, Instance)
@@ -85,7 +94,9 @@ def sample(m: Machine, s: State, call: Args) -> Result:
 def _shape(s: State, call: Args, given: list[Ref]) -> Shape:
     """The shape of what is computed for each element; unknown where a sample shape or several numbers are."""
     name = natives.lib_name(s[call.self].cls).rpartition(".")[2]
-    if name not in UNIVARIATE or call.unsure or len(given) != len(call.args) or call.kwargs:
+    drawn = isinstance(call.func, Method) and call.func.name in ("sample", "rsample")
+    together = "#together" in s[call.self].attrs and not drawn
+    if name not in UNIVARIATE or call.unsure or len(given) != len(call.args) or call.kwargs or together:
         return None
     return shapes.broadcast([s[ref].shape for ref in (*_params(s, call.self), *given)])
 

@@ -11,6 +11,7 @@ from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Tup, Value
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.natives import Args, Result, function
+from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.interp.torchlib.sizes import factory_shape
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, integer_leaf
 
@@ -160,10 +161,10 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
         shape = factory_shape(s, call.args) if call.args else (0,)
     ref = _leaf(m, s, call, dtype, shape)
-    cuts = m.ledger.numbers.get(data)
+    cuts = breaks.carried(m, s, data)
     if cuts:
         s[ref].cuts = cuts
-        s[ref].lost = s[ref].lost or "numpy"
+        s[ref].lost = s[ref].lost or ("item" if cuts[-1].kind == "item" else "numpy")
     parts = [data] if source is not None else elements(s, data)[0]
     for part in parts:
         inner = s.get(part, Tensor)
@@ -214,6 +215,8 @@ def _data_shape(s: State, data: Value) -> Shape:
         return tensor.shape
     if isinstance(data, Const):
         return () if isinstance(data.value, (int, float, bool, complex)) else None
+    if isinstance(data, Sym) and data.kind in ("int", "float", "bool"):
+        return ()
     if isinstance(data, Tup) or s.get(data, List) is not None:
         items, is_open = elements(s, data)
         if is_open:

@@ -83,9 +83,11 @@ def _result(s: State, name: str, given: list[Value], value: Value, call: Args) -
     if call.flag(first, "create_graph", False) is not False or len(given) != 1 or tensor is None:
         return unknown()
     result = engine.new_tensor(s, call.site, name=call.text)
-    s[result].lost = "create-graph"
+    made: Tensor = s[result]
+    made.lost = "create-graph"
     why = f"`{call.text}` is called without create_graph=True, so its result has no graph"
-    s[result].lost_story = (story(call.site, why),)
+    made.lost_story = (story(call.site, why),)
+    engine.cut_off(s, made, "create-graph", [value], call.site, call.text)  # type: ignore[list-item]
     if name in ("jacobian", "hessian"):
         return result
     return Tup((engine.new_tensor(s, call.site, name=call.text, shape=tensor.shape), result))

@@ -29,32 +29,13 @@ from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gradcheck_tool.autograd.shapes import Shape
     from gradcheck_tool.interp.machine import Machine
     from gradcheck_tool.interp.natives import Args, Native, Result
 
 OUT = (
     "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
-)
-# In-place operations whose kernels do not test whether elements share memory.
-OVERLAP_ALLOWED = frozenset(
-    [
-        "fill_",
-        "fill_diagonal_",
-        "index_fill_",
-        "index_put_",
-        "masked_fill_",
-        "squeeze_",
-        "swapaxes_",
-        "swapdims_",
-        "threshold",
-        "t_",
-        "transpose_",
-        "tril_",
-        "triu_",
-        "unsqueeze_",
-        "zero_",
-    ]
 )
 # In-place operations that change nothing when they are done once more.
 PROJECTIONS = frozenset(
@@ -291,6 +272,8 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
         tracked=profile.tracked,
         unimplemented=profile.unimplemented,
         apart=profile.apart,
+        strided=tuple(o.strided for o in profile.outputs),
+        guarded=first is not None and first.view_of in profile.guarded,
     )
 
 
@@ -319,10 +302,12 @@ def apply_profile(
         if isinstance(target, Ref):
             if first.view_of not in profile.writes:
                 return target
-            if leaf in OVERLAP_ALLOWED or (leaf == "copy_" and tensors.get("src") == target):
-                effect = dataclasses.replace(effect, overlap_allowed=True)
+            if leaf == "copy_" and tensors.get("src") == target:
+                effect = dataclasses.replace(effect, guarded=False)
             before = s[s[target].storage].data
+            shape = output_shapes(s, profile, tensors, bound, leaf)[0]
             engine.apply_inplace(s, effect, target, tensors, site, text)
+            _note_form(s, target, first, shape)
             source = tensors.get("src")
             if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
                 s.edit(s[target].storage).data = before
@@ -373,6 +358,15 @@ def _operands(
             yield name, s[value].storage, s[s[value].storage].data  # type: ignore[index]
 
 
+def _note_form(s: State, target: Ref, output: optable.Output, shape: Shape) -> None:
+    """An operation in place may have changed the shape and the layout of its target, as `t_` does."""
+    written = s.edit(target)
+    if output.shape != output.view_of:
+        written.shape = shape
+    if output.strided:
+        written.dense = None
+
+
 def _whole(s: State, ref: Ref) -> Ref:
     """The tensor that this one is, but for its history: what `.data` and `detach()` were asked of."""
     tensor: Tensor = s[ref]
@@ -421,8 +415,7 @@ def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, 
         if s[ref].rg:
             why = f"`{s[ref].name}` requires grad"
             raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
-    elementwise = any(o.shape == "broadcast" or o.shape in tensors for o in profile.outputs)
-    if elementwise and f"{leaf}_" not in OVERLAP_ALLOWED:
+    if "out" in profile.guarded:
         engine.check_overlap(s[out], site, text)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import HookMisuse, Site
 from gradcheck_tool.autograd.heap import Func, State
-from gradcheck_tool.autograd.values import Bound, Value
+from gradcheck_tool.autograd.values import Bound, Partial, Value
 from gradcheck_tool.interp.torchlib.contracts import Body, writes
 from gradcheck_tool.ir import nodes as ir
 
@@ -43,6 +43,10 @@ def _check(m: Machine, s: State, hook: Value, index: int, subject: str, passes: 
 
 
 def _function(s: State, hook: Value) -> tuple[Func | None, int]:
+    """The function that runs as a hook, and how many of its arguments are not the hook's."""
+    if isinstance(hook, Partial):
+        func, skip = _function(s, hook.func)
+        return func, skip + len(hook.args)
     if isinstance(hook, Bound):
         return s.get(hook.func, Func), 1
     return s.get(hook, Func), 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.autograd import engine
+from gradcheck_tool.autograd import engine, optable
 from gradcheck_tool.autograd.events import ClipGradients
 from gradcheck_tool.autograd.heap import State, Tensor
 from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, unknown
@@ -110,8 +110,9 @@ def init(m: Machine, s: State, call: Args) -> Result:
     if ref is None:
         return unknown()
     before, s.grad = s.grad, False
-    filled = natives.lib_name(call.func).rpartition(".")[2] in ("constant_", "ones_", "zeros_", "constant")
-    engine.check_write(s, ref, [], call.site, call.text, overlap_allowed=filled)
+    spec = optable.find(natives.lib_name(call.func))
+    guarded = spec is not None and all("tensor" in profile.guarded for _, profile in spec.variants)
+    engine.check_write(s, ref, [], call.site, call.text, guarded)
     s.grad = before
     engine.bump(s, ref, call.site, str(call.text), "parameter-update")
     return ref

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.autograd.engine import story
 from gradcheck_tool.autograd.events import ModuleAttribute, ParameterReplaced, Site, UntrainedModule
 from gradcheck_tool.autograd.heap import Class, Dict, Generator, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import Const, Ref, Tup, Value
@@ -135,6 +136,14 @@ def optimizers(s: State) -> list[tuple[Ref, Instance]]:
     return [(ref, record) for ref, record in s.records(Instance) if "#params" in record.attrs]
 
 
+def _held(s: State) -> set[Value] | None:
+    """The parameters that the optimizers hold; None where one may hold others."""
+    known = optimizers(s)
+    if any(record.open or record.attrs["#params"].open for _, record in known):  # type: ignore[union-attr]
+        return None
+    return {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
+
+
 def note_replaced(m: Machine, s: State, old: Value, new: Value, site: Site) -> None:
     """An attribute or item `old` of a module becomes `new`: do optimizers still hold the old one?"""
     before = set(parameters_in(s, old))
@@ -160,10 +169,9 @@ def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
     replaced = s[optimizer].attrs.get("#replaced")
     if not isinstance(replaced, Tup):
         return
-    known = optimizers(s)
-    if any(record.open or record.attrs["#params"].open for _, record in known):  # type: ignore[union-attr]
+    held = _held(s)
+    if held is None:
         return
-    held = {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
     for new in replaced.items:
         site = m.replaced.get(new.id)  # type: ignore[union-attr]
         mine = parameters_in(s, new)
@@ -175,10 +183,9 @@ def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
 
 def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) -> None:
     """An optimizer steps in a loop: do other new modules get gradients of the same loss, and no optimizer?"""
-    known = optimizers(s)
-    if not _repeats(m, s, site) or any(r.open or r.attrs["#params"].open for _, r in known):  # type: ignore[union-attr]
+    held = _held(s)
+    if held is None or not _repeats(m, s, site):
         return
-    held = {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
     mine: Any = s[optimizer].attrs["#params"].items
     fresh = [s[p] for p in mine if s[p].grad_state == "fresh" and s[p].backward_site is not None]
     losses = {id(tensor.backward_site) for tensor in fresh}
@@ -214,23 +221,37 @@ def _repeats(m: Machine, s: State, site: Site) -> bool:
 
 
 def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
-    """An optimizer steps: has one of its modules got a parameter since, which no optimizer has?"""
-    known = optimizers(s)
-    if any(r.open or r.attrs["#params"].open for _, r in known):  # type: ignore[union-attr]
+    """An optimizer steps: has one of its modules got a parameter since, which no optimizer has?
+
+    It may be new, or may have been frozen when the optimizer was made.
+    """
+    held = _held(s)
+    if held is None:
         return
-    held = {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
     mine = set(s[optimizer].attrs["#params"].items)
     for ref in _top_modules(s):
-        owned = [p for _, p in named_parameters(s, ref)[0]]
-        late = [p for p in owned if p.id > optimizer.id and p not in held and _is_trained(s[p])]
-        if not late or mine.isdisjoint(owned):
+        owned = named_parameters(s, ref)[0]
+        strays = {p: name for name, p in owned if p not in held and _is_trained(s[p])}
+        if not strays or mine.isdisjoint(p for _, p in owned):
             continue
+        for p, name in strays.items():
+            _note_thawed(m, s, optimizer, p, f"{s[ref].name}.{name}" if s[ref].name else name, text)
         for at, name in [(owner, attr) for _, owner in modules(s, ref) for attr in s[owner].attrs]:
             site, value = m.stores.get((at.id, name)), s[at].attrs[name]
-            if site is not None and value in late and value.id not in m.replaced:
-                label = f"{s[at].name}.{name}" if s[at].name else name
-                event = ParameterReplaced(site=site, attribute=label, optimizer=text, is_new=True)
-                m.suspicions.hold(("late", id(site.node)), event, {value.id})
+            if site is None or value not in strays or value.id < optimizer.id or value.id in m.replaced:
+                continue
+            label = f"{s[at].name}.{name}" if s[at].name else name
+            event = ParameterReplaced(site=site, attribute=label, optimizer=text, is_new=True)
+            m.suspicions.hold(("late", id(site.node)), event, {value.id})
+
+
+def _note_thawed(m: Machine, s: State, optimizer: Ref, p: Ref, name: str, text: str) -> None:
+    """Suspect a parameter if it was made trainable after the optimizer was made."""
+    site, since = m.thawed.get(p.id, (None, 0))
+    if site is not None and optimizer.id < since:
+        made = story(s[optimizer].site, f"`{text}` is made here, while `{name}` is frozen")
+        event = ParameterReplaced(site=site, story=(made,), attribute=name, optimizer=text, was_frozen=True)
+        m.suspicions.hold(("thawed", id(site.node)), event, {p.id})
 
 
 def _is_trained(tensor: Tensor) -> bool:

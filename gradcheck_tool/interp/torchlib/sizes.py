@@ -127,8 +127,6 @@ def _output_shape(
         return shapes.broadcast([s[r].shape for r in everything])
     if name in ("cat", "concat", "stack"):
         return _joined_shape(s, name, everything, bound)
-    if name in shapes.ELEMENTWISE and output.shape is None:
-        return shapes.broadcast([s[r].shape for r in everything])
     if name in ("matmul", "mm", "bmm", "@", "mv", "dot"):
         other = tensors.get("other", tensors.get("mat2", tensors.get("vec", tensors.get("tensor"))))
         return shapes.matmul(mine, s[other].shape) if isinstance(other, Ref) else None
@@ -146,6 +144,8 @@ def _output_shape(
         dim, chosen = _Numbers(s, bound).one("dim"), tensors.get("index")
         count = s[chosen].shape if isinstance(chosen, Ref) else None
         return shapes.resized(mine, dim, count[0]) if count and dim is not None else None
+    if name in ("unique", "masked_select") and "dim" not in bound and index == 0:
+        return (None,)
     if name == "squeeze":
         dim = _Numbers(s, bound).one("dim")
         return shapes.squeezed(mine, dim) if dim is not None or "dim" not in bound else None

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
 # Views of which a contiguous tensor is no reason to be contiguous.
-STRIDED = dataclasses.replace(VIEW, node="SliceBackward0")
-PERMUTED = dataclasses.replace(VIEW, node="PermuteBackward0")
+STRIDED = dataclasses.replace(VIEW, node="SliceBackward0", strided=(True,))
+PERMUTED = dataclasses.replace(STRIDED, node="PermuteBackward0")
 MULTI = Effect(node="UnbindBackward0", frees=False, second={"self": ()}, view_of="self", view="multi-output")
 INDEX = Effect(node="IndexBackward0", frees=True, second={"self": ()}, saves={"index": None})
 NO_DERIVATIVE = Effect(node="NotImplemented", frees=None, second=None)
@@ -54,7 +54,7 @@ INDEX_PUT = Effect(
     frees=True,
     second={"self": (), "src": ()},
     saves={"index": None},
-    overlap_allowed=True,
+    guarded=False,
 )
 
 NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -123,7 +123,7 @@ def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
 
 def adopt(m: Machine, s: State, value: Sym, site: Any) -> Ref:
     """From now on the symbol is this tensor, wherever it was stored."""
-    ref = as_tensor(m, s, Sym(value.key), site)
+    ref = as_tensor(m, s, value if value.kind == "data" else Sym(value.key), site)
     assert ref is not None
     s.known[value] = ref
     frame = s.edit(s.frames[-1])
@@ -483,6 +483,8 @@ def set_requires_grad(
             "inference-write",
             how,
         )
+    if on and tensor.rg is False:
+        m.thawed[ref.id] = (site, fresh())
     tensor.rg, tensor.leaf, tensor.unsure_graph, tensor.borrows = on, True, False, False
     tensor.node = None
     if on:
@@ -529,10 +531,11 @@ def classify(m: Machine, s: State, index: Value, site: Any) -> tuple[str, list[R
             kind = "advanced"
         elif s.get(part, Tensor) is not None:
             record: Tensor = s[part]  # type: ignore[index]
-            if record.shape == () and record.dtype == "int":
+            if record.dtype is None or (record.dtype == "int" and record.shape is None):
                 return "unknown", []
-            if record.dtype is None:
-                return "unknown", []
+            if record.dtype == "int" and record.shape == ():
+                kind = "basic" if kind != "advanced" else kind
+                continue
             tensors.append(part)  # type: ignore[arg-type]
             kind = "advanced"
         elif s.get(part, List) is not None:
@@ -655,7 +658,7 @@ def set_item(
         _sync(s, ref, view)
         return
     # Copying a tensor onto itself does nothing, so it asks nothing of the memory.
-    effect = dataclasses.replace(COPY_INTO, overlap_allowed=source == ref) if kind == "whole" else INDEX_PUT
+    effect = dataclasses.replace(COPY_INTO, guarded=source != ref) if kind == "whole" else INDEX_PUT
     if kind == "advanced":
         args["index"] = tensors
     if kind == "unknown":
