@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sources.modules import find_module
@@ -131,18 +131,19 @@ def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroun
     from gradcheck_tool.interp.entries import Plan, analyze
     from gradcheck_tool.ir.lower import lower_light, lower_outline
 
-    def events(module: ModuleIR, plan: Plan) -> Sequence[Event]:
+    def finds(module: ModuleIR, plan: Plan) -> bool:
         around.unfinished.clear()
-        return analyze(module, around.sketches, plan, around.unfinished)
+        return ruleset.finds(analyze(module, around.sketches, plan, around.unfinished))
 
     if suspects.body:
         module = lower_light(outline, filename)
-        return ruleset.finds(events(module, Plan.whole(module, suspects)))
+        return finds(module, Plan.whole(module, suspects))
     module = lower_outline(outline, filename, suspects.functions)
-    seen = events(module, Plan.sketch(module, suspects))
-    if around.unfinished and suspects.train:
-        seen = events(module, Plan.whole(module, suspects))
-    return ruleset.finds(seen)
+    if finds(module, Plan.sketch(module, suspects)):
+        return True
+    if not around.unfinished or not suspects.trains:
+        return False
+    return finds(module, replace(Plan.whole(module, suspects), starts=suspects.trains))
 
 
 class Modules:

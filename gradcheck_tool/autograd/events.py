@@ -4,6 +4,9 @@ An event names the place (`site`), the story that led to it (`story`, in program
 facts a message needs, in the user's words (`tensor`, `root`, ... are source text such as
 `scores` or `self.hidden`). Events that derive from `EngineError` are certain on the path that was
 executed: the real engine raises `text` at `site`, and the path ends there.
+
+Nothing changes an event once it is made. The classes are not frozen, and compare by identity, because each
+would take twice as long to create, at every start.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class StoryStep:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Event:
     """Base of all events. `in_loop` is true where the site is inside a loop of its function."""
 
@@ -44,14 +47,14 @@ class Event:
     in_loop: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class EngineError(Event):
     """PyTorch raises here, with this text (the part that does not depend on run-time values)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class FreedGraph(EngineError):
     """A backward reaches a node whose saved values an earlier backward freed.
 
@@ -67,7 +70,7 @@ class FreedGraph(EngineError):
     carrier: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class SavedTensorModified(EngineError):
     """A backward needs a saved tensor whose storage was written since.
 
@@ -85,7 +88,7 @@ class SavedTensorModified(EngineError):
     carrier: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class LeafWrite(EngineError):
     """An in-place operation on a leaf that requires grad (`through_view`: on a view of one)."""
 
@@ -94,7 +97,7 @@ class LeafWrite(EngineError):
     through_view: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ViewWrite(EngineError):
     """An in-place operation that a view forbids.
 
@@ -108,7 +111,7 @@ class ViewWrite(EngineError):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class NoGraph(EngineError):
     """backward or autograd.grad from something that has no graph.
 
@@ -122,7 +125,7 @@ class NoGraph(EngineError):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class NonScalarRoot(EngineError):
     """backward or grad of something that is not a single real number, without a gradient argument."""
 
@@ -131,7 +134,7 @@ class NonScalarRoot(EngineError):
     is_complex: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class UnusedInput(EngineError):
     """autograd.grad with respect to something the outputs do not depend on, or that requires no grad.
 
@@ -143,7 +146,7 @@ class UnusedInput(EngineError):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class InvalidTensorUse(EngineError):
     """Any other call that the engine refuses for this tensor.
 
@@ -163,7 +166,7 @@ class InvalidTensorUse(EngineError):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class FunctionError(EngineError):
     """A custom autograd.Function breaks its contract in a way the engine notices.
 
@@ -179,7 +182,7 @@ class FunctionError(EngineError):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class BackwardCall(Event):
     """A backward that does not raise. `accumulated` lists leaves whose `.grad` it added to.
 
@@ -235,7 +238,7 @@ class Accumulation:
     certain: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class OptimizerStep(Event):
     """An optimizer steps. `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
     has back-propagated into them yet), `zeroed` (cleared after the last backward), `stale` (used by
@@ -252,7 +255,7 @@ class OptimizerStep(Event):
     starved: tuple[GraphBreak, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class GradientsCleared(Event):
     """Gradients are cleared. `fresh` is true when a backward since the last step is thrown away."""
 
@@ -260,7 +263,7 @@ class GradientsCleared(Event):
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ClipGradients(Event):
     """clip_grad_norm_ or clip_grad_value_; `gradients` as in `OptimizerStep`.
 
@@ -273,7 +276,7 @@ class ClipGradients(Event):
     measures: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class GradRead(Event):
     """`.grad` of a tensor is read. `none_because` is `non-leaf`, `no-backward` or '' (not None).
 
@@ -285,7 +288,7 @@ class GradRead(Event):
     none_because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class RetainGradCall(Event):
     """`retain_grad()`; `too_late` when the graph of the tensor has already been back-propagated."""
 
@@ -293,7 +296,7 @@ class RetainGradCall(Event):
     too_late: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class UnversionedWrite(Event):
     """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
     backward used it: the gradient is silently wrong. The site is the write.
@@ -307,7 +310,7 @@ class UnversionedWrite(Event):
     recomputed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class NameUse(Event):
     """A resolved name of a library is used: `name` is fully qualified (`torch.autograd.Variable`).
 
@@ -320,7 +323,7 @@ class NameUse(Event):
     keywords: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class MethodUse(Event):
     """A method or attribute of an abstract object: `receiver` is its kind (`tensor`, `module`,
     `optimizer`, `context`, `scaler`, `unknown`), `name` the attribute.
@@ -333,7 +336,7 @@ class MethodUse(Event):
     keywords: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class FunctionDefinition(Event):
     """A subclass of torch.autograd.Function is defined; `methods` maps names to their IR."""
 
@@ -341,7 +344,7 @@ class FunctionDefinition(Event):
     methods: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ScalerError(EngineError):
     """A GradScaler refuses a call.
 
@@ -354,7 +357,7 @@ class ScalerError(EngineError):
     optimizer: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class SchedulerStep(Event):
     """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
     since the scheduler was made, although a step of it follows in the same loop.
@@ -365,7 +368,7 @@ class SchedulerStep(Event):
     early: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class WindowDiscarded(Event):
     """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
 
@@ -379,7 +382,7 @@ class WindowDiscarded(Event):
     condition: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class UncalledMethod(Event):
     """An expression statement names a method without calling it: `optimizer.zero_grad`.
 
@@ -391,7 +394,7 @@ class UncalledMethod(Event):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class DroppedResult(Event):
     """An expression statement calls something that only returns a new tensor: `x.detach()`, `x.to(d)`.
 
@@ -403,7 +406,7 @@ class DroppedResult(Event):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ModuleAttribute(Event):
     """An `nn.Module` keeps in an attribute something that it does not register, and nothing else does.
 
@@ -421,14 +424,14 @@ class ModuleAttribute(Event):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ParameterOfResult(Event):
     """`nn.Parameter(t)` where `t` is a result that requires grad: the history is cut silently."""
 
     tensor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class FlagWrite(Event):
     """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
 
@@ -443,7 +446,7 @@ class FlagWrite(Event):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ExhaustedParameters(Event):
     """An iterator of parameters (`model.parameters()` kept in a variable) is used up already.
 
@@ -455,7 +458,7 @@ class ExhaustedParameters(Event):
     use: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ParameterReplaced(Event):
     """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
     new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
@@ -468,7 +471,7 @@ class ParameterReplaced(Event):
     was_frozen: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class GradModeMisuse(Event):
     """A grad mode is switched in a way that does not do what it says.
 
@@ -482,7 +485,7 @@ class GradModeMisuse(Event):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class GraphKept(Event):
     """A value with a graph is kept from one iteration to the next and no backward ever uses it.
 
@@ -497,7 +500,7 @@ class GraphKept(Event):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ZeroGradient(Event):
     """Every way from a back-propagated root to some of its parameters passes an operation whose derivative
     is zero everywhere (`op`: round, floor, sign, ...): their gradients exist and are all zero. `tensor` is
@@ -510,7 +513,7 @@ class ZeroGradient(Event):
     all_of_them: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class NonReparametrised(Event):
     """`dist.sample()` of a distribution with `rsample`, whose parameters require grad, is the only way
     from a back-propagated root to them (and the root has no log_prob of that distribution).
@@ -520,7 +523,7 @@ class NonReparametrised(Event):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class FunctionDefect(Event):
     """A custom autograd.Function is wrong in a way that nothing raises.
 
@@ -549,7 +552,7 @@ class FunctionDefect(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class HookMisuse(Event):
     """A hook does what hooks may not.
 
@@ -565,7 +568,7 @@ class HookMisuse(Event):
     passes: str = "gradient"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class CheckpointUse(Event):
     """`torch.utils.checkpoint.checkpoint` (or `checkpoint_sequential`) is called.
 
@@ -580,7 +583,7 @@ class CheckpointUse(Event):
     trains: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class UnguardedNone(Event):
     """A gradient that is certainly None is used, and Python raises.
 
@@ -593,7 +596,7 @@ class UnguardedNone(Event):
     because: str = "unused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class OptimizerRemade(Event):
     """An optimizer with state (momentum, Adam) is made anew, for the same parameters, in a loop that
     steps it once or twice an iteration, so that its state never lives.
@@ -603,7 +606,7 @@ class OptimizerRemade(Event):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class UntrainedModule(Event):
     """A newly made module gets gradients in a loop, but no optimizer has its parameters.
 
@@ -616,7 +619,7 @@ class UntrainedModule(Event):
     optimizer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class InnerUpdateCut(Event):
     """A value is updated by its own differentiable gradient (create_graph), but from its detached self.
 
@@ -629,7 +632,7 @@ class InnerUpdateCut(Event):
     call: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class BroadcastLoss(Event):
     """The two sides of a loss have different sizes and are broadcast, so that it is over wrong pairs.
 
@@ -644,7 +647,7 @@ class BroadcastLoss(Event):
     warns: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class MaskedDecay(Event):
     """Part of a gradient is set to zero before each step of an optimizer with weight decay.
 
@@ -656,7 +659,7 @@ class MaskedDecay(Event):
     optimizer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class EvalModeTraining(Event):
     """A module is trained in evaluation mode, by a place that has trained it in training mode before.
 
@@ -669,7 +672,7 @@ class EvalModeTraining(Event):
     optimizer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class DistributedMisuse(Event):
     """A protocol of torch.distributed or DistributedDataParallel is broken.
 

@@ -38,6 +38,8 @@ def main() -> None:
         raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001 - status 1 means findings, and a traceback explains nothing
         _give_up(error)
+    finally:
+        gc.freeze()  # the end of a process would look once more for garbage, which costs time
 
 
 def _last_run() -> Snapshot | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import io
 import os
 import sys
@@ -117,6 +118,8 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
         return _show_files(run, request.paths, output)
     if request.from_stdin:
         return _check_stdin(run, request, output)
+    if not request.watch:
+        gc.disable()  # the process ends with this run: its last garbage is not worth looking for
     started = time.perf_counter()
     with progress_bar() as progress:
         outcome = run.check(request.paths, progress)

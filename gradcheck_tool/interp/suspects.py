@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Suspects:
     """The suspects of a file by qualified name.
 
-    `body` tells whether its top-level code is one itself, `train` whether one of them computes gradients
-    or takes optimizer steps, and `rows` how many rows they have together.
+    `body` tells whether its top-level code is one itself, `trains` which of them compute gradients and take
+    optimizer steps, or call those that do, and `rows` how many rows they have together.
     """
 
     functions: frozenset[str]
     body: bool
-    train: bool
+    trains: frozenset[str]
     rows: int
 
     def __bool__(self) -> bool:
@@ -58,9 +58,13 @@ def suspects(outline: Outline) -> Suspects:
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
     body = any(_RUNS.search(code) for code in _run_code(outline))
-    names = frozenset(unit.qualname for unit in found)
-    train = any(_trains(unit.text) for unit in found)
-    return Suspects(names, body, train, sum(unit.last - unit.first + 1 for unit in found))
+    trains = _with_callers(outline, {unit for unit in found if _trains(unit.text)}, seeds) & found
+    rows = sum(unit.last - unit.first + 1 for unit in found)
+    return Suspects(_qualnames(found), body, _qualnames(trains), rows)
+
+
+def _qualnames(units: set[Unit]) -> frozenset[str]:
+    return frozenset(unit.qualname for unit in units)
 
 
 def _run_code(outline: Outline) -> Iterator[str]:
@@ -80,8 +84,8 @@ def _run_code(outline: Outline) -> Iterator[str]:
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
-# Schedulers of noise and of time step, too: what only steps does not train.
-_TRAINS = re.compile(r"\bbackward\(|\bautograd\.grad\(|\bzero_grad\(")
+# Schedulers of noise and of time step, too: what only steps does not train. A definition is no call.
+_TRAINS = re.compile(r"(?<!def )\bbackward\(|\bautograd\.grad\(|\bzero_grad\((?=.*\.step\()", re.DOTALL)
 
 
 def _trains(code: str) -> bool:
