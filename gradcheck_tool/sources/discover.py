@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.config import ConfigError
 from gradcheck_tool.sources.cache import FOLDER
+from gradcheck_tool.sources.patterns import PatternError, Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from pathspec import GitIgnoreSpec
 
     from gradcheck_tool.config import Config
 
@@ -25,9 +24,6 @@ IGNORE_FILES = (".gitignore", ".git/info/exclude")
 
 # Alternatives in a pattern.
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-
-# What pathspec raises for text that is no pattern.
-_NOT_A_PATTERN = (ValueError, re.error)
 
 
 @dataclass
@@ -90,7 +86,7 @@ def is_excluded(path: Path, config: Config) -> bool:
     Raises:
         ConfigError: an exclusion of the configuration is no pattern.
     """
-    return _Ignore(config.root, _exclusions(config)).decides(path, False) is True
+    return _Ignore(config.root, _exclusions(config)).covers(path, False)
 
 
 class _Walker:
@@ -106,7 +102,7 @@ class _Walker:
 
         Naming a folder is a wish to see it: what excludes the folder as a whole does not count.
         """
-        ignores = tuple(ignore for ignore in self._ignores_above(start) if not ignore.decides(start, True))
+        ignores = tuple(ignore for ignore in self._ignores_above(start) if not ignore.covers(start, True))
         yield from self._walk(start, start, ignores)
 
     def _walk(self, folder: Path, start: Path, ignores: tuple[_Ignore, ...]) -> Iterator[Path]:
@@ -136,8 +132,8 @@ class _Walker:
         """The exclusions for a folder; below a start that they exclude or do not reach, from there on."""
         config = self._config_for(folder)
         excluded = _Ignore(config.root, _exclusions(config))
-        if excluded.decides(start, True) or not start.is_relative_to(config.root):
-            return _Ignore(start, excluded.spec)
+        if excluded.covers(start, True) or not start.is_relative_to(config.root):
+            return _Ignore(start, excluded.patterns)
         return excluded
 
     def _ignores_above(self, folder: Path) -> tuple[_Ignore, ...]:
@@ -170,16 +166,23 @@ class _Ignore:
     """Patterns in gitignore's syntax, which hold below a folder."""
 
     root: Path
-    spec: GitIgnoreSpec
+    patterns: Patterns
 
     def decides(self, path: Path, is_folder: bool) -> bool | None:
         """True to leave the path out, False to take it back in, None when no pattern matches."""
+        relative = self._relative(path)
+        return self.patterns.decides(relative, is_folder) if relative else None
+
+    def covers(self, path: Path, is_folder: bool) -> bool:
+        """Whether the path, or a folder that it lies in, is left out."""
+        relative = self._relative(path)
+        return bool(relative) and self.patterns.covers(relative, is_folder)
+
+    def _relative(self, path: Path) -> str:
+        """The path as seen from the root, with forward slashes; empty where it does not lie below it."""
         text = str(path)
         prefix = str(self.root).rstrip(os.sep) + os.sep
-        if not text.startswith(prefix):
-            return None
-        relative = text[len(prefix) :].replace(os.sep, "/")
-        return self.spec.check_file(f"{relative}/" if is_folder else relative).include
+        return text[len(prefix) :].replace(os.sep, "/") if text.startswith(prefix) else ""
 
 
 def _ignores_in(folder: Path) -> list[_Ignore]:
@@ -204,17 +207,15 @@ def _is_ignored(ignores: tuple[_Ignore, ...], path: Path, is_folder: bool) -> bo
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)
+def _compiled(patterns: tuple[str, ...]) -> Patterns:
+    return Patterns.of(patterns)
 
 
-def _compiled_leniently(lines: tuple[str, ...]) -> GitIgnoreSpec:
+def _compiled_leniently(lines: tuple[str, ...]) -> Patterns:
     """The patterns of an ignore file; git passes over lines that are none, and so does this."""
     try:
         return _compiled(lines)
-    except _NOT_A_PATTERN:
+    except PatternError:
         return _compiled(tuple(filter(_is_pattern, lines)))
 
 
@@ -222,13 +223,13 @@ def _is_pattern(text: str) -> bool:
     """Whether this can be used as a gitignore-style pattern."""
     try:
         _compiled((text,))
-    except _NOT_A_PATTERN:
+    except PatternError:
         return False
     return True
 
 
 @lru_cache(maxsize=64)
-def _configured(patterns: tuple[str, ...], root: Path) -> GitIgnoreSpec:
+def _configured(patterns: tuple[str, ...], root: Path) -> Patterns:
     """Patterns of a configuration, which may have more forms than those of git's files, as in ruff."""
     return _compiled(tuple(_rooted(plain, root) for pattern in patterns for plain in _alternatives(pattern)))
 
@@ -252,11 +253,11 @@ def _rooted(pattern: str, root: Path) -> str:
     return pattern
 
 
-def _exclusions(config: Config) -> GitIgnoreSpec:
+def _exclusions(config: Config) -> Patterns:
     patterns = (*config.exclude, *config.extend_exclude)
     try:
         return _configured(patterns, config.root)
-    except _NOT_A_PATTERN as error:
+    except PatternError as error:
         wrong = next(pattern for pattern in patterns if not _is_pattern(pattern))
         place = "" if config.source is None else f"{config.source}: "
         raise ConfigError(f"{place}exclude: {wrong!r} is not a pattern") from error
@@ -270,7 +271,7 @@ def matches_pattern(pattern: str, root: Path, path: Path) -> bool:
     """
     bare = pattern.removeprefix("!")
     try:
-        spec = _configured((bare,), root)
-    except _NOT_A_PATTERN as error:
+        patterns = _configured((bare,), root)
+    except PatternError as error:
         raise ConfigError(f"per-file-ignores: {pattern!r} is not a pattern") from error
-    return (_Ignore(root, spec).decides(path, False) is True) == (bare == pattern)
+    return _Ignore(root, patterns).covers(path, False) == (bare == pattern)

@@ -97,10 +97,19 @@ def test_cells_in_other_languages_are_left_out(source):
     assert program("a = 1", source, "b = 2") == "a = 1\nb = 2\n"
 
 
-def test_a_broken_cell_is_left_out_and_told():
-    parsed = parse_notebook(notebook(code("a = 1"), code("def f(:"), code("b = 2")))
-    assert parsed.program == "a = 1\nb = 2\n"
+def test_a_broken_cell_may_do_anything_with_what_it_names_and_is_told():
+    parsed = parse_notebook(notebook(code("a = 1"), code("def f(:\n  x, y = <YOUR CODE>"), code("b = 2")))
+    known = "f = x = y = get_ipython(f, x, y, YOUR, CODE)\n\n"
+    assert parsed.program == f"a = 1\n{known}b = 2\n"
     assert parsed.broken == (2,)
+
+
+@pytest.mark.parametrize(
+    ("source", "bound"),
+    [("x == 1 =", ""), ("x += ?", "x = "), ("  a, b : ...", ""), ("x[0] = ?", ""), ("x = y = ?", "x = ")],
+)
+def test_what_a_broken_cell_binds_is_unknown(source, bound):
+    assert program(source).startswith(f"{bound}get_ipython(")
 
 
 @pytest.mark.parametrize("newer", ['f"{d["a"]}"', "type X = int", 't"{x}"'])
