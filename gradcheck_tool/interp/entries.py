@@ -185,11 +185,11 @@ def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State, entry: ir.Func
     depth = len(s.frames)
     try:
         return run()
-    except Exhausted:
+    except Exhausted as limit:
         m.exhausted.append(entry.qualname)
         del s.frames[depth:]
         s.exc = None
-        return [Exit(s, "return", NONE)]
+        return [*(end for end in limit.exits if end.kind == "raise"), Exit(s, "return", NONE)]
     finally:
         m.total_left -= given - m.steps_left
 

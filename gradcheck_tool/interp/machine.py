@@ -36,7 +36,7 @@ from gradcheck_tool.interp.windows import Windows
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
@@ -49,7 +49,9 @@ COMPARISON = 20
 
 
 class Exhausted(Exception):
-    """The work limit of one entry point is reached."""
+    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
+
+    exits: Sequence[Exit] = ()
 
 
 @dataclass(slots=True)
@@ -168,10 +170,18 @@ class Machine:
 
         A state with an exception has it raised there.
         """
+        exits: list[Exit] = []
+        try:
+            self._run_blocks(s, block, index, exits)
+        except Exhausted as limit:
+            limit.exits = exits
+            raise
+        return exits
+
+    def _run_blocks(self, s: State, block: int, index: int, exits: list[Exit]) -> None:
         function: ir.Function = s[s.frames[-1]].function
         self.entered.add(id(function))
         rank = self.rank(function)
-        exits: list[Exit] = []
         before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}
         seen: Seen = {}
@@ -198,7 +208,6 @@ class Machine:
                         pending.setdefault(target, []).append(after)
         for end in exits:
             end.state.changed |= before
-        return exits
 
     def _new_at_head(
         self, states: list[State], seen: Seen, live: Any, head: int

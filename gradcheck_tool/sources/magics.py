@@ -6,6 +6,7 @@ A blanked line keeps its indentation, so rows and columns of the Python around i
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import warnings
 from typing import TYPE_CHECKING
@@ -28,6 +29,10 @@ _AUTOMAGIC = re.compile(
 )
 # Strings and comments, so that brackets inside them do not count.
 _SKIPPED = re.compile(r"#.*|(?:'''|\"\"\")|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
+_NAME = re.compile(r"[^\W\d]\w*")
+_BOUND = re.compile(
+    r"^\s*(?:(?:def|class)\s+(\w+)|((?:\w+\s*,\s*)*\w+)\s*[-+*/%@&|^<>:]{0,3}=(?!=))", re.MULTILINE
+)
 _NOTHING = "0"
 _UNKNOWN = "get_ipython()"
 
@@ -52,6 +57,18 @@ def without_magics(source: str) -> str:
             row, blanked = row + 1, ""  # noqa: PLW2901 - the magic goes on in the next line
         lines[row] = blanked
     return "\n".join(lines)
+
+
+def stand_in(source: str) -> str:
+    """What stands in for a cell that is no Python, in as many rows: it may do anything with what it names."""
+    bound = (name for pair in _BOUND.findall(source) for name in _names("".join(pair)))
+    rows = source.rstrip("\n").count("\n") + 1
+    targets = "".join(f"{name} = " for name in dict.fromkeys(bound))
+    return f"{targets}get_ipython({', '.join(_names(source))})" + "\n" * rows
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if not keyword.iskeyword(name)]
 
 
 def is_python(source: str) -> bool:

@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Location, Position
-from gradcheck_tool.sources.magics import is_foreign_cell, is_newer_python, is_python, without_magics
+from gradcheck_tool.sources.magics import (
+    is_foreign_cell,
+    is_newer_python,
+    is_python,
+    stand_in,
+    without_magics,
+)
 from gradcheck_tool.sources.source import SourceError
 
 if TYPE_CHECKING:
@@ -55,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A parsed notebook: the file's text, its code cells in document order, and cells left out."""
+    """A parsed notebook: the file's text, its code cells in document order, and which are no Python."""
 
     raw: str
     cells: tuple[Cell, ...]
@@ -137,7 +143,7 @@ def parse_notebook(data: bytes) -> Notebook:
         program = program if program.endswith("\n") else f"{program}\n"
         if not is_python(program) and not is_newer_python(program):
             broken.append(number)
-            continue
+            program = stand_in(source)
         cells.append(Cell(number, source, program, row, span))
         row += program.count("\n")
     return Notebook(raw, tuple(cells), tuple(broken))

@@ -23,8 +23,22 @@ def test_nothing_is_found(name: str) -> None:
 
 @pytest.mark.parametrize(("cell", "codes"), [("x.cpu()", []), ("x.cpu()\nx.sum()", ["GL509"])])
 def test_what_a_notebook_shows_is_not_thrown_away(cell: str, codes: list[str]) -> None:
-    source = f"import torch\nx = torch.ones(2, requires_grad=True)\n{cell}"
-    cells = [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}]
+    assert _found_in_cells(f"import torch\nx = torch.ones(2, requires_grad=True)\n{cell}") == codes
+
+
+@pytest.mark.parametrize(
+    ("between", "codes"), [("loss = <YOUR CODE>", []), ("other = <YOUR CODE>", ["GL101"])]
+)
+def test_a_cell_that_the_reader_is_to_write_may_do_what_it_says(between: str, codes: list[str]) -> None:
+    first = "import torch\nw = torch.ones(2, requires_grad=True)\nloss = (w * w).sum()\nloss.backward()"
+    assert _found_in_cells(first, between, "loss.backward()") == codes
+
+
+def _found_in_cells(*sources: str) -> list[str]:
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in sources
+    ]
     data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
     result = Checker().check_data(data, "n.ipynb", Config(root=Path.cwd()))
-    assert [finding.code for finding in result.findings] == codes
+    return [finding.code for finding in result.findings]

@@ -115,6 +115,22 @@ def test_work_is_bounded() -> None:
     assert predicted(source) == (None, "")
 
 
+def test_what_raises_before_the_work_limit_is_told() -> None:
+    source = (
+        "import torch\nw = torch.ones(2, requires_grad=True)\nif input():\n    w.numpy()\n"
+        + "w = w + 1\n" * 200
+    )
+    unfinished: list[str] = []
+    plan = Plan(limit=200, total=200)
+    errors = [
+        event
+        for event in analyze(lower_module(source, "program.py"), plan=plan, unfinished=unfinished)
+        if isinstance(event, EngineError)
+    ]
+    assert unfinished == ["<module>"]
+    assert len(errors) == 1
+
+
 def test_what_nothing_calls_is_bounded_by_itself() -> None:
     """The body runs to its end; functions that nothing calls share what the plan leaves them."""
     source = (
