@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import fail, note
 from gradcheck_tool.config import FILE_NAMES
-from gradcheck_tool.sources.discover import SUFFIXES
+from gradcheck_tool.sources.discover import IGNORE_FILES, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+# What decides about findings: programs, configurations, and what is left out.
+_WATCHED = (*SUFFIXES, *FILE_NAMES, *IGNORE_FILES)
 # Milliseconds after which the watcher says for the first time that nothing has changed.
 PAUSE = 100
 # Empties the terminal and goes to its first line.
@@ -21,7 +23,7 @@ CLEAR = "\x1b[2J\x1b[H"
 
 
 def keep_watching(check: Callable[[], object], paths: Sequence[Path]) -> None:
-    """Check once, and again after every change of a program or a configuration, until Ctrl+C.
+    """Check once, and again after every change of what decides about findings, until Ctrl+C.
 
     Args:
         check: one round, which prints what it finds.
@@ -44,7 +46,7 @@ def keep_watching(check: Callable[[], object], paths: Sequence[Path]) -> None:
         # The first check waits for the watcher: a change between the two would go unnoticed.
         for changes in watch(
             *folders,
-            watch_filter=lambda change, path: path.endswith((*SUFFIXES, *FILE_NAMES)) and usual(change, path),
+            watch_filter=lambda change, path: path.endswith(_WATCHED) and usual(change, path),
             rust_timeout=PAUSE,
             yield_on_timeout=True,
         ):

@@ -73,6 +73,11 @@ def test_changes_are_checked_until_interrupted(watching, tmp_path):
     assert "did you mean" in one_round(process)
     (tmp_path / "gradlint.toml").write_text('ignore = ["GL301"]\n')
     assert "No autograd mistakes found." in one_round(process)
+    (tmp_path / "gradlint.toml").unlink()
+    assert "other.py:4:1: GL301" in one_round(process)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("other.py\n")
+    assert "No autograd mistakes found." in one_round(process)
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate()
     assert process.returncode == 0, rest
