@@ -464,17 +464,19 @@ class Iter(Record):
 
 
 class Generator(Record):
-    """A suspended generator: its frame and where it goes on; `block` None once it has finished."""
+    """A suspended generator: its frame and where it goes on; `block` None once it has finished.
 
-    __slots__ = ("block", "frame", "grad", "index", "started")
-    STATE = ("frame", "block", "index", "started", "grad")
+    `managers` are those of its decorators, which are entered whenever it goes on.
+    """
 
-    def __init__(self, frame: Ref, block: int) -> None:
+    __slots__ = ("block", "frame", "index", "managers")
+    STATE = ("frame", "block", "index", "managers")
+
+    def __init__(self, frame: Ref, block: int, managers: tuple[Value, ...]) -> None:
         self.frame = frame
         self.block: int | None = block
         self.index = 0
-        self.started = False
-        self.grad: tuple[bool | None, bool] | None = None
+        self.managers = managers
 
 
 class SavingHooks(Record):

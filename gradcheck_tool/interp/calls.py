@@ -40,6 +40,8 @@ from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.interp.machine import Machine, Pairs
 
 MAX_DEPTH = 30
@@ -62,6 +64,9 @@ CERTAIN = (
 SAFE = frozenset(
     f"builtins.{name}"
     for name in ("enumerate", "id", "isinstance", "len", "print", "range", "reversed", "type", "zip")
+)
+SAFE_METHODS = frozenset(
+    ("append", "clear", "copy", "extend", "get", "items", "keys", "setdefault", "values")
 )
 
 # Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
@@ -512,10 +517,8 @@ class Calls:
             from gradcheck_tool.interp.torchlib.contracts import direct_forward
 
             direct_forward(self.m, s, func, call)
-        for manager in func.wrap:
-            entered = self.enter(s, manager, call.site)
-            if len(entered) != 1 or s.exc is not None:
-                return entered
+        # Each call has managers of its own: one that is entered again forgets what was before it.
+        managers = tuple(s.new(s[m].clone(s.owner)) if isinstance(m, Ref) else m for m in func.wrap)
         frame = Frame(func.function, func.env, func.frame)
         frame.site = call.site
         frame.cls = func.cls
@@ -525,7 +528,9 @@ class Calls:
         function: ir.Function = func.function
         if function.is_generator:
             self.m.entered.add(id(function))
-            return self._unwrap(s, [(s, s.new(Generator(frame_ref, function.entry)))], func, call)
+            return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
+        for manager in managers:
+            self.enter(s, manager, call.site)
         s.frames.append(frame_ref)
         out: Pairs = []
         for end in self.m.run_frame(s, function.entry):
@@ -539,15 +544,17 @@ class Calls:
             return []
         if function.kind is ir.FunctionKind.COMPREHENSION:
             out = _longest(out)
-        return self._unwrap(s, self.merge_results(out), func, call)
-
-    def _unwrap(self, s: State, results: Pairs, func: Func, call: Args) -> Pairs:
-        for manager in reversed(func.wrap):
-            for state, _ in results:
-                exc, state.exc = state.exc, None
-                self.leave(state, manager, None, call.site)
-                state.exc = exc
+        results = self.merge_results(out)
+        self.leave_all([state for state, _ in results], managers, call.site)
         return results
+
+    def leave_all(self, states: Sequence[State], managers: Sequence[Value], site: Any) -> None:
+        """Leave the managers of decorators, which swallow nothing."""
+        for manager in reversed(managers):
+            for state in states:
+                exc, state.exc = state.exc, None
+                self.leave(state, manager, None, site)
+                state.exc = exc
 
     def merge_results(self, results: Pairs) -> Pairs:
         """Merge states that a call left the same, with the same result."""
@@ -639,7 +646,7 @@ class Calls:
         gen = record.attrs.get("#generator")
         if isinstance(gen, Ref):
             if exc is not None:
-                return iterate.throw(self.m, s, gen, exc)
+                return iterate.throw(self.m, s, gen, exc, site)
             return [(state, FALSE) for state, _ in iterate.advance(self.m, s, gen, site)]
         native = self._manager_native(s, manager, "__exit__")
         if native is None:
@@ -666,7 +673,7 @@ class Calls:
         if handler is None or frame.rounds.get(-1 - handler):
             return False
         func = self.m.get(s, i.func)
-        if _is_modelled(s, func) or (isinstance(func, Lib) and func.name in SAFE):
+        if _is_modelled(s, func) or _is_safe(s, func):
             return False
         s.edit(s.frames[-1]).rounds[-1 - handler] = 1
         return True
@@ -702,6 +709,14 @@ def _is_modelled(s: State, func: Value) -> bool:
         return False
     executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)
     return executed or optable.find(func.name) is not None
+
+
+def _is_safe(s: State, func: Value) -> bool:
+    if isinstance(func, Method):
+        return func.name in SAFE_METHODS and isinstance(
+            s.heap.get(getattr(func.receiver, "id", -1)), (List, Dict)
+        )
+    return isinstance(func, Lib) and func.name in SAFE
 
 
 def _longest(results: Pairs) -> Pairs:

@@ -104,7 +104,7 @@ def advance(m: Machine, s: State, iterator: Value, site: Any) -> Pairs:
     """`next(iterator)`: the states with the element, or STOP."""
     record = s.heap.get(iterator.id) if isinstance(iterator, Ref) else None
     if isinstance(record, Generator):
-        return _resume(m, s, iterator, record)  # type: ignore[arg-type]
+        return _resume(m, s, iterator, record, site)  # type: ignore[arg-type]
     if not isinstance(record, Iter):
         return _unknown_next(s, None, unknown())
     ref: Ref = iterator  # type: ignore[assignment]
@@ -320,10 +320,10 @@ _ADVANCE: dict[str, Any] = {
 }
 
 
-def throw(m: Machine, s: State, ref: Ref, exc: Value) -> Pairs:
+def throw(m: Machine, s: State, ref: Ref, exc: Value, site: Any) -> Pairs:
     """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
     out: Pairs = []
-    for state, value in _resume(m, s, ref, s[ref], exc):
+    for state, value in _resume(m, s, ref, s[ref], site, exc):
         if state.exc == exc:
             state.exc = None
             out.append((state, FALSE))
@@ -332,14 +332,17 @@ def throw(m: Machine, s: State, ref: Ref, exc: Value) -> Pairs:
     return out
 
 
-def _resume(m: Machine, s: State, ref: Ref, record: Generator, thrown: Value | None = None) -> Pairs:
+def _resume(
+    m: Machine, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
+) -> Pairs:
     """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
     if record.block is None:
         return [(s, STOP)]
     if record.frame in s.frames or len(s.frames) > 60:
         return [(s, unknown())]
+    for manager in record.managers:
+        m.calls.enter(s, manager, site)
     s.frames.append(record.frame)
-    s.edit(ref).started = True
     s.exc = thrown
     out: Pairs = []
     for end in m.run_frame(s, record.block, record.index):
@@ -354,6 +357,7 @@ def _resume(m: Machine, s: State, ref: Ref, record: Generator, thrown: Value | N
         if end.kind == "raise":
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
+    m.calls.leave_all([state for state, _ in out], record.managers, site)
     return m.calls.merge_results(out)
 
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from types import FrameType
 
 FILENAME = "program.py"
-DRAWN = (("torch.ones", "torch.rand"), ("torch.eye(3)", "torch.rand(3, 3)"))
+DRAWN = (
+    ("torch.ones", "torch.rand"),
+    ("torch.eye(3)", "torch.rand(3, 3)"),
+    ("torch.tensor(1.5", "torch.tensor(0.4"),
+)
+SCALES = (0.5, 1.5, 3.0, 6.0)
 # What keeps saved tensors from being looked at.
 HIDING = ("use_reentrant", "torch.autograd.graph.")
 LIMIT = 10_000
@@ -224,29 +229,33 @@ def changed_unseen(source: str, *, flag: bool) -> tuple[int | None, frozenset[in
 def uses_changed(source: str, *, flag: bool) -> frozenset[int] | None:
     """The lines of backward calls that used changed values, whether or not the gradient depends on them.
 
-    The program is run with ones and zeros and with other values in their place: rounding ones, or a step along
-    a gradient of zero, changes nothing. None where that cannot be looked at: reading what hooks or checkpoints
+    The program is run as it is and with other values: rounding ones, or a step along a gradient of zero, changes
+    nothing. None where that cannot be looked at: reading what hooks or checkpoints
     keep would call them.
     """
     if any(word in source for word in HIDING):
         return None
-    with _drawn_for_constant():
-        drawn = run(
-            functools.reduce(lambda text, pair: text.replace(*pair), DRAWN, source), flag=flag, saved=True
-        )
-    return run(source, flag=flag, saved=True).changed | drawn.changed
+    changed = run(source, flag=flag, saved=True).changed
+    drawn = functools.reduce(lambda text, pair: text.replace(*pair), DRAWN, source)
+    for scale in SCALES:
+        with _other_values(scale):
+            changed |= run(drawn, flag=flag, saved=True).changed
+    return changed
 
 
 @contextmanager
-def _drawn_for_constant() -> Iterator[None]:
-    """Let layers start from values that are drawn, where they would from ones and zeros."""
+def _other_values(scale: float) -> Iterator[None]:
+    """Let layers start from values that are drawn, not from ones and zeros, and scale what is drawn elsewhere."""
     init = torch.nn.init
-    plain = init.ones_, init.zeros_
+    plain = init.ones_, init.zeros_, torch.rand
     init.ones_ = init.zeros_ = init.uniform_  # type: ignore[assignment]
+    torch.rand = lambda *size, requires_grad=False, **options: (  # type: ignore[assignment]
+        plain[2](*size, **options).mul_(scale).requires_grad_(requires_grad)
+    )
     try:
         yield
     finally:
-        init.ones_, init.zeros_ = plain
+        init.ones_, init.zeros_, torch.rand = plain  # type: ignore[assignment]
 
 
 def _same(some: Gradients, others: Gradients) -> bool:

@@ -23,6 +23,34 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "a manager that is entered again forgets what was before": """
+quiet = torch.no_grad()
+with quiet:
+    with quiet:
+        pass
+(w * 2.0).sum().backward()
+""",
+    "a generator's decorator holds while it runs, not between": """
+@torch.no_grad()
+def rows():
+    yield s * 2.0
+for row in rows():
+    (s * 3.0).backward()
+    row.backward()
+""",
+    "operators called by name write": """
+import operator
+h = w * 1.0
+y = h.exp() * h
+operator.iadd(h, 1.0)
+y.sum().backward()
+""",
+    "methods of augmented assignment write": """
+h = w * 1.0
+y = h.exp() * h
+h.__setitem__(0, 1.0)
+y.sum().backward()
+""",
     "a remainder that comes twice in the range": """
 t = 0
 for i in range(8):
@@ -333,6 +361,23 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a function under no_grad that calls itself restores what was before": """
+@torch.no_grad()
+def again(x, n):
+    return x if n == 0 else again(x * 2.0, n - 1)
+again(w, 2)
+(w * 2.0).sum().backward()
+""",
+    "append is no reason to expect an exception": """
+found = []
+try:
+    torch.set_grad_enabled(False)
+    found.append(w * 2.0)
+    torch.set_grad_enabled(True)
+except RuntimeError:
+    print("not reached")
+s.exp().backward()
+""",
     "a remainder that comes once in the range": """
 t = 0
 for i in range(5):
@@ -723,6 +768,12 @@ def test_the_machine_tells_where_gradients_are_silently_wrong(body):
 
 # Values that are other ones now, but not where anything would notice; or that are the same.
 NOT_WRONG = {
+    "set_() gives other memory to what .data returned, not to the tensor": """
+h = w * 1.0
+y = h.exp() * h
+h.data.set_(torch.ones(3))
+y.sum().backward()
+""",
     "copying values onto themselves": "y = (w * w).sum()\nw.data.copy_(w.detach())\ny.backward()\n",
     "a gradient that the sign alone decides": "y = w.abs().sum()\nw.data.add_(1.0)\ny.backward()\n",
 }

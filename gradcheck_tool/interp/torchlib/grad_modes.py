@@ -47,9 +47,8 @@ def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
     value = call.get(0, "mode")
     out: list[tuple[State, Value]] = []
     for state, on in m.decide(s, value if value is not None else unknown("bool")):
-        ref = state.new(
-            Instance(call.func, {"#on": Const(on), "#before": Const(state.grad), "#entered": Const(True)})
-        )
+        before = Tup((Const(state.grad), Const(state.inference)))
+        ref = state.new(Instance(call.func, {"#on": Const(on), "#before": before}))
         if state.grad is not False and not on:
             state.off = (call.site, state.frames[-1])
         state.grad = on
@@ -61,14 +60,11 @@ def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.no_grad", "__enter__")
 def enter(m: Machine, s: State, call: Args) -> Result:
+    """Entered again, a manager forgets what was before it; `set_grad_enabled` knows what it found."""
     record = s.edit(call.self)
-    stack = record.attrs.get("#stack", Tup(()))
     name = lib_name(record.cls)
-    if record.attrs.pop("#entered", None) is not None:
-        before = record.attrs["#before"]
-        record.attrs["#stack"] = Tup((*stack.items, Tup((before, Const(s.inference)))))
-        return NONE
-    record.attrs["#stack"] = Tup((*stack.items, Tup((Const(s.grad), Const(s.inference)))))
+    if name != "torch.set_grad_enabled" or "#before" not in record.attrs:
+        record.attrs["#before"] = Tup((Const(s.grad), Const(s.inference)))
     on = record.attrs.get("#on", Const(True))
     if s.grad is not False and record.site is not None:
         s.off = (record.site, s.frames[-1])
@@ -91,12 +87,9 @@ def enter(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.no_grad", "__exit__")
 def leave(m: Machine, s: State, call: Args) -> Result:
-    record = s.edit(call.self)
-    stack = record.attrs.get("#stack", Tup(()))
-    if stack.items:
-        last = stack.items[-1]
-        record.attrs["#stack"] = Tup(stack.items[:-1])
-        s.grad, s.inference = last.items[0].value, last.items[1].value
+    before = s[call.self].attrs.get("#before")
+    if isinstance(before, Tup):
+        s.grad, s.inference = (item.value for item in before.items)  # type: ignore[union-attr]
     return FALSE
 
 
@@ -105,8 +98,9 @@ def decorate(m: Machine, s: State, call: Args) -> Result:
     if not call.args:
         return unknown()
     # `set_grad_enabled(...)` has taken effect when it was made; as a decorator it takes that back.
-    if s.edit(call.self).attrs.pop("#entered", None) is not None:
-        s.grad = s[call.self].attrs["#before"].value
+    before = s.edit(call.self).attrs.pop("#before", None)
+    if isinstance(before, Tup):
+        s.grad = before.items[0].value  # type: ignore[union-attr]
     return _decorated(s, call.self, call.args[0]) or call.args[0]
 
 

@@ -1079,6 +1079,9 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
             "resize-grad",
             f"{name}()",
         )
+    if name == "set_" and tensor.view in ("detached", "data"):
+        engine.swap_memory(s, ref, call.site, call.text)
+        return ref
     if name == "resize_" and tensor.shape is not None and factory_shape(s, call.args) == tensor.shape:
         return ref
     others = [r for value in call.args if (r := as_tensor(m, s, value, call.site)) is not None]
