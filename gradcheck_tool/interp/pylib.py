@@ -608,13 +608,8 @@ def method_type(m: Machine, s: State, call: Args) -> Result:
 )
 def transparent(m: Machine, s: State, call: Args) -> Result:
     """Decorators that leave what they decorate as it is, with or without arguments."""
-    if (
-        len(call.args) == 1
-        and isinstance(call.args[0], (Ref, Bound))
-        and lib_name(call.func) != "functools.wraps"
-    ):
-        return call.args[0]
-    return Lib("#identity")
+    is_given = len(call.args) == 1 and not isinstance(call.args[0], Const)
+    return call.args[0] if is_given and lib_name(call.func) != "functools.wraps" else Lib("#identity")
 
 
 @function("#identity", "typing.cast", "copy.copy#value")

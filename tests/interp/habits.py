@@ -73,6 +73,17 @@ class Agent:
 agent = Agent()
 agent.learn(torch.ones(4, 3), torch.ones(4))
 """,
+    "a compiled model of unknown origin": """
+import torch
+from library import create, loader
+model = create()
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(compiled(x), y).backward()
+    optimizer.step()
+""",
     "a base class that trains what its subclasses in other files hold": """
 import torch
 class Base(torch.nn.Module):
