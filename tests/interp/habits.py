@@ -75,13 +75,13 @@ agent.learn(torch.ones(4, 3), torch.ones(4))
 """,
     "a compiled model of unknown origin": """
 import torch
-from library import create, loader
+from library import create
 model = create()
 compiled = torch.compile(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in loader:
+for _ in range(3):
     optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(compiled(x), y).backward()
+    compiled(torch.ones(2, 2)).sum().backward()
     optimizer.step()
 """,
     "a base class that trains what its subclasses in other files hold": """
