@@ -161,7 +161,8 @@ def write_file(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # A file name may hold what is no character.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         fail(f"{path}: {error.strerror}")
 

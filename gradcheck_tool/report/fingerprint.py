@@ -24,5 +24,6 @@ def fingerprints(findings: Iterable[Finding], context: ReportContext) -> list[st
         text = lines[row - 1].strip() if row <= len(lines) else ""
         key = (context.uri(location.filename), finding.code, text)
         seen[key] += 1
-        names.append(hashlib.sha256("\0".join((*key, str(seen[key]))).encode()).hexdigest()[:32])
+        told_apart = "\0".join((*key, str(seen[key]))).encode(errors="surrogateescape")
+        names.append(hashlib.sha256(told_apart).hexdigest()[:32])
     return names

@@ -145,7 +145,7 @@ def _location(location: Location, context: ReportContext, message: str | None = 
 
 def _artifact(filename: str, context: ReportContext) -> dict[str, str]:
     """A file below the report's folder by its relative name, any other by its whole address."""
-    name = quote(context.uri(filename))
+    name = quote(context.uri(filename), errors="surrogateescape")
     return {"uri": f"file://{name}" if name.startswith("/") else name}
 
 

@@ -75,7 +75,9 @@ def write_baseline(path: Path, findings: Iterable[Finding], lines: Lines) -> Non
         for (filename, code, context), count in sorted(counts.items())
     ]
     document = {"version": VERSION, "findings": rows}
-    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    # A file name may hold what is no character: JSON has an escape for it.
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _key(finding: Finding, folder: Path, lines: Lines) -> _Key:

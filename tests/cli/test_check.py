@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gradcheck_tool.report import FORMATS
+
 BAD = "x = BAD\n"
 GOOD = "x = good\n"
 
@@ -308,6 +310,26 @@ class TestOutput:
         for task in ([], ["--diff"], ["--write-baseline", "b.json"], ["--fix"], ["--add-noqa"]):
             assert gradlint("check", "--quiet", *task).stderr == ""
         assert "2 files in" in gradlint("check", "--verbose").stderr
+
+
+class TestNamesThatAreNoText:
+    @pytest.fixture(autouse=True)
+    def program(self, project):
+        path = project / os.fsdecode(b"x\xff.py")
+        try:
+            path.write_text(f"import torch.autograd\n{BAD}")
+        except OSError:
+            pytest.skip("this file system has no such names")
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_are_reported(self, gradlint, project, form):
+        assert gradlint("check", "--output-format", f"{form}=report").exit_code == 1
+        name = {"sarif": "x%FF.py", "junit": "x\N{REPLACEMENT CHARACTER}.py"}.get(form, "x\\udcff.py")
+        assert name in (project / "report").read_text(encoding="utf-8")
+
+    def test_are_known_to_a_baseline(self, gradlint):
+        assert gradlint("check", "--write-baseline", "b.json").exit_code == 0
+        assert gradlint("check", "--baseline", "b.json").exit_code == 0
 
 
 class TestSuppression:
