@@ -133,6 +133,12 @@ def test_every_key_and_format_is_described_and_no_other():
     assert set(re.findall(r"`(\w+)`", listed)) == set(FORMATS)
 
 
+def test_every_extra_for_users_is_described():
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(metadata["optional-dependencies"]) - {"dev"}
+    assert set(re.findall(r"^\| `gradcheck-tool\[(\w+)\]`", README, re.MULTILINE)) == extras
+
+
 def test_configuration_is_one():
     from gradcheck_tool.harness.settings import read_settings
 
