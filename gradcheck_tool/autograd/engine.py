@@ -3,8 +3,8 @@
 Sources: the saved-tensor and view semantics are those of torch/csrc/autograd (VariableTypeUtils.h
 `check_inplace`, `rebase_history`; variable.cpp `grad_fn`), restated over abstract tensors.
 
-Known unsoundness: what an op that the tables do not know does to its arguments is nothing at all, so
-errors that it would cause are missed; it is never a reason to report.
+An op that the tables do not know makes unknown what its name or its keywords (`f_`, `out=`) say that it
+writes to. Known unsoundness: what else it does is nothing at all, so errors that it would cause are missed.
 """
 
 from __future__ import annotations

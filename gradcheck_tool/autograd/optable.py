@@ -76,7 +76,8 @@ class Profile:
     requires grad. `tracked`: parameters whose requires_grad makes the differentiable outputs require grad.
     `refuses`: the call raises if one of these requires grad. `unimplemented`: backward to these raises.
     `writes`: written in place, the version goes up; `unversioned_writes`: written and it does not; `guarded`:
-    refused as a target of writes (also as `out`) if their elements share memory.
+    refused as a target of writes (also as `out`) if their elements share memory; `idempotent`: the same call
+    once more leaves what it has written as it is.
     `zero`: parameters whose gradient is zero by definition. `second`: what the graph of the gradient of a
     parameter (create_graph=True) reaches, apart from the incoming gradient; `out` is this call's own node;
     a parameter that is missing is not decided. `node`: name of the outermost node, or ''. `undecided`
@@ -97,6 +98,7 @@ class Profile:
     writes: tuple[str, ...] = ()
     unversioned_writes: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
+    idempotent: bool = False
     zero: tuple[str, ...] = ()
     second: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     node: str = ""
@@ -303,6 +305,7 @@ def _profile(entry: dict[str, Any]) -> Profile:
         writes=tuple(entry.get("writes", ())),
         unversioned_writes=tuple(entry.get("unversioned", ())),
         guarded=tuple(entry.get("guarded", ())),
+        idempotent=entry.get("idempotent", False),
         zero=tuple(entry.get("zero", ())),
         second={name: tuple(reached) for name, reached in entry.get("second", {}).items()},
         node=entry.get("node", ""),
@@ -426,6 +429,7 @@ def _join(one: Profile, other: Profile) -> Profile | None:
         frees=one.frees if frees else None,
         frees_if=one.frees_if if frees else None,
         second={name: reached for name, reached in one.second.items() if other.second.get(name) == reached},
+        idempotent=one.idempotent and other.idempotent,
         node=one.node if one.node == other.node else "",
         undecided=frozenset(undecided),
         **common,

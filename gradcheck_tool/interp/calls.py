@@ -34,7 +34,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, classes, iterate, natives, uses
-from gradcheck_tool.interp.havoc import havoc
+from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.natives import Args
 from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
@@ -478,10 +478,10 @@ class Calls:
         if len(call.args) == 1 and not call.kwargs and isinstance(call.args[0], Ref):
             if isinstance(s.heap[call.args[0].id], (Func, Class)):
                 return [(s, call.args[0])]
-        values = [*call.args, *call.kwargs.values()]
-        if isinstance(func, Method):
-            values.append(func.receiver)
-        havoc(s, values)
+        receiver = [func.receiver] if isinstance(func, Method) else []
+        havoc(s, [*receiver, *call.args, *call.kwargs.values()])
+        name, owner = _named(func)
+        forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
         return [(s, unknown())]
 
     def _method_of_unknown(self, s: State, func: Sym, call: Args) -> Pairs | None:
@@ -745,6 +745,16 @@ def _different_first(raised: Pairs) -> Pairs:
 def _is_except(function: ir.Function, block: int) -> bool:
     """Is the handler an `except` clause (not the exceptional exit of `with` or `finally`)?"""
     return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
+
+
+def _named(func: Value) -> tuple[str, list[Value]]:
+    """The name of a callee, empty where it has none, and the object that it is a method of, if any."""
+    if isinstance(func, Method):
+        return func.name, [func.receiver]
+    key = func.key if isinstance(func, Sym) else None
+    if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
+        return str(key[2]), [key[1]]
+    return (func.name, []) if isinstance(func, Lib) else ("", [])
 
 
 def _stable(func: Lib, call: Args) -> Value:

@@ -16,7 +16,7 @@ from gradcheck_tool.autograd.heap import (
 from gradcheck_tool.autograd.values import Bound, Method, Partial, Ref, Tup, Value, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def reachable(s: State, values: Iterable[Value]) -> list[Ref]:
@@ -71,6 +71,23 @@ def havoc(s: State, values: Iterable[Value]) -> None:
             for name, value in list(mine.attrs.items()):
                 if not name.startswith("#") and not isinstance(value, Ref):
                     mine.attrs[name] = unknown()
+
+
+def written_by(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:
+    """What an operation writes to, going by its name and keywords: `f_`, `out=...`, `inplace=True`."""
+    in_place = (name.endswith("_") and not name.endswith("__")) or "inplace" in kwargs
+    return [*args[: 1 if in_place else 0], *(kwargs[key] for key in ("out",) if key in kwargs)]
+
+
+def forget_written(s: State, values: Iterable[Value]) -> None:
+    """Forget what tensors are that an unknown operation may have written to, resized or detached."""
+    written = list(values)
+    havoc(s, written)
+    for ref in reachable(s, written):
+        if isinstance(s.heap[ref.id], Tensor):
+            tensor = s.edit(ref)
+            tensor.rg = tensor.leaf = tensor.dtype = tensor.shape = tensor.dense = tensor.node = None
+            tensor.unsure_graph = True
 
 
 def _is_module_frame(record: Instance) -> bool:

@@ -104,6 +104,7 @@ def load() -> None:
         functional,
         functions,
         grad_modes,
+        gradient_edges,
         modules,
         optimizers,
         parameters,

@@ -53,6 +53,7 @@ def fit(seen: list[Seen]) -> Fitted:
     profile |= {key: _membership(seen, key, undecided) for key in MEMBERS}
     profile["dense"] = sorted(set().union(*(o.dense for o in all_seen)))
     profile["apart"] = sorted(set().union(*(o.apart for o in all_seen)))
+    profile["idempotent"] = all(o.idempotent for o in all_seen)
     profile["guarded"] = _guarded([o.guarded for o in all_seen])
     profile["second"] = _second(seen, soft)
     nodes = {o.node for o in all_seen}

@@ -68,8 +68,8 @@ class Observation:
 
     `saved` and `freed` are per mask of parameters that require grad; of a list of tensors all do. `elements`
     says for a list which of its tensors are saved where one requires grad: `all`, `own` or `others`. `guarded` says
-    for parameters that are written whether the call refuses those whose elements share memory. Slots are parameter
-    names, or `out` (`out1`, ... for later outputs).
+    for parameters that are written whether the call refuses those whose elements share memory; `idempotent`:
+    done once more it changes nothing. Slots are parameter names, or `out` (`out1`, ... for later outputs).
     """
 
     result: str = "value"
@@ -89,6 +89,7 @@ class Observation:
     dense: set[str] = field(default_factory=set)
     apart: set[str] = field(default_factory=set)
     guarded: dict[str, bool] = field(default_factory=dict)
+    idempotent: bool = False
     node: str = ""
 
 
@@ -238,6 +239,7 @@ def observe(call: Call) -> Observation | None:
     usable = [name for name in parameters if name not in seen.refuses]
     _watch_writes(plain, seen)
     _watch_overlap(call, plain, seen)
+    seen.idempotent = bool(seen.writes) and _changes_nothing_more(call, seen.writes)
     full = Run(call, frozenset(usable))
     others = tuple(_changed_run(call, change) for change in (_as_integer, _as_batch, _as_oblong))
     seen.outputs = [_describe(index, full, others, bool(usable)) for index in range(len(full.outputs))]
@@ -314,6 +316,16 @@ def _watch_overlap(call: Call, run: Run, seen: Observation) -> None:
             except Exception as error:  # what else may be wrong with such a target does not matter here
                 if OVERLAPPING in str(error):
                     seen.guarded[name] = True
+
+
+def _changes_nothing_more(call: Call, written: set[str]) -> bool:
+    """Does the same call, made again on what it has written, leave that as it is?"""
+    arguments = {name: map_tensors(value, torch.clone) for name, value in call.arguments.items()}
+    call.invoke(arguments)
+    once = [tensor.clone() for name in sorted(written) for tensor in tensors_in(arguments[name])]
+    call.invoke(arguments)
+    twice = [tensor for name in sorted(written) for tensor in tensors_in(arguments[name])]
+    return all(_equal(now, before) for now, before in zip(twice, once, strict=True))
 
 
 def _equal(now: Tensor, before: Tensor) -> bool:

@@ -217,6 +217,14 @@ def test_results_that_are_laid_out_contiguously_if_the_arguments_are():
     assert strided(T + "__getitem__", X, "basic.part")
 
 
+def test_calls_that_change_nothing_when_they_are_made_again():
+    again = [profile(T + name, X).idempotent for name in ("relu_", "abs_", "round_", "tril_", "exp_", "neg_")]
+    assert again == [True, True, True, True, False, False]
+    assert profile(T + "masked_fill_", X, "tensor.bool", "number").idempotent
+    assert not profile(T + "add_", X, X).idempotent
+    assert not profile(T + "normal_", X).idempotent
+
+
 def test_targets_whose_elements_share_memory_are_refused_or_not():
     assert profile(T + "mul_", X, X).guarded == profile("operator.+=", X, X).guarded == ("self",)
     assert profile(T + "fill_", X, "number").guarded == profile(T + "zero_", X).guarded == ()

@@ -451,3 +451,38 @@ torch.optim.SGD([{"params": [weight], "lr": 0.1}], lr=0.2)
 torch.optim.SGD([weight, 2.0], lr=0.1)  # raises
 """,
 }
+
+REFUSALS |= {
+    "gradient edge of a freed graph": """
+import torch
+from torch.autograd.graph import get_gradient_edge
+x = torch.rand(3, requires_grad=True)
+y = x.exp()
+edge = get_gradient_edge(y)
+loss = y.pow(3).sum()
+loss.backward()
+torch.autograd.grad(loss, edge)  # raises
+""",
+    "gradient edge of what is written later": """
+import torch
+from torch.autograd.graph import get_gradient_edge
+x = torch.rand(3, requires_grad=True)
+y = x * 2
+edges = [get_gradient_edge(y), get_gradient_edge(x)]
+y.mul_(3)
+loss = y.pow(3).sum()
+torch.autograd.grad(loss, edges, retain_graph=True)
+torch.autograd.grad(loss, edges)
+torch.autograd.grad(loss, edges)  # raises
+""",
+    "the layout of what is transposed in place": """
+import torch
+w = torch.rand(2, 3, requires_grad=True)
+y = w * 2
+y.t_()
+z = y.reshape(6)
+s = z.pow(2)
+y.add_(1)
+s.sum().backward()
+""",
+}

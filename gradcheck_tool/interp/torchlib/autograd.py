@@ -37,6 +37,7 @@ from gradcheck_tool.interp.natives import Args, Result, function, method
 from gradcheck_tool.interp.torchlib import breaks, contracts, distributed, inner_updates, kept, losses
 from gradcheck_tool.interp.torchlib.causes import cause_of
 from gradcheck_tool.interp.torchlib.function_results import Applied, check, takes
+from gradcheck_tool.interp.torchlib.gradient_edges import tensor_of
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, receiver
 from gradcheck_tool.ir import nodes as ir
 
@@ -68,10 +69,10 @@ def backward_function(m: Machine, s: State, call: Args) -> Result:
 
 
 def _tensors(m: Machine, s: State, value: Value, site: Any) -> list[Ref]:
-    one = as_tensor(m, s, value, site)
+    one = as_tensor(m, s, tensor_of(s, value), site)
     if one is not None:
         return [one]
-    found = [as_tensor(m, s, item, site) for item in elements(s, value)[0]]
+    found = [as_tensor(m, s, tensor_of(s, item), site) for item in elements(s, value)[0]]
     return [ref for ref in found if ref is not None]
 
 
@@ -320,7 +321,7 @@ def multi_grad_hook(m: Machine, s: State, call: Args) -> Result:
 def grad(m: Machine, s: State, call: Args) -> Result:
     roots = _tensors(m, s, call.get(0, "outputs") or NONE, call.site)
     wanted = call.get(1, "inputs") or NONE
-    one = s.get(wanted, Tensor) is not None
+    one = s.get(tensor_of(s, wanted), Tensor) is not None
     inputs = _tensors(m, s, wanted, call.site)
     m.suspicions.clear(ref.id for ref in inputs)
     complete = one or not elements(s, wanted)[1]

@@ -39,6 +39,8 @@ SUMS = frozenset(
 SCALINGS = frozenset(
     {"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"}
 )
+# Those that make one number of all elements: what was added to each is a term of the root's.
+TOTALS = frozenset({"mean", "sum", "MeanBackward0", "SumBackward0"})
 # Operations whose derivative is zero wherever there is one.
 ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli", "normal"})
 # Cuts that nobody asks for to get a constant: a constant term made so is no trick.
@@ -283,9 +285,14 @@ def _terms(s: State, p: Pass) -> list[Loose]:
         if node.op in SUMS:
             found += [loose for loose in node.loose if numel_is_one(loose.shape) is True]
             todo += node.inputs
-        elif node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.loose:
+        elif node.op in TOTALS or _is_scaling(node):
             todo += node.inputs
     return found
+
+
+def _is_scaling(node: Node) -> bool:
+    """Is one tensor scaled here by a number that nothing was cut off from?"""
+    return node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.loose
 
 
 def carrier(s: State, p: Pass) -> str:

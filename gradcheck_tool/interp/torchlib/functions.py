@@ -21,6 +21,7 @@ from gradcheck_tool.autograd.values import (
     fresh,
     unknown,
 )
+from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.torchlib import breaks, inner_updates, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 OUT = (
     "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
-)
-# In-place operations that change nothing when they are done once more.
-PROJECTIONS = frozenset(
-    {"abs_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "copy_", "fill_", "floor_", "hardtanh_"}
-    | {"index_fill_", "masked_fill_", "relu_", "round_", "sign_", "tril_", "triu_", "trunc_", "zero_"}
 )
 
 
@@ -194,7 +190,7 @@ def call_named(
     spec = optable.find(name)
     bound = spec.bind(list(args), dict(kwargs)) if spec is not None else None
     if spec is None or bound is None:
-        return unknown_result(m, s, [*args, *kwargs.values()], site, text)
+        return _undecided(m, s, name, args, kwargs, site, text)
     tensors = tensor_arguments(m, s, bound, site)
     if not tensors:
         return unknown()
@@ -209,7 +205,7 @@ def call_named(
             facts[p] = "tensor"
     profile = spec.resolve(facts)
     if profile is None:
-        return unknown_result(m, s, [*args, *kwargs.values()], site, text)
+        return _undecided(m, s, name, args, kwargs, site, text)
     leaf = name.rpartition(".")[2]
     result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
     breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Sym) and p != "alpha"])
@@ -230,6 +226,14 @@ def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.P
         for o in profile.outputs
     )
     return dataclasses.replace(profile, tracked=tracked, outputs=outputs)
+
+
+def _undecided(
+    m: Machine, s: State, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Any, text: Any
+) -> Value:
+    """A call that the tables do not decide: what it writes to and what it returns is unknown."""
+    forget_written(s, written_by(name, args, kwargs))
+    return unknown_result(m, s, [*args, *kwargs.values()], site, text)
 
 
 def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
@@ -311,7 +315,7 @@ def apply_profile(
             source = tensors.get("src")
             if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
                 s.edit(s[target].storage).data = before
-            elif leaf in PROJECTIONS or (leaf in ("mul_", "*=") and _may_be_mask(s, tensors.get("other"))):
+            elif profile.idempotent or (leaf in ("mul_", "*=") and _may_be_mask(s, tensors.get("other"))):
                 _project(s, target, before, (leaf, *_operands(s, target, tensors, bound)))
             return target
     effect = _settle_view(s, effect, first, tensors, leaf)
