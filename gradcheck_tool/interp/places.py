@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.ir.operands import reads
+from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +87,7 @@ def _reads(block: ir.Block) -> Iterator[ir.Reg]:
 
 def text_of(site: Site, node: Any) -> str:
     """The source text of a node in one line."""
-    return " ".join(site.module.tree.code_for_node(node).split())
+    return one_line(site.module.tree.code_for_node(node))
 
 
 def receiver_text(site: Site, default: str = "") -> str:

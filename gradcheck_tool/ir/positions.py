@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from gradcheck_tool.findings import Location, Position
 from gradcheck_tool.ir.recursion import with_deep_recursion
+from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,10 +70,7 @@ class Positions:
         lines = self._code_lines[row - 1 : end_row]
         lines[-1] = lines[-1][:end_column]
         lines[0] = lines[0][column:]
-        text = "\n".join(lines)
-        if len(lines) > 1:
-            text = _without_comments(text).replace("\\\n", "\n")
-        text = " ".join(text.split())
+        text = one_line("\n".join(lines))
         return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 3] + "..."
 
     def _span(self, node: cst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -120,18 +116,3 @@ class Positions:
             for row, (line, kept) in enumerate(zip(written, printed, strict=False), start=1)
             if len(line) > len(kept)
         }
-
-
-def _without_comments(text: str) -> str:
-    """Drop the comments of an expression that spans several lines."""
-    # Parentheses let an expression go on over the end of a line.
-    readline = io.StringIO(f"({text}\n)").readline
-    lines = text.split("\n")
-    try:
-        for token in tokenize.generate_tokens(readline):
-            if token.type == tokenize.COMMENT:
-                row, column = token.start
-                lines[row - 1] = lines[row - 1][: column - (row == 1)]
-    except (tokenize.TokenError, SyntaxError):
-        return text
-    return "\n".join(lines)

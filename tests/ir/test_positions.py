@@ -45,7 +45,7 @@ def span(source, kind, index=0):
         ("\f\fy = f(a)\n", ir.Call, (1, 7, 1, 11), "f(a)"),
         ("\f\ny = f(a)\n", ir.Call, (2, 5, 2, 9), "f(a)"),
         ("if a:\n\f    f(a)\n", ir.Call, (2, 6, 2, 10), "f(a)"),
-        ("x = f(\n    a,  # note\n    '#',\n)\n", ir.Call, (1, 5, 4, 2), "f( a, '#', )"),
+        ("x = f(\n    a,  # note\n    '#',\n)\n", ir.Call, (1, 5, 4, 2), "f(a, '#',)"),
         ("x = f(a) \\\n  .b\n", ir.GetAttr, (1, 5, 2, 5), "f(a) .b"),
         ("(a + b).c()\n", ir.Call, (1, 1, 1, 12), "(a + b).c()"),
         ("x = (a + b)\n", ir.BinOp, (1, 6, 1, 11), "a + b"),

@@ -18,6 +18,7 @@ from gradcheck_tool.interp.attributes import in_class
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.operands import reads
+from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -205,7 +206,7 @@ class Contract:
 
     def text(self, node: Any) -> str:
         """The source text of a node, on one line."""
-        return " ".join(self.module.tree.code_for_node(node).split())
+        return one_line(self.module.tree.code_for_node(node))
 
     # -- what is what -----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from gradcheck_tool.autograd.heap import Func, State
 from gradcheck_tool.autograd.values import Bound, Partial, Value
 from gradcheck_tool.interp.torchlib.contracts import Body, writes
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.machine import Machine
@@ -53,7 +54,7 @@ def _function(s: State, hook: Value) -> tuple[Func | None, int]:
 
 
 def _text(func: Func, node: Any) -> str:
-    return " ".join(func.env.module.tree.code_for_node(node).split())
+    return one_line(func.env.module.tree.code_for_node(node))
 
 
 def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str, passes: str) -> None:

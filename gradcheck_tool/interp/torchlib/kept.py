@@ -14,6 +14,7 @@ from gradcheck_tool.autograd.events import GraphKept
 from gradcheck_tool.autograd.heap import Class, Dict, Frame, Instance, List, Node, State, Tensor
 from gradcheck_tool.autograd.values import Lib, Ref, Tup, Value, fresh
 from gradcheck_tool.interp.havoc import reachable
+from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
     from gradcheck_tool.autograd.graph import Pass
@@ -169,7 +170,7 @@ def _operands(site: Any) -> tuple[str, str]:
 
 
 def _text(site: Any, node: Any) -> str:
-    return " ".join(site.module.tree.code_for_node(node).split())
+    return one_line(site.module.tree.code_for_node(node))
 
 
 def note_pass(m: Machine, p: Pass) -> None:
