@@ -70,13 +70,23 @@ def answer(s: State, condition: Sym) -> bool | None:
 
 
 def pin(s: State, condition: Value) -> None:
-    """Let a number that a short cycle is asked for be the very next: no round of the cycle is left out."""
+    """Let a number be the very next one: no round of a short cycle, and none after a leap, is left out.
+
+    A leap leaves rounds out that went the other way. Before another leap there is one that does.
+    """
     number = _only_number(condition)
-    if number is None or not _is_cycle(condition):
+    key = _later(number)
+    if number is None or key is None or not (_is_cycle(condition) or _is_leap(s, key.previous)):
         return
     least = next(_candidates(s, number), None)
     if least is not None:
         s.facts[_equals(number, least)] = True
+
+
+def _is_leap(s: State, number: Value) -> bool:
+    """Has it been decided of a number that it is not the very next after that of the round before?"""
+    key = _later(number)
+    return key is not None and _next(s, key) != next(_candidates(s, number), None)  # type: ignore[arg-type]
 
 
 def is_pinned(s: State, number: Value) -> bool:
@@ -272,19 +282,26 @@ def _agrees(fact: Value, is_true: bool, number: Sym, one: int) -> bool:
 def _following(s: State, number: Sym) -> Iterable[int]:
     """What comes after the number of the round before, and is not too low for what has been decided."""
     key = _later(number)
-    if key is None:
+    first = _next(s, key) if key is not None else None
+    if key is None or first is None:
         return ()
+    if key.among is not None:
+        return key.among[key.among.index(first) :]
+    low = _decided(s, number, None).low
+    return count(max(first, math.ceil(low) if math.isfinite(low) else first))
+
+
+def _next(s: State, key: Later) -> int | None:
+    """The very next number after that of the round before; None where there is none."""
     least: int | None = None
     if isinstance(key.previous, Const):
         least = key.previous.value
     elif isinstance(key.previous, Sym):
         least = next(_candidates(s, key.previous), None)
     if least is None:
-        return ()
-    if key.among is not None:
-        return key.among[key.among.index(least) + 1 :] if least in key.among else ()
-    low = _decided(s, number, None).low
-    return count(max(least + 1, math.ceil(low) if math.isfinite(low) else 0))
+        return None
+    after = least + (key.among.step if key.among is not None else 1)
+    return after if key.among is None or after in key.among else None
 
 
 def _is_cycle(value: Value) -> bool:

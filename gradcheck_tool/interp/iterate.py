@@ -156,6 +156,16 @@ def _advance_range(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
     return _unknown_next(s, ref, number)
 
 
+def _advance_count(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    start = record.parts[0] if record.parts else Const(0)
+    mine = s.edit(ref)
+    if len(record.parts) > 1 or not isinstance(start, Const):
+        return [(s, unknown())]
+    mine.last = Const(start.value + record.position) if record.position < 2 else counting.later(record.last)
+    mine.position = min(record.position + 1, 3)
+    return [(s, mine.last)]
+
+
 def _unknown_next(s: State, ref: Ref | None, value: Value) -> Pairs:
     """One more element, or (from the second on) the end."""
     out: Pairs = []
@@ -312,6 +322,7 @@ _ADVANCE: dict[str, Any] = {
     "range": _advance_range,
     "enumerate": _advance_enumerate,
     "some": _advance_some,
+    "count": _advance_count,
     "zip": _advance_zip,
     "map": _advance_map,
     "object": _advance_object,

@@ -196,6 +196,8 @@ def islice(m: Machine, s: State, call: Args) -> Result:
 
 @function("itertools.count", "itertools.repeat", "itertools.cycle")
 def endless(m: Machine, s: State, call: Args) -> Result:
+    if lib_name(call.func) == "itertools.count":
+        return s.new(Iter("count", (*call.args, *call.kwargs.values())))
     if lib_name(call.func) == "itertools.repeat" and call.args:
         return s.new(Iter("items", (Tup((call.args[0],) * 2, open=True),)))
     return s.new(Iter("unknown", (call.args[0],) if call.args else ()))
@@ -236,12 +238,17 @@ def len_(m: Machine, s: State, call: Args) -> Result:
 
 @function("builtins.isinstance")
 def isinstance_(m: Machine, s: State, call: Args) -> Result:
-    if len(call.args) < 2:
-        return unknown("bool")
-    answer = _instance_of(s, call.args[0], call.args[1])
-    if answer is None:
-        return Sym(("isinstance", call.args[0], call.args[1]), "bool")
-    return TRUE if answer else FALSE
+    return _instance_answer(s, *call.args) if len(call.args) == 2 else unknown("bool")
+
+
+@function("torch.is_tensor")
+def is_tensor(m: Machine, s: State, call: Args) -> Result:
+    return _instance_answer(s, call.get(0, "obj") or NONE, Lib("torch.Tensor"))
+
+
+def _instance_answer(s: State, value: Value, kind: Value) -> Value:
+    answer = _instance_of(s, value, kind)
+    return Sym(("isinstance", value, kind), "bool") if answer is None else Const(answer)
 
 
 _TENSOR_CLASSES = ("torch.Tensor", "torch.autograd.Variable")
@@ -401,6 +408,8 @@ def sum_(m: Machine, s: State, call: Args) -> Result:
 
 @function("builtins.max", "builtins.min")
 def extremum(m: Machine, s: State, call: Args) -> Result:
+    if not call.args:
+        return unknown()
     items, is_open = (call.args, False) if len(call.args) > 1 else iterate.elements(s, call.args[0])
     if not is_open and items and all(isinstance(i, Const) for i in items) and "key" not in call.kwargs:
         pick = max if lib_name(call.func) == "builtins.max" else min

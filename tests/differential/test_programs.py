@@ -23,6 +23,24 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "a hidden state that is carried over windows of ten": """
+h = torch.zeros(3)
+loss = 0
+for t in range(100):
+    h = torch.tanh(h + w)
+    loss = loss + h.sum()
+    if (t + 1) % 10 == 0:
+        loss.backward()
+        loss = 0
+""",
+    "cycles of two lengths": """
+x = (w * w).sum()
+for i in range(12):
+    if i % 6 == 0:
+        x = (w * w).sum()
+    elif i % 3 == 2:
+        x.backward()
+""",
     "a manager that is entered again forgets what was before": """
 quiet = torch.no_grad()
 with quiet:
@@ -361,6 +379,23 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "rounds that are left out go the other way than those that are not": """
+t = 0
+for i in range(40):
+    if i % 10 != 9:
+        t = (w * w).sum()
+        continue
+    t.backward()
+""",
+    "a counter without an end": """
+import itertools
+y = (w * w).sum()
+for i in itertools.count():
+    if i == 3:
+        y.backward()
+    if i > 5:
+        break
+""",
     "a function under no_grad that calls itself restores what was before": """
 @torch.no_grad()
 def again(x, n):
