@@ -228,13 +228,15 @@ class Machine:
         for state in states:
             mark = signature(state, live)
             counts = state[state.frames[-1]].rounds
-            bounded = self._is_bounded(state, block)
-            loose = counts.get(head, 0) > WIDEN_ROUND and not bounded
+            most = self._most_rounds(state, block)
+            loose = counts.get(head, 0) > WIDEN_ROUND and most == MAX_ROUNDS
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
-            if any(mark == known and same_state(old, state, live, loose) for known, old in before):
+            if most != MAX_PINNED and any(
+                mark == known and same_state(old, state, live, loose) for known, old in before
+            ):
                 continue
             total = sum(len(group) for at, group in seen.items() if at[0] == head)
-            if total < MAX_SEEN or ((bounded or not counts.get(head)) and not new):
+            if total < MAX_SEEN or ((most == MAX_BOUNDED or not counts.get(head)) and not new):
                 before.append((mark, state.fork()))
                 new.append(state)
             else:
@@ -338,31 +340,26 @@ class Machine:
                 frame.entry[target] = s.heap.copy()
             else:
                 frame.rounds[target] = frame.rounds.get(target, 0) + 1
-                bounded = self._is_bounded(s, frame.function.blocks[target])
-                if frame.rounds[target] == WIDEN_ROUND and not bounded:
+                most = self._most_rounds(s, frame.function.blocks[target])
+                if frame.rounds[target] == WIDEN_ROUND and most != MAX_BOUNDED:
                     self._widen(s, frame.entry.get(target, {}))
-                if frame.rounds[target] > self._most_rounds(s, frame.function.blocks[target], bounded):
+                if frame.rounds[target] > most:
                     return
         out.append((target, s))
 
-    def _most_rounds(self, s: State, head: ir.Block, bounded: bool) -> int:
-        if bounded:
-            return MAX_BOUNDED
-        over = (
-            s.get(self.get(s, head.terminator.iterator), Iter)
-            if isinstance(head.terminator, ir.ForIter)
-            else None
-        )
-        return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_ROUNDS
-
-    def _is_bounded(self, s: State, head: ir.Block) -> bool:
-        """Does the loop end after a few rounds that are all known, of a `for` or of a counter?"""
+    def _most_rounds(self, s: State, head: ir.Block) -> int:
+        """How many rounds of a loop are executed: all of a few, those of short cycles, or the usual ones."""
         from gradcheck_tool.interp.iterate import is_bounded, is_near
 
         if isinstance(head.terminator, ir.ForIter):
-            return is_bounded(s, self.get(s, head.terminator.iterator))
+            iterator = self.get(s, head.terminator.iterator)
+            if is_bounded(s, iterator):
+                return MAX_BOUNDED
+            over = s.get(iterator, Iter)
+            return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_ROUNDS
         last = head.instrs[-1] if head.instrs else None
-        return isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
+        counted = isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
+        return MAX_BOUNDED if counted else MAX_ROUNDS
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
         """Forget numbers and lengths that the loop has changed: this is some later round of it."""
