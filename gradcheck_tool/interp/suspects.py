@@ -58,7 +58,7 @@ def suspects(outline: Outline) -> Suspects:
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
     body = any(_RUNS.search(code) for code in _run_code(outline))
-    trains = _with_callers(outline, {unit for unit in found if _trains(unit.text)}, seeds) & found
+    trains = _with_callers(outline, {unit for unit in found if _trains(unit)}, seeds) & found
     rows = sum(unit.last - unit.first + 1 for unit in found)
     return Suspects(_qualnames(found), body, _qualnames(trains), rows)
 
@@ -88,8 +88,14 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _TRAINS = re.compile(r"(?<!def )\bbackward\(|\bautograd\.grad\(|\bzero_grad\((?=.*\.step\()", re.DOTALL)
 
 
-def _trains(code: str) -> bool:
-    return _TRAINS.search(code) is not None and _TRAINS.search(_without_prose(code)) is not None
+def _trains(unit: Unit) -> bool:
+    # What is called `backward` itself hands on what it is given.
+    code = unit.text
+    return (
+        unit.name != "backward"
+        and _TRAINS.search(code) is not None
+        and _TRAINS.search(_without_prose(code)) is not None
+    )
 
 
 # Texts and comments; formatted texts are code, too.
@@ -106,11 +112,15 @@ def _without_prose(code: str) -> str:
     return _PROSE.sub(lambda found: found[0] if found["code"] else "''", code)
 
 
+# Its profiler and its anomaly mode change no gradient.
+_AUTOGRAD = r"\bautograd\.(?!profiler|(?:set_)?detect_anomaly)"
+
 # A file whose top-level code makes tensors or modules, or trains: what happens then is known in detail.
 _RUNS = re.compile(
     r"\bnn\.[A-Z]\w*\("
     r"|\btorch\.(?!(?:ops|library|jit|cuda|distributed|profiler|backends|version)\.|(?:device|finfo|compile|load|save|manual_seed)\()[\w.]+\("
-    r"|\.(?:backward|zero_grad|requires_grad_|parameters)\(|\brequires_grad\s*=|\bautograd\.|\boptim\.[A-Z]\w*\("
+    r"|\.(?:backward|zero_grad|requires_grad_|parameters)\(|\brequires_grad\s*=|\boptim\.[A-Z]\w*\("
+    rf"|{_AUTOGRAD}"
     r"|\b(?:Variable|GradScaler|set_grad_enabled|no_grad|enable_grad)\(|\b(?:cuda|cpu)\.amp\."
 )
 
@@ -122,7 +132,7 @@ _GRAD_SOURCES = ("nn.", "requires_grad", "zero_grad", "Parameter", "backward", "
 # deprecated ones. Each pattern stands with a word that all its matches have: words are found quickly.
 _NAMES = {
     "backward": r"\bbackward\(|\.backward\b|manual_backward\(",
-    "autograd": r"\bautograd\.(?!profiler)|\bautograd\b(?!\.)",
+    "autograd": rf"{_AUTOGRAD}|\bautograd\b(?!\.)",
     "grad(": r"\bgrad\(",
     "_grad": (
         r"\bzero_grad\(|\.zero_grad\b|\bclip_grad_\w+\(|\bretain_grad\b|\brequired?_grad|\brequires_grads"
@@ -182,7 +192,11 @@ _TO_PARAMETERS = re.compile(
 )
 
 _MODES = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled")
-_MODE = re.compile(r"\b(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\b")
+# Called, or forgotten to be called: a parameter or an attribute of the name is none of PyTorch's.
+_MODE = re.compile(
+    r"(?:\b(?:torch|autograd)\.|@|\bwith )(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\b"
+    r"|(?<!def )\b(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\("
+)
 _RIGHT_MODE = re.compile(
     r"@[\w.]*(?:no_grad|enable_grad|inference_mode)\("
     r"|with [\w.]*(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\("

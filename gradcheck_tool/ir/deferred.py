@@ -76,8 +76,12 @@ class DeferredFunction(Function):
 
 @dataclass(slots=True)
 class Bodies:
-    """What makes the bodies that were left out, and where to note the functions that are lowered later."""
+    """What makes the bodies that were left out, and where to note the functions that are lowered later.
 
+    The outline is held for whoever else wants that of the same file.
+    """
+
+    outline: Outline
     converter: Converter
     lowered: list[Function]
 

@@ -52,7 +52,7 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     Raises:
         LoweringError: the file is nested too deeply. A body may raise it later.
     """
-    bodies = Bodies(Converter(), [])
+    bodies = Bodies(outline, Converter(), [])
     statements = outline.body if wanted is None else needed(outline, wanted)
     tree = with_deep_recursion(lambda: bodies.converter.module(statements), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)

@@ -7,6 +7,7 @@ import re
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +16,10 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
+
+# The outlines that something holds, by their sources: of a file that another has imported and that is then
+# checked itself, for one.
+_known: WeakValueDictionary[str, Outline] = WeakValueDictionary()
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +52,7 @@ class Definition:
     last: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Outline:
     """A file cut into its units and the rest.
 
@@ -73,20 +78,28 @@ def outline(source: str) -> Outline | None:
         None where Python's parser refuses the file; what to say about it is for libcst to find out.
     """
     source = source.removeprefix("\ufeff")
+    known = _known.get(source)
+    if known is not None:
+        return known
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = Outline(source, tree.body, _LINE_END.split(source))
+    found = Outline(source, tree.body, _split(source))
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
     found.definitions = [_definition(statement) for statement in tree.body if _binds_only(statement)]
     own = {unit.qualname for unit in found.units}
     found.runs = any(_runs(statement, own) for statement in tree.body)
+    _known[source] = found
     return found
+
+
+def _split(source: str) -> list[str]:
+    return _LINE_END.split(source) if "\r" in source else source.split("\n")
 
 
 def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[str]) -> None:

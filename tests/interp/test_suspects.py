@@ -84,6 +84,48 @@ def other(loss):
     assert look.suspects.functions == {"step", "twice"}
 
 
+def test_what_calls_code_that_trains_trains() -> None:
+    source = """
+import torch
+from torch import nn
+
+def step(loss, optimizer):
+    loss.backward()
+    optimizer.step()
+
+def train(model):
+    step(model.loss(nn.Linear(2, 2)), model.optimizer)
+
+def clear(model):
+    model.zero_grad()
+
+class Wrapper:
+    def backward(self, x):
+        return x.requires_grad_()
+"""
+    look = Look.at(source)
+    assert look.suspects is not None
+    assert look.suspects.functions == {"step", "train", "clear", "Wrapper.backward"}
+    assert look.suspects.trains == {"step", "train"}
+
+
+@pytest.mark.parametrize(
+    ("code", "is_seed"),
+    [
+        ("with torch.no_grad:\n        return x", True),
+        ("torch.inference_mode(x)", True),
+        ("return x if self.inference_mode else inference_mode", False),
+        ("with torch.autograd.set_detect_anomaly(True):\n        return x", False),
+        ("with torch.autograd.profiler.profile():\n        return x", False),
+        ("return torch.autograd.functional.vjp(x)", True),
+    ],
+)
+def test_a_name_of_autograd_is_a_seed_where_it_is_used_as_one(code: str, is_seed: bool) -> None:
+    look = Look.at(f"import torch\n\ndef use(self, x, inference_mode=True):\n    {code}\n")
+    assert look.suspects is not None
+    assert bool(look.suspects.functions) == is_seed
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,6 +110,18 @@ def test_nothing_is_lowered_before_it_is_asked_for() -> None:
     outer = next(function for function in module.body.inner if function.name == "outer")
     assert outer.docstring == "Text."
     assert {"outer", "outer.<locals>.inner"} <= {function.qualname for function in module.functions}
+
+
+def test_a_file_that_was_lowered_is_not_read_by_python_again() -> None:
+    found = outline(SOURCE)
+    assert found is not None
+    module = lower_outline(found, "file.py")
+    held = weakref.ref(found)
+    del found
+    assert outline(SOURCE) is held()
+    del module
+    gc.collect()
+    assert held() is None
 
 
 def test_definitions_that_nothing_needs_are_left_out() -> None:
