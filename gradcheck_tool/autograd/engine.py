@@ -405,15 +405,27 @@ def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:
         )
 
 
-def bump(s: State, ref: Ref, site: Any, how: Text, writer: str, versioned: bool = True) -> None:
-    """Record a write to the memory of a tensor; `versioned`: one that its counter counts."""
+def bump(
+    s: State,
+    ref: Ref,
+    site: Any,
+    how: Text,
+    writer: str,
+    versioned: bool = True,
+    values: Value | None = None,
+) -> None:
+    """Record a write to the memory of a tensor.
+
+    `versioned`: one that its counter counts. `values` stands for what is there then, if that is known.
+    """
     tensor: Tensor = s[ref]
     storage = s.edit(tensor.storage)
-    storage.data = unknown(VERSION)
+    version = unknown(VERSION)
+    storage.data = version if values is None else values
     if versioned and tensor.counter == NONE:
-        storage.version = storage.data
+        storage.version = version
     elif versioned:
-        storage.apart[tensor.counter] = storage.data
+        storage.apart[tensor.counter] = version
     storage.site = site
     storage.how = how
     storage.writer = writer
@@ -782,8 +794,9 @@ def apply_inplace(
     site: Any,
     text: Text,
     writer: str = "inplace",
+    values: Value | None = None,
 ) -> Ref:
-    """Call an op that writes its result into `target` and return `target`.
+    """Call an op that writes its result into `target` and return `target`; `values` is that of `bump`.
 
     Raises:
         Raised: where PyTorch would, before anything is written.
@@ -802,7 +815,7 @@ def apply_inplace(
     elif rg is False:
         off = s.grad is False or s.inference
         write_off(s, target, "no-grad" if off else "non-differentiable", others, site, text, whole)
-    bump(s, target, site, text, writer)
+    bump(s, target, site, text, writer, values=values)
     rebase(s, target, node_ref, rg)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
         node = s.edit(node_ref)

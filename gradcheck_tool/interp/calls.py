@@ -167,7 +167,6 @@ INERT = frozenset(
         "torch.get_default_dtype",
         "torch.set_default_dtype",
         "torch.set_printoptions",
-        "torch.is_tensor",
         "torch.version",
         "torch.get_num_threads",
         "torch.set_num_threads",

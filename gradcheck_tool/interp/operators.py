@@ -13,6 +13,7 @@ from gradcheck_tool.autograd.values import (
     TRUE,
     Bound,
     Const,
+    Lib,
     NoGradient,
     Ref,
     Sym,
@@ -228,7 +229,9 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 
 def _differ(left: Value, right: Value) -> bool:
-    """Are two values certainly different? Only for None against objects."""
+    """Are two values certainly different? Only for None against objects, and for two packages."""
+    if isinstance(left, Lib) and isinstance(right, Lib) and "." not in left.name + right.name:
+        return left != right
     return any(a == NONE and isinstance(b, (Ref, Tup)) for a, b in ((left, right), (right, left)))
 
 

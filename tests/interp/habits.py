@@ -73,6 +73,12 @@ class Agent:
 agent = Agent()
 agent.learn(torch.ones(4, 3), torch.ones(4))
 """,
+    "activations in place, whose results are saved": """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 3), nn.LeakyReLU(0.2, inplace=True), nn.Linear(3, 3), nn.ReLU(inplace=True))
+net(torch.ones(2, 3)).sum().backward()
+""",
     "a compiled model of unknown origin": """
 import torch
 from library import create

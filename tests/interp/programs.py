@@ -52,6 +52,44 @@ except RuntimeError:
     pass
 x.neg_()
 """,
+    "a result that an in-place projection leaves and saves": """
+import torch
+w = torch.ones(3, requires_grad=True)
+x = w * 2
+x.relu_()
+torch.nn.functional.leaky_relu(x, 0.2, inplace=True)
+x.sum().backward()
+y = w * 2
+y.relu_()
+y.clamp_(0, 1)
+y.relu_()
+y.sum().backward()  # raises
+""",
+    "what is a tensor, and what has the kind of numbers of another": """
+import numpy as np
+import torch
+def close(one, other):
+    backend = torch if torch.is_tensor(one) else np
+    if backend == np:
+        one = np.asarray(other)
+    if backend != torch:
+        other = np.asarray(other)
+    return backend.allclose(one, other)
+def coordinate(c):
+    if not torch.is_tensor(c):
+        c = torch.tensor(c, dtype=torch.float32)
+    return c
+y = torch.tensor(0.3, requires_grad=True)
+(coordinate(y) * coordinate(2)).backward()
+close(y, y * 1)
+close(np.ones(2), np.ones(2))
+times = torch.rand(3)
+seen = (times > 0.5).type_as(times)
+seen.requires_grad = True
+(seen * max(*[1, 2])).sum().backward()
+late = (times > 0.5).to(times)
+late.requires_grad_()
+""",
     "kinds of numbers that are asked for": """
 import torch
 def require(inputs):

@@ -11,6 +11,7 @@ from gradcheck_tool.autograd.engine import Effect
 from gradcheck_tool.autograd.heap import List, State, Tensor
 from gradcheck_tool.autograd.values import (
     NONE,
+    VERSION,
     Const,
     Lib,
     Ref,
@@ -308,15 +309,10 @@ def apply_profile(
                 return target
             if leaf == "copy_" and tensors.get("src") == target:
                 effect = dataclasses.replace(effect, guarded=False)
-            before = s[s[target].storage].data
+            values = _values_after(s, profile, target, tensors, bound, leaf)
             shape = output_shapes(s, profile, tensors, bound, leaf)[0]
-            engine.apply_inplace(s, effect, target, tensors, site, text)
+            engine.apply_inplace(s, effect, target, tensors, site, text, values=values)
             _note_form(s, target, first, shape)
-            source = tensors.get("src")
-            if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
-                s.edit(s[target].storage).data = before
-            elif profile.idempotent or (leaf in ("mul_", "*=") and _may_be_mask(s, tensors.get("other"))):
-                _project(s, target, before, (leaf, *_operands(s, target, tensors, bound)))
             return target
     effect = _settle_view(s, effect, first, tensors, leaf)
     if effect.view == "same":
@@ -337,11 +333,26 @@ def apply_profile(
     return pack(profile, made)
 
 
-def _project(s: State, target: Ref, before: Value, projection: tuple[object, ...]) -> None:
-    """Values that a projection left are the same after the same projection once more."""
-    mark = ("#projected", _whole(s, target), projection)
+def _values_after(
+    s: State,
+    profile: optable.Profile,
+    target: Ref,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+) -> Value | None:
+    """What the target holds after a write that may leave what is there; None for new values.
+
+    Values that a projection left are the same after the same projection once more.
+    """
+    before, source = s[s[target].storage].data, tensors.get("src")
+    if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
+        return before  # type: ignore[no-any-return]
+    if not profile.idempotent and (leaf not in ("mul_", "*=") or not _may_be_mask(s, tensors.get("other"))):
+        return None
+    mark = ("#projected", _whole(s, target), leaf, *_operands(s, target, tensors, bound))
     again = isinstance(before, Sym) and isinstance(before.key, tuple) and before.key[:-1] == mark
-    s.edit(s[target].storage).data = before if again else Sym((*mark, fresh()))
+    return before if again else Sym((*mark, fresh()), VERSION)
 
 
 def _may_be_mask(s: State, factor: Ref | Sequence[Ref] | None) -> bool:

@@ -998,7 +998,8 @@ def _target_dtype(s: State, name: str, call: Args) -> str | None:
         return "float"
     values = [*call.args, *call.kwargs.values()]
     for value in values:
-        kind = dtype_class(value)
+        other = s.get(value, Tensor)
+        kind = dtype_class(value) if other is None else other.dtype
         if kind is not None:
             return kind
         if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
