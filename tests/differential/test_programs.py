@@ -379,6 +379,13 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a view that keeps its gradient already is not asked for its history": """
+p, q, r = w.unbind()
+p.retain_grad()
+with torch.no_grad():
+    w.add_(1.0)
+p.retain_grad()
+""",
     "rounds that are left out go the other way than those that are not": """
 t = 0
 for i in range(40):

@@ -830,7 +830,9 @@ def requires_grad_(m: Machine, s: State, call: Args) -> Result:
 @method("tensor", "retain_grad")
 def retain_grad(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
-    engine.refresh_view(s, ref)
+    # Where the gradient is kept already, PyTorch does not ask for the history of a view.
+    if not s[ref].retains:
+        engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
     if tensor.rg is False and not tensor.unsure_graph:
         raise engine.refused(
