@@ -315,6 +315,8 @@ def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
         story(node.site, f"`{node.text}` saves what its backward needs here"),
         story(node.freed_site, f"`{node.freed_text}` frees it here"),
     ]
+    if node.freed_site is not None and node.freed_site.node is p.site.node:
+        steps.append(story(p.site, "PyTorch raises when it runs here again"))
     return FreedGraph(
         site=p.site,
         story=tuple(steps),

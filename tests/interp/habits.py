@@ -194,3 +194,27 @@ layers = [torch.nn.Linear(2, 2) for _ in range(*unknown())]
 torch.nn.Sequential(*layers, torch.nn.Linear(2, 1))(torch.ones(1, 2)).sum().backward()
 """,
 }
+
+HABITS["the losses of one forward are collected to be shown"] = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def parts(out, x):
+    losses = []
+    for scale in (1.0, 0.5, 0.25):
+        losses.append(F.l1_loss(out * scale, x))
+    return losses
+
+for _ in range(3):
+    x = torch.rand(4, 3)
+    out = net(x)
+    print([part.item() for part in parts(out, x)])
+    loss = (out - x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""

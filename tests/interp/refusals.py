@@ -486,3 +486,16 @@ y.add_(1)
 s.sum().backward()
 """,
 }
+
+REFUSALS |= {
+    "activations in place, once and twice": """
+import torch
+import torch.nn.functional as F
+x = torch.randn(3, requires_grad=True)
+F.relu(x * 2, inplace=True).sum().backward()
+torch.nn.ReLU(inplace=True)((x * 2).relu_()).sum().backward()
+y = x.exp()
+y.relu_()
+y.sum().backward()  # raises
+""",
+}

@@ -217,3 +217,11 @@ def use(x, flags):
 use(torch.ones(2), library)
 """
     assert len({id(event.site.node) for event in events(source, FunctionError)}) == 2
+
+
+def test_what_raises_where_it_freed_the_graph_is_told_as_the_last_step() -> None:
+    """The story of a graph that an iteration before has freed ends where the next one runs the same line."""
+    source = HEAD + "x = net(torch.ones(2)).exp()\nfor _ in range(2):\n    x.sum().backward()\n"
+    (event,) = events(source, FreedGraph)
+    assert [step.message.rpartition(" ")[2] for step in event.story] == ["here", "here", "again"]
+    assert event.story[1].site.node is event.story[2].site.node is event.site.node

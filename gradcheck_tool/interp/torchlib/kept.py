@@ -39,7 +39,7 @@ class Keeper:
     stored: set[int] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
     passes: int = 0
-    rounds: dict[tuple[int, int], int] = field(default_factory=dict)
+    rounds: dict[tuple[int, int], Ref] = field(default_factory=dict)
     main: bool = True
     ended: bool = False
 
@@ -108,7 +108,10 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
 
 
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
-    """Something has been appended to a list: does it hold a result, and is it not the first one here?"""
+    """Something has been appended to a list: does it hold a result, and is it not the first one here?
+
+    Results of one forward, such as its losses at several scales, keep one graph between them.
+    """
     tensors = [s.get(item, Tensor) for item in _parts(s, value)]
     tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
     if tensor is None or tensor.node is None or _in_module(s):
@@ -118,12 +121,27 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
         return
     key = id(site.node)
     m.keeper.owner[tensor.node.id] = (key, fresh())
-    first = m.keeper.rounds.setdefault((key, container.id), tensor.node.id)
+    first = m.keeper.rounds.setdefault((key, container.id), tensor.node)
     name, text = _text(site, getattr(func, "value", None)), _text(site, args[0].value)
     # A result of unknown size counts once something has been trained.
     counts = numel_is_one(tensor.shape) is True or m.keeper.passes > 0
-    if counts and first != tensor.node.id and (m.keeper.main or _is_local(s, name)):
+    if counts and first != tensor.node and (m.keeper.main or _is_local(s, name)):
+        if not _nodes(s, first).isdisjoint(_nodes(s, tensor.node)):
+            return
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
+
+
+def _nodes(s: State, start: Ref) -> set[int]:
+    """The nodes of a graph."""
+    found: set[int] = set()
+    todo: list[Value] = [start]
+    while todo:
+        at = todo.pop()
+        node = s.heap.get(at.id) if isinstance(at, Ref) and at.id not in found else None
+        if isinstance(node, Node):
+            found.add(at.id)  # type: ignore[union-attr]
+            todo.extend(node.inputs)
+    return found
 
 
 def _parts(s: State, value: Value) -> tuple[Value, ...]:

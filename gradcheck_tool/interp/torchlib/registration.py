@@ -210,7 +210,13 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
         own = {p for _, p in params}
         if is_open or own.isdisjoint(strays) or not own.isdisjoint(held) or not s[ref].name:
             continue
-        event = UntrainedModule(site=s[optimizer].site, module=s[ref].name, optimizer=text)
+        reached = next(s[p].backward_site for p in own if p in strays)
+        steps = [story(reached, f"this backward gives the parameters of `{s[ref].name}` gradients")]
+        if s[ref].site is not None:
+            steps.insert(0, story(s[ref].site, f"`{s[ref].name}` is made here"))
+        event = UntrainedModule(
+            site=s[optimizer].site, story=tuple(steps), module=s[ref].name, optimizer=text
+        )
         m.suspicions.hold(("untrained", id(event.site.node), s[ref].name), event, {p.id for p in own})
 
 
