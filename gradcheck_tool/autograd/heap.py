@@ -30,6 +30,7 @@ from gradcheck_tool.autograd.values import (
     fresh,
     unknown,
 )
+from gradcheck_tool.autograd.watched import WatchedHeap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -564,6 +565,17 @@ class State:
         """The record, to be read only."""
         return self.heap[ref.id]
 
+    def fixed(self, frame: Ref) -> Frame:
+        """A frame of which only what never changes is asked: its function, module and enclosing frame."""
+        return dict.__getitem__(self.heap, frame.id)  # type: ignore[return-value]
+
+    def variable(self, frame: Ref, name: str) -> Value | None:
+        """A variable of a frame; None where it is unbound."""
+        heap = self.heap
+        if isinstance(heap, WatchedHeap):
+            return heap.variable(frame.id, name)  # type: ignore[no-any-return]
+        return heap[frame.id].locals.get(name)  # type: ignore[attr-defined, no-any-return]
+
     def edit(self, ref: Ref) -> Any:
         """The record, to be written to."""
         record = self.heap[ref.id]
@@ -680,8 +692,8 @@ class _Renaming:
                 and self.same(a.memory, b.memory)
                 and self.same(a.edge, b.edge)
             )
-        if kind in _COMPOUND:
-            return all(self.same(getattr(a, f), getattr(b, f)) for f in _COMPOUND[kind])
+        if kind in COMPOUND:
+            return all(self.same(getattr(a, f), getattr(b, f)) for f in COMPOUND[kind])
         return bool(a == b)
 
     def _dicts(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
@@ -699,7 +711,8 @@ class _Renaming:
         return all(self.same(getattr(a, f), getattr(b, f)) for f in a.STATE)
 
 
-_COMPOUND: dict[type, tuple[str, ...]] = {
+# The parts of values that have some.
+COMPOUND: dict[type, tuple[str, ...]] = {
     Tup: ("items", "fields", "cls", "open"),
     Slice: ("lower", "upper", "step"),
     Bound: ("receiver", "func"),
@@ -803,7 +816,8 @@ def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] |
     held: set[int] | None = None
     stack = {ref.id for ref in a.frames}
     for number in a.changed | b.changed:
-        record, other = a.heap.get(number), b.heap.get(number)
+        # What is the same in both was not read for that: it may be another thing in other states.
+        record, other = dict.get(a.heap, number), dict.get(b.heap, number)
         if record is other or record is None or other is None or number == a.frames[-1].id:
             continue
         kind = type(record)
@@ -827,7 +841,7 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
         value = todo.pop()
         kind = type(value)
         if kind is Ref:
-            record = heap[value.id]
+            record = dict.__getitem__(heap, value.id)
             if value.id in seen:
                 continue
             if isinstance(record, Iter):
@@ -835,7 +849,7 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
                 todo += record.parts
             elif isinstance(record, Generator):
                 seen |= {value.id, record.frame.id}
-                todo += heap[record.frame.id].locals.values()  # type: ignore[attr-defined]
+                todo += s.fixed(record.frame).locals.values()
         elif kind is Tup:
             todo += value.items
     return seen
@@ -864,9 +878,16 @@ def merge(states: list[State], live: frozenset[str | int] | None, limit: int, lo
         mark = signature(state, live)
         for known, other in kept:
             if known == mark and same_state(other, state, live, loose, exact=True):
-                other.facts = {k: v for k, v in other.facts.items() if state.facts.get(k) is v}
+                _forget_differing(other.facts, state.facts)
                 break
         else:
             if len(kept) < limit:
                 kept.append((mark, state))
     return [state for _, state in kept]
+
+
+def _forget_differing(facts: dict[Value, bool], others: dict[Value, bool]) -> None:
+    """Keep the facts that hold in both. (What a watched call began with holds in both: nothing is read.)"""
+    for key, fact in list(dict.items(facts)):
+        if dict.get(others, key) is not fact:
+            del facts[key]

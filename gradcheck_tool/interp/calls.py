@@ -33,9 +33,11 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.autograd.watched import WatchedHeap
 from gradcheck_tool.interp import attributes, classes, iterate, natives, uses
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.natives import Args
+from gradcheck_tool.interp.summaries import running
 from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
 
@@ -497,25 +499,35 @@ class Calls:
         if func.kind == "data":
             return [(s, unknown("data"))]
         if name not in HARMLESS:
-            self._forget_groups(s)
+            self.forget_groups(s)
         return None
 
-    def _forget_groups(self, s: State) -> None:
+    def forget_groups(self, s: State) -> None:
         """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
-        for ref, tensor in s.records(Tensor):
-            if tensor.group and tensor.grad_state != "unknown":
-                s.edit(ref).grad_state = "unknown"
+        if isinstance(s.heap, WatchedHeap):
+            s.heap.watch.forgets = True
+        for number, record in list(dict.items(s.heap)):
+            if isinstance(record, Tensor) and record.group and record.grad_state != "unknown":
+                s.edit(Ref(number)).grad_state = "unknown"
 
     # -- functions of the repository ----------------------------------------------------------------
 
     def _call_function(self, s: State, ref: Ref, func: Func, call: Args) -> Pairs:
-        active = [s[f].function for f in s.frames]
+        active = running(s)
         if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
+            if isinstance(s.heap, WatchedHeap):
+                s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
+                s.heap.watch.cut.add(func.function)
             return [(s, unknown())]
         if call.text and func.function.name == "forward":
             from gradcheck_tool.interp.torchlib.contracts import direct_forward
 
             direct_forward(self.m, s, func, call)
+        if func.wrap or func.function.is_generator:
+            return self._execute(s, func, call)
+        return self.m.summaries.call(s, ref, func, call, lambda: self._execute(s, func, call))
+
+    def _execute(self, s: State, func: Func, call: Args) -> Pairs:
         # Each call has managers of its own: one that is entered again forgets what was before it.
         managers = tuple(s.new(s[m].clone(s.owner)) if isinstance(m, Ref) else m for m in func.wrap)
         frame = Frame(func.function, func.env, func.frame)

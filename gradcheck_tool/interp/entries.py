@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.autograd.events import EngineError, Event
 from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Record, State
 from gradcheck_tool.autograd.values import NONE, TRUE, Bound, Const, Lib, Ref, Sym, Value
+from gradcheck_tool.autograd.watched import WatchedHeap
 from gradcheck_tool.interp import attributes, natives, roles
 from gradcheck_tool.interp.machine import Env, Exhausted, Exit, Machine
 from gradcheck_tool.interp.relevance import relevant
@@ -215,6 +216,8 @@ def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None
         while len(_EXECUTED) >= KEEP:
             del _EXECUTED[next(iter(_EXECUTED))]
         _EXECUTED[id(module)] = made
+    if isinstance(s.heap, WatchedHeap):
+        s.heap.watch.spoiled = True
     s.heap = {**made.heap, **s.heap}
     s.known[key] = made.value
     return made.value

@@ -110,13 +110,15 @@ class Machine:
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.steps import STEPS
+        from gradcheck_tool.interp.summaries import Summaries
         from gradcheck_tool.interp.torchlib.breaks import Ledger
         from gradcheck_tool.interp.torchlib.distributed import Watch
         from gradcheck_tool.interp.torchlib.kept import Keeper
         from gradcheck_tool.interp.torchlib.modes import Modes
 
         self.places = Places()
-        self.emit: Callable[[Event], None] = lambda event: emit(self.places.marked(event))
+        self._tell = emit
+        self._told = 0
         self.noted: set[tuple[object, ...]] = set()
         self.switches: list[Any] = []
         self.masks: dict[int, Site] = {}
@@ -143,8 +145,25 @@ class Machine:
         self.main: ir.ModuleIR | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
         self.calls = Calls(self)
+        self.summaries = Summaries(self)
         self._steps = STEPS
         self._rank: dict[int, dict[int, int]] = {}
+
+    # -- what is noted beside the states ----------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """Tell of something that happened."""
+        self._told += 1
+        self._tell(self.places.marked(event))
+
+    def notes(self) -> tuple[int, ...]:
+        """How much is told and noted; the same before and after what notes nothing.
+
+        Notes of tensors and graphs are left out.
+        """
+        keyed = (self.masks, self.stores, self.replaced, self.thawed, self.made, self.early, self.raised)
+        others = (self.noted, self.switches, self.ledger.numbers, self.modes.calls, self.modes.trained)
+        return (self._told, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -363,8 +382,8 @@ class Machine:
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
         """Forget numbers and lengths that the loop has changed: this is some later round of it."""
-        for number, record in list(s.heap.items()):
-            old = entry.get(number)
+        for number, record in list(dict.items(s.heap)):
+            old = dict.get(entry, number)
             if old is None or old is record:
                 continue
             if isinstance(record, Frame) and isinstance(old, Frame):

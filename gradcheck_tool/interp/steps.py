@@ -54,13 +54,15 @@ def _bound(s: State, name: str, scope: ir.Scope) -> Value:
     if scope in (ir.Scope.FREE, ir.Scope.CLASS):
         parent = frame.parent
         while parent is not None:
-            enclosing: Frame = s[parent]
-            if enclosing.function.kind is not ir.FunctionKind.CLASS and name in enclosing.locals:
-                return enclosing.locals[name]
+            enclosing = s.fixed(parent)
+            if enclosing.function.kind is not ir.FunctionKind.CLASS:
+                captured = s.variable(parent, name)
+                if captured is not None:
+                    return captured
             parent = enclosing.parent
     if scope is ir.Scope.LOCAL and frame.function.kind is not ir.FunctionKind.MODULE:
         return unknown()
-    value: Value | None = s[frame.env.globals].locals.get(name)
+    value = s.variable(frame.env.globals, name)
     if value is not None:
         return value
     if name in BUILTINS:

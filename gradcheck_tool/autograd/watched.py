@@ -1,0 +1,86 @@
+"""Watching what is read of a state, to tell later whether another state would be read the same.
+
+The dictionaries of a state are exchanged for watched ones, which its forks share the watch of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items
+
+
+class Watch:
+    """What was read since watching began.
+
+    `records`, `facts` and `known` are the keys that were asked for, `variables` the frames and names.
+    `spoiled` tells that more was read than these say, or that a record of `tabooed` kinds was made or
+    written. `forgets`: gradients of groups of parameters became unknown, if there were any. `cut` are
+    functions that were not called, as they ran too often already. `compares`: all comparisons were asked for.
+    """
+
+    __slots__ = ("compares", "cut", "facts", "forgets", "known", "records", "spoiled", "tabooed", "variables")
+
+    def __init__(self, tabooed: tuple[type, ...]) -> None:
+        self.tabooed = tabooed
+        self.records: set[Any] = set()
+        self.facts: set[Any] = set()
+        self.known: set[Any] = set()
+        self.variables: set[tuple[int, str]] = set()
+        self.spoiled = False
+        self.forgets = False
+        self.compares = False
+        self.cut: set[Any] = set()
+
+
+class Watched(dict[Any, Any]):
+    """A dictionary that adds the keys it is asked for to `seen`.
+
+    Going through all of it spoils the watch, but for facts, of which only comparisons are looked for so.
+    """
+
+    __slots__ = ("seen", "watch")
+
+    def __init__(self, items: dict[Any, Any], watch: Watch, seen: set[Any]) -> None:
+        super().__init__(items)
+        self.watch = watch
+        self.seen = seen
+
+    def __getitem__(self, key: Any) -> Any:
+        self.seen.add(key)
+        return dict.__getitem__(self, key)
+
+    def __contains__(self, key: Any) -> bool:
+        self.seen.add(key)
+        return dict.__contains__(self, key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.seen.add(key)
+        return dict.get(self, key, default)
+
+    def items(self) -> dict_items[Any, Any]:
+        if self.seen is self.watch.facts:
+            self.watch.compares = True
+        else:
+            self.watch.spoiled = True
+        return dict.items(self)
+
+    def copy(self) -> Watched:
+        return type(self)(self, self.watch, self.seen)
+
+
+class WatchedHeap(Watched):
+    """A heap that notices writes of tabooed kinds, and of a frame only the variables that are read."""
+
+    __slots__ = ()
+
+    def __setitem__(self, key: Any, record: Any) -> None:
+        if isinstance(record, self.watch.tabooed):
+            self.watch.spoiled = True
+        dict.__setitem__(self, key, record)
+
+    def variable(self, frame: int, name: str) -> Any:
+        """A variable of a frame."""
+        self.watch.variables.add((frame, name))
+        return dict.__getitem__(self, frame).locals.get(name)

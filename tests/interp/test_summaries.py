@@ -1,0 +1,92 @@
+"""Calls that would do what an earlier one did are copied: the results are those of executing them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.autograd.events import EngineError
+from gradcheck_tool.interp import analyze
+from gradcheck_tool.interp.entries import Plan
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.ir.positions import Positions
+
+HEADER = """\
+import argparse
+import torch
+args = argparse.ArgumentParser().parse_args()
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+"""
+# A second `loss.backward()` raises: whether it is reached tells what the machine takes the results to be.
+TWICE = "loss.backward()\nif {condition}:\n    loss.backward()\n"
+
+
+def errors(source: str, limit: int = 60_000) -> list[int]:
+    """Rows of a program in which PyTorch would raise; `limit` bounds the instructions."""
+    module = lower_module(source, "program.py")
+    unfinished: list[str] = []
+    events = analyze(module, plan=Plan(limit=limit), unfinished=unfinished)
+    assert not unfinished
+    locate = Positions(module).locate
+    return sorted({locate(event.site.node).start.row for event in events if isinstance(event, EngineError)})
+
+
+def test_many_like_calls_are_executed_once() -> None:
+    """Hundreds of calls of a helper with branches fit in what a few of them take."""
+    helper = "def size(spec):\n" + "".join(
+        f"    if spec.kind == {i}:\n        return [spec.width, {i}]\n" for i in range(4)
+    )
+    calls = "for _ in range(3):\n" + "    size(args)\n" * 40
+    program = HEADER + helper + "    return [1, 1]\n" + calls + TWICE.format(condition="True")
+    assert errors(program, limit=30_000) == [program.count("\n")]
+
+
+UNKNOWN = "def draw(source):\n    return source.read()\n"
+MAKES = "def size(n):\n    return [n, n]\n"
+READS = (
+    "class Options:\n    wide = False\noptions = Options()\ndef width(o):\n    return 2 if o.wide else 1\n"
+)
+GLOBAL = "depth = 1\ndef deep():\n    return depth > 1\n"
+DECIDES = "def choose(a):\n    return False if a.debug else True\n"
+NAMED = "def same(a, b):\n    return a is b\n"
+NESTED = "def outer(a):\n    def inner():\n        return a.debug\n    return inner()\n"
+
+
+@pytest.mark.parametrize(
+    ("helper", "calls", "condition", "raises"),
+    [
+        (UNKNOWN, "a, b, c, d = draw(args), draw(args), draw(args), draw(args)\n", "c and not d", True),
+        (UNKNOWN, "a, b, c, d = draw(args), draw(args), draw(args), draw(args)\n", "c and not c", False),
+        (MAKES, "a, b, c, d = size(1), size(1), size(1), size(1)\nc.append(1)\n", "len(d) == 3", False),
+        (MAKES, "a, b, c, d = size(1), size(1), size(1), size(1)\nc.append(1)\n", "len(c) == 3", True),
+        (MAKES, "a, b = size(1), size(1)\nb.append(1)\nc = size(1)\n", "len(c) == 3", False),
+        (READS, "a, b, c = width(options), width(options), width(options)\n", "c == 2", False),
+        (
+            READS,
+            "a, b = width(options), width(options)\noptions.wide = True\nc = width(options)\n",
+            "c == 2",
+            True,
+        ),
+        (GLOBAL, "a, b, c = deep(), deep(), deep()\n", "c", False),
+        (GLOBAL, "a, b = deep(), deep()\ndepth = 2\nc = deep()\n", "c", True),
+        (DECIDES, "a, b, c = choose(args), choose(args), choose(args)\n", "c and args.debug", False),
+        (DECIDES, "a, b, c = choose(args), choose(args), choose(args)\n", "c and not args.debug", True),
+        (NAMED, "x, y = args.x, args.y\na, b, c = same(x, x), same(x, x), same(y, y)\n", "c", True),
+        (NESTED, "a, b, c = outer(args), outer(args), outer(args)\n", "c and not args.debug", False),
+    ],
+)
+def test_a_copied_call_is_as_good_as_an_executed_one(
+    helper: str, calls: str, condition: str, raises: bool
+) -> None:
+    """Results are apart where two calls give two, and depend on what the function reads at that time."""
+    program = HEADER + helper + calls + TWICE.format(condition=condition)
+    assert errors(program) == ([program.count("\n")] if raises else [])
+
+
+def test_what_a_call_does_to_tensors_is_done_each_time() -> None:
+    """A helper that writes in place writes again: the version that was saved is gone."""
+    write = "def scale(t):\n    with torch.no_grad():\n        t.mul_(2.0)\n"
+    program = (
+        HEADER + write + "scale(w)\nscale(w)\nscale(w)\nloss = (w ** 2).sum()\nscale(w)\nloss.backward()\n"
+    )
+    assert errors(program) == [program.count("\n")]
