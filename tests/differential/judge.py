@@ -100,6 +100,7 @@ def judge_source(source: str, seed: int = -1) -> Verdict:
     executed = frozenset().union(*(r.lines for r in runs))
     verdict.raises = list(dict.fromkeys(r.raised for r in runs if r.raised is not None))
     verdict.invalid = next((r.message for r in verdict.raises if not r.event), "")
+    verdict.invalid = verdict.invalid or next((r.foreign for r in runs if r.foreign), "")
     if verdict.invalid:
         return verdict
     try:

@@ -82,6 +82,7 @@ Gradients = dict[str, torch.Tensor]
 class Run:
     """One run: its raise, if any, the lines that were executed, and those whose raise the program caught.
 
+    `foreign` is the message of an error that the program may have caught and that is not autograd's.
     `gradients` has for each backward that ended its line, and the `.grad` of the program's leaves then.
     `changed` are the lines of backward calls that used saved values which are other ones than were saved, where
     that was asked for.
@@ -90,6 +91,7 @@ class Run:
     raised: Raise | None
     lines: frozenset[int]
     caught: frozenset[int]
+    foreign: str
     gradients: tuple[tuple[int, Gradients], ...]
     changed: frozenset[int] = frozenset()
 
@@ -106,11 +108,12 @@ class _Watch:
         self.changed: set[int] = set()
         self.lines: set[int] = set()
         self.caught: set[int] = set()
+        self.foreign = ""
         self.gradients: list[tuple[int, Gradients]] = []
         self.steps = 0
         self.names: dict[str, Any] = {"__name__": "__main__"}
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> Any:
+    def __call__(self, frame: FrameType, event: str, about: Any) -> Any:
         if frame.f_code.co_filename != FILENAME:
             return None
         if event == "line":
@@ -122,6 +125,9 @@ class _Watch:
                 raise EndlessError(f"more than {LIMIT} lines were executed")
         elif event == "exception":
             self.caught.add(frame.f_lineno)
+            error = about[1]
+            if isinstance(error, RuntimeError) and not _event_of(str(error)):
+                self.foreign = str(error)
         return self
 
     def compare(self, roots: object) -> None:
@@ -205,6 +211,7 @@ def run(source: str, *, flag: bool = False, copies: bool = False, saved: bool = 
         raised,
         frozenset(watch.lines),
         frozenset(watch.caught),
+        watch.foreign,
         tuple(watch.gradients),
         frozenset(watch.changed),
     )
@@ -271,7 +278,10 @@ def _raise_of(error: Exception) -> Raise:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILENAME]
     # The engine calls the backward of a custom Function: the program's own place is the call of the engine.
     frames = [f for f in frames if f.name != "backward"]
-    message = str(error)
-    event = next((event for part, event in MESSAGES if part in message), "")
-    first = f"{type(error).__name__}: {message}".splitlines()[0]
-    return Raise(frames[-1].lineno or 0, event, first)
+    first = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Raise(frames[-1].lineno or 0, _event_of(str(error)), first)
+
+
+def _event_of(message: str) -> str:
+    """The event that an error of PyTorch stands for; empty where it is not autograd's."""
+    return next((event for part, event in MESSAGES if part in message), "")

@@ -82,8 +82,9 @@ def test_a_raise_on_one_way_only_is_compared_with_that_way():
     assert not verdict.false_alarms
 
 
-def test_a_raise_that_is_not_autograds_says_nothing():
-    verdict = judge_source("import torch\ntorch.ones(3) @ torch.ones(4)\n")
+@pytest.mark.parametrize("program", ["{}\n", "try:\n    {}\nexcept RuntimeError:\n    pass\n"])
+def test_a_raise_that_is_not_autograds_says_nothing(program):
+    verdict = judge_source("import torch\n" + program.format("torch.ones(3) @ torch.ones(4)"))
     assert verdict.invalid
     assert not verdict.misses
 
