@@ -32,7 +32,6 @@ _OF_THE_BODY = frozenset(
         "entry",
         "inner",
         "is_generator",
-        "live_in",
         "local_names",
         "loops",
         "order",
@@ -61,13 +60,14 @@ class DeferredFunction(Function):
         self.params = []
         self.is_async = is_async
         self.decorators = 0
+        self._live = None
         self._lower = lower
 
     def __getattr__(self, name: str) -> Any:
         """Python asks here for what is not set: all that is known of the body, before it is lowered."""
         if name not in _OF_THE_BODY:
             raise AttributeError(name)
-        self.blocks, self.entry, self.order, self.loops, self.live_in = {}, 0, [], {}, {}
+        self.blocks, self.entry, self.order, self.loops = {}, 0, [], {}
         self.local_names = self.captured = frozenset()
         self.is_generator, self.inner, self.docstring = False, [], None
         self._lower(self)

@@ -9,7 +9,6 @@ from gradcheck_tool.ir.builder import FunctionBuilder, executes, lowers
 from gradcheck_tool.ir.deferred import DeferredFunction
 from gradcheck_tool.ir.expressions import lower_arguments, lower_await, lower_condition
 from gradcheck_tool.ir.literals import docstring_value
-from gradcheck_tool.ir.liveness import mark_liveness
 from gradcheck_tool.ir.nodes import (
     Append,
     Argument,
@@ -132,11 +131,10 @@ def _deferred(b: FunctionBuilder, function: Function, node: syntax.FunctionDef) 
 
 
 def finished(function: Function) -> list[Function]:
-    """The function and all inside it that are not deferred, simplified and with what is live."""
+    """The function and all inside it that are not deferred, simplified."""
     functions = [function, *_inside(function)]
     for one in functions:
         simplify(one)
-        mark_liveness(one)
     return functions
 
 

@@ -21,8 +21,8 @@ Variable = Reg | str
 _OWN_SCOPE = {FunctionKind.MODULE: Scope.GLOBAL, FunctionKind.CLASS: Scope.CLASS}
 
 
-def mark_liveness(function: Function) -> None:
-    """Fill in `function.live_in`."""
+def live_in(function: Function) -> dict[int, frozenset[Variable]]:
+    """For each block the registers and local names that may still be read from its start on."""
     own = _OWN_SCOPE.get(function.kind, Scope.LOCAL)
     at_exit = function.local_names if function.kind is FunctionKind.CLASS else frozenset()
     read: dict[int, set[Variable]] = {}
@@ -30,8 +30,7 @@ def mark_liveness(function: Function) -> None:
     for id_, block in function.blocks.items():
         read[id_], assigned[id_] = _summary(block, own, at_exit)
     if len(function.blocks) == 1:
-        function.live_in = {function.entry: frozenset(read[function.entry]) | function.captured}
-        return
+        return {function.entry: frozenset(read[function.entry]) | function.captured}
     # A set of variables is the bits of an integer: joining two is one operation.
     bits: dict[Variable, int] = {}
     for variables in read.values():
@@ -50,7 +49,7 @@ def mark_liveness(function: Function) -> None:
     sets: dict[int, frozenset[Variable]] = {}
     for mask in set(masks.values()):
         sets[mask] = function.captured.union(variable for variable, bit in bits.items() if mask & bit)
-    function.live_in = {id_: sets[mask] for id_, mask in masks.items()}
+    return {id_: sets[mask] for id_, mask in masks.items()}
 
 
 def _summary(block: Block, own: Scope, at_exit: frozenset[str]) -> tuple[set[Variable], set[Variable]]:

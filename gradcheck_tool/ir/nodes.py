@@ -568,7 +568,6 @@ class Function:
     entry: int = 0
     order: list[int] = field(default_factory=list)
     loops: dict[int, Loop] = field(default_factory=dict)
-    live_in: dict[int, frozenset[Reg | str]] = field(default_factory=dict)
     local_names: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
     is_generator: bool = False
@@ -576,6 +575,16 @@ class Function:
     inner: list[Function] = field(default_factory=list)
     docstring: str | None = None
     decorators: int = 0
+    _live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
+
+    @property
+    def live_in(self) -> dict[int, frozenset[Reg | str]]:
+        """What is live at the start of each block; worked out for functions that are executed."""
+        if self._live is None:
+            from gradcheck_tool.ir.liveness import live_in
+
+            self._live = live_in(self)
+        return self._live
 
 
 @dataclass(slots=True, eq=False)

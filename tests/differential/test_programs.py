@@ -379,6 +379,11 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "autograd does not see a call on inference tensors alone, parameters among them": """
+with torch.inference_mode():
+    w.data = w.data * 0.5
+torch.clamp(w, 0, 1, out=w)
+""",
     "a view that keeps its gradient already is not asked for its history": """
 p, q, r = w.unbind()
 p.retain_grad()

@@ -426,7 +426,8 @@ def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, 
     if not isinstance(out, Ref):
         return
     refs = [r for value in tensors.values() for r in ([value] if isinstance(value, Ref) else value)]
-    for ref in refs if s.grad is True and not s.inference else ():
+    recorded = s.grad is True and not s.inference and not engine.only_inference(s, refs)
+    for ref in refs if recorded else ():
         if s[ref].rg:
             why = f"`{s[ref].name}` requires grad"
             raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
