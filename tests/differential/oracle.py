@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tests.differential.saved_values import SavedValues
 
@@ -252,17 +253,27 @@ def uses_changed(source: str, *, flag: bool) -> frozenset[int] | None:
 
 @contextmanager
 def _other_values(scale: float) -> Iterator[None]:
-    """Let layers start from values that are drawn, not from ones and zeros, and scale what is drawn elsewhere."""
+    """Draw what layers start from, not ones and zeros; scale what is drawn elsewhere; let every step change values."""
     init = torch.nn.init
     plain = init.ones_, init.zeros_, torch.rand
     init.ones_ = init.zeros_ = init.uniform_  # type: ignore[assignment]
     torch.rand = lambda *size, requires_grad=False, **options: (  # type: ignore[assignment]
         plain[2](*size, **options).mul_(scale).requires_grad_(requires_grad)
     )
+    steps = register_optimizer_step_post_hook(_nudge)
     try:
         yield
     finally:
+        steps.remove()
         init.ones_, init.zeros_, torch.rand = plain  # type: ignore[assignment]
+
+
+def _nudge(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    """Change what the optimizer has stepped along a gradient, be that zero, unseen by autograd."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                parameter.data.add_(0.01)
 
 
 def _same(some: Gradients, others: Gradients) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,7 +40,9 @@ class SavedValues:
 def _histories(values: Iterable[object]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, torch.Tensor):
-            yield from (value.grad_fn,) if value.requires_grad else ()
+            # A view whose base was written to may refuse to tell its history; the program may never ask.
+            with suppress(RuntimeError):
+                yield from (value.grad_fn,) if value.requires_grad else ()
         elif isinstance(value, (list, tuple)):
             yield from _histories(value)
         elif isinstance(value, dict):
