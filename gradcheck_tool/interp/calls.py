@@ -677,19 +677,29 @@ class Calls:
     def may_raise_unseen(self, s: State, i: ir.Call) -> bool:
         """Should this call also be taken to raise? Once for each `try` with an `except`, its first call.
 
-        Operations on tensors raise what the model says and nothing else.
+        Operations on tensors raise what the model says and nothing else, functions of the repository what
+        is called in them: then the `try` around their own call counts.
         """
-        frame: Frame = s[s.frames[-1]]
-        handler = self._handler_of(frame.function, i)
-        if handler is None or frame.rounds.get(-1 - handler):
-            return False
         func = self.m.get(s, i.func)
-        if _is_modelled(s, func) or _is_safe(s, func):
+        if _is_modelled(s, func) or _is_safe(s, func) or _is_executed(s, func):
             return False
-        s.edit(s.frames[-1]).rounds[-1 - handler] = 1
-        return True
+        node = i.node
+        for ref in reversed(s.frames):
+            frame: Frame = s[ref]
+            handler = self._handler_of(frame.function, node)
+            if handler is not None:
+                if frame.rounds.get(-1 - handler):
+                    return False
+                s.edit(ref).rounds[-1 - handler] = 1
+                return True
+            # A generator goes on elsewhere than where it was made.
+            if frame.site is None or frame.function.is_generator:
+                return False
+            node = frame.site.node
+        return False
 
-    def _handler_of(self, function: ir.Function, i: ir.Call) -> int | None:
+    def _handler_of(self, function: ir.Function, node: Any) -> int | None:
+        """The `except` clauses that an exception of a call in a function goes to."""
         table = self.m.handlers.get(id(function))
         if table is None:
             table = {}
@@ -698,9 +708,9 @@ class Calls:
                     continue
                 for instr in block.instrs:
                     if isinstance(instr, ir.Call):
-                        table[id(instr)] = block.handler
+                        table.setdefault(id(instr.node), block.handler)
             self.m.handlers[id(function)] = table
-        return table.get(id(i))
+        return table.get(id(node))
 
 
 FUNCTION = "torch.autograd.Function"
@@ -728,6 +738,14 @@ def _is_safe(s: State, func: Value) -> bool:
             s.heap.get(getattr(func.receiver, "id", -1)), (List, Dict)
         )
     return isinstance(func, Lib) and func.name in SAFE
+
+
+def _is_executed(s: State, func: Value) -> bool:
+    """Is it of the repository, so that what it calls is seen?"""
+    record = s.heap.get(func.id) if isinstance(func, Ref) else None
+    if isinstance(record, Instance):
+        return any(attributes.in_class(s, record.cls, name) is not None for name in ("__call__", "forward"))
+    return isinstance(func, Bound) or isinstance(record, (Func, Class))
 
 
 def _longest(results: Pairs) -> Pairs:

@@ -23,6 +23,24 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "a product with one number makes a tensor of it, which backward frees": """
+h = w.clone()
+for step in range(3):
+    h.mul_(0.5)
+    h.sum().backward()
+""",
+    "what may raise in a helper goes to the handler around its call": """
+import json
+def read(path):
+    torch.set_grad_enabled(False)
+    json.load(open(path))
+    torch.set_grad_enabled(True)
+try:
+    read("no such file")
+except OSError:
+    pass
+s.exp().backward()
+""",
     "a hidden state that is carried over windows of ten": """
 h = torch.zeros(3)
 loss = 0
@@ -379,6 +397,27 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a function of the program raises what is called in it": """
+def scaled(x):
+    return torch.stack([e * 2.0 for e in (x, x)]).sum()
+c = torch.ones(3)
+try:
+    c = scaled(w)
+except RuntimeError:
+    print("not reached")
+c.backward()
+""",
+    "a number that float() makes is not saved": """
+with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    y = s * float(s.detach())
+y.backward()
+""",
+    "a product with one number for a list keeps nothing that backward frees": """
+h = w.clone()
+for step in range(3):
+    torch._foreach_mul_([h], 0.5)
+    h.sum().backward()
+""",
     "autograd does not see a call on inference tensors alone, parameters among them": """
 with torch.inference_mode():
     w.data = w.data * 0.5

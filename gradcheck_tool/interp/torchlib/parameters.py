@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine, optable
 from gradcheck_tool.autograd.events import ClipGradients
-from gradcheck_tool.autograd.heap import State, Tensor
-from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, unknown
+from gradcheck_tool.autograd.heap import Node, State, Tensor
+from gradcheck_tool.autograd.values import NONE, Const, Lib, Ref, Value, unknown
 from gradcheck_tool.interp import natives
 from gradcheck_tool.interp.iterate import elements, exhaust
 from gradcheck_tool.interp.natives import Args, Result, function
@@ -171,11 +171,20 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
         call_named(m, s, f"torch.Tensor.{name}", [ref, *rest[1:]], call.kwargs, call.site, call.text)
         if name == "zero_":
             note_zeroed(m, s, ref, call.site)
+        if name in ("mul_", "div_") and s.get(rest[1], Tensor) is None and s[ref].base is None:
+            _keep_nothing(s, s[ref].node)
         if name == "copy_" and s[ref].node is not None:
             s.edit(s[ref].node).broken = "derivative for _foreach_copy_ is not implemented"
         for source in rest[1:2]:
             note_manual_step(m, s, ref, s.get(source, Tensor), call.site)
     return NONE
+
+
+def _keep_nothing(s: State, node: Value) -> None:
+    """A product with one number for all is recorded with the number, where `mul_` makes a tensor of it."""
+    if s.get(node, Node) is not None:
+        made = s.edit(node)  # type: ignore[arg-type]
+        made.frees, made.slots = False, ()
 
 
 @function("torch.nn.utils.parameters_to_vector")

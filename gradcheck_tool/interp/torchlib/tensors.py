@@ -724,7 +724,8 @@ def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -
         return Sym(("truth", ref), "bool")
     _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
     key = ("number", ref, fresh()) if s[ref].rg else ("number", ref)
-    return breaks.make_number(m, s, ref, Sym(key, "data"), text, site)
+    kind = name if name in ("float", "int") else "data"
+    return breaks.make_number(m, s, ref, Sym(key, kind), text, site)
 
 
 def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
@@ -740,13 +741,17 @@ def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: st
         raise engine.refused(site, tensor, why, text, "number-of-many", call, error)
 
 
+# What Python's own conversions of a tensor give, whatever it holds.
+NUMBERS = {"__float__": "float", "__int__": "int", "__bool__": "bool", "__len__": "int", "__index__": "int"}
+
+
 @method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
 def item(m: Machine, s: State, call: Args) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "item"
     if name == "item":
         _check_single(s, ref, call.site, str(call.text), "cannot be converted to Scalar", "RuntimeError")
-    kind = "float" if name == "item" and s[ref].dtype == "float" else "data"
+    kind = NUMBERS.get(name, "float" if name == "item" and s[ref].dtype == "float" else "data")
     return breaks.make_number(m, s, ref, unknown(kind), call.text, call.site)
 
 
