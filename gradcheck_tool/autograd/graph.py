@@ -289,10 +289,11 @@ def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
     for index, target in enumerate(node.inputs):
         if not isinstance(target, Ref):
             continue
-        if node.needs is None:
+        roles = node.needs[index] if node.needs is not None and index < len(node.needs) else ()
+        # What hooks give back for what they were given may depend on anything.
+        if node.needs is None or (roles and node.saving_hooks != NONE):
             _flow(p, target, (Sym(("double", ref.id)),))
             continue
-        roles = node.needs[index] if index < len(node.needs) else ()
         slots = [slot for slot in node.slots if slot.role in roles]
         history = [*incoming, *(slot.edge for slot in slots if slot.edge != NONE)]
         if not history:

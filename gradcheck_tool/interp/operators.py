@@ -242,9 +242,16 @@ def _identity(s: State, left: Value, right: Value, negate: bool) -> Value:
     elif not isinstance(left, Sym) and not isinstance(right, Sym):
         answer = False
     if answer is None:
-        key = Sym(("cmp", "is", left, right), "bool")
+        key = _flag(left, right) or Sym(("cmp", "is", left, right), "bool")
         return Sym(("not", key), "bool") if negate else key
     return TRUE if answer is not negate else FALSE
+
+
+def _flag(left: Value, right: Value) -> Sym | None:
+    """`x is True` as `x`, and `x is False` as `not x`: what is asked so is a flag, however it is asked."""
+    if not isinstance(left, Sym) or left.kind in ("int", "float", "str") or right not in (TRUE, FALSE):
+        return None
+    return left if right == TRUE else Sym(("not", left), "bool")
 
 
 def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:

@@ -397,6 +397,11 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "gradients depend on what hooks keep": """
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    g, = torch.autograd.grad((w * w).sum(), w, create_graph=True)
+g.sum().backward()
+""",
     "a function of the program raises what is called in it": """
 def scaled(x):
     return torch.stack([e * 2.0 for e in (x, x)]).sum()
@@ -798,6 +803,18 @@ def test_the_machine_is_silent_on_what_runs(body):
 
 # Programs that run and compute wrong gradients.
 SILENTLY_WRONG = {
+    "a copy of what was there before takes the place of other values": """
+kept = w.detach().clone()
+w.data.add_(1.0)
+y = (w * w).sum()
+w.data = kept
+y.backward()
+""",
+    "a part of the values takes the place of all": """
+y = (m * m).sum()
+m.data = m.detach()[:1].clone().expand(2, 3)
+y.backward()
+""",
     ".data writes": "y = (w * w).sum()\nw.data.add_(1.0)\ny.backward()\n",
     ".data is replaced": "y = (w * w).sum()\nw.data = torch.rand(3)\ny.backward()\n",
     "an array that shares memory": "y = (w * w).sum()\nw.detach().numpy()[...] += 1.0\ny.backward()\n",
@@ -854,6 +871,11 @@ def test_the_machine_tells_where_gradients_are_silently_wrong(body):
 
 # Values that are other ones now, but not where anything would notice; or that are the same.
 NOT_WRONG = {
+    "a copy of the same values takes their place": """
+y = (w * w).sum()
+w.data = w.detach().clone()
+y.backward()
+""",
     "a step along a gradient that is zero": """
 opt = torch.optim.Adam([w], fused=True)
 y = F.smooth_l1_loss(w, w) * w.sum()

@@ -1,6 +1,20 @@
 """Programs that try the machine, one idea each. `# raises` marks the line where PyTorch raises, if any."""
 
 PROGRAMS: dict[str, str] = {
+    "a flag that is asked for in two ways": """
+import os
+import torch
+class Agent:
+    def __init__(self, learned):
+        self.learned = learned
+        if self.learned is True:
+            self.log_alpha = torch.zeros(1, requires_grad=True)
+    def update(self, entropy):
+        if self.learned:
+            loss = (self.log_alpha * entropy.detach()).mean()
+            loss.backward()
+Agent(bool(os.environ.get("LEARNED"))).update(torch.ones(3))
+""",
     "arguments that a generator gives one by one": """
 import random
 from collections import namedtuple

@@ -328,6 +328,9 @@ def apply_profile(
     if isinstance(out, Ref) and profile.result == "tensor":
         engine.bump(s, out, site, text, "inplace")
         return out
+    source = tensors.get("self", tensors.get("input"))
+    if leaf == "clone" and made and isinstance(source, Ref):
+        s.edit(s[made[0]].storage).data = values_of(s, source)
     if leaf in ("expand", "expand_as", "broadcast_to") and made:
         _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
     return pack(profile, made)
@@ -389,6 +392,11 @@ def _whole(s: State, ref: Ref) -> Ref:
         ref = tensor.base
         tensor = s[ref]
     return ref
+
+
+def values_of(s: State, ref: Ref) -> Sym:
+    """What stands for the values that a tensor has now, wherever they are copied to."""
+    return Sym(("#values", _whole(s, ref), s[s[ref].storage].data), VERSION)
 
 
 def _mark_overlap(

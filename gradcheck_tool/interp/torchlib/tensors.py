@@ -372,6 +372,10 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
     if source is not None and source.storage == tensor.storage:
         note_manual_step(m, s, ref, source, site)
         return
+    from gradcheck_tool.interp.torchlib.functions import values_of
+
+    if source is not None and s[source.storage].data == values_of(s, ref):
+        return
     engine.swap_memory(s, ref, site, f"{tensor.name}.data = ...")
     if source is not None and isinstance(value, Ref):
         engine.write_off(s, ref, "data", [value], site, f"{tensor.name}.data = ...")
