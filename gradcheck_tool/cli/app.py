@@ -40,7 +40,7 @@ class LazyGroup(TyperGroup):
                 raise
             status = _misused(error)
         if standalone_mode:
-            sys.exit(status)
+            sys.exit(status or 0)
         return status
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
