@@ -65,7 +65,10 @@ CERTAIN = (
 # Functions of which nobody expects that they raise: a `try` is not there for them.
 SAFE = frozenset(
     f"builtins.{name}"
-    for name in ("enumerate", "id", "isinstance", "len", "print", "range", "reversed", "type", "zip")
+    for name in (
+        "all any bool dict enumerate filter id isinstance len list map print range repr reversed set sorted str sum"
+        " tuple type zip"
+    ).split()
 )
 SAFE_METHODS = frozenset(
     ("append", "clear", "copy", "extend", "get", "items", "keys", "setdefault", "values")

@@ -397,6 +397,14 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "sum() is no reason to expect an exception": """
+with torch.no_grad():
+    try:
+        total = sum(e.sum() for e in (w, m))
+        torch.set_grad_enabled(True)
+    finally:
+        s.exp().backward()
+""",
     "gradients depend on what hooks keep": """
 with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
     g, = torch.autograd.grad((w * w).sum(), w, create_graph=True)
