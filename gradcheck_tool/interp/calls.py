@@ -66,9 +66,29 @@ CERTAIN = (
 SAFE = frozenset(
     f"builtins.{name}"
     for name in (
-        "all any bool dict enumerate filter id isinstance len list map print range repr reversed set sorted str sum"
-        " tuple type zip"
-    ).split()
+        "all",
+        "any",
+        "bool",
+        "dict",
+        "enumerate",
+        "filter",
+        "id",
+        "isinstance",
+        "len",
+        "list",
+        "map",
+        "print",
+        "range",
+        "repr",
+        "reversed",
+        "set",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "type",
+        "zip",
+    )
 )
 SAFE_METHODS = frozenset(
     ("append", "clear", "copy", "extend", "get", "items", "keys", "setdefault", "values")
