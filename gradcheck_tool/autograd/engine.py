@@ -187,8 +187,17 @@ def sizes_differ(a: tuple[int | None, ...] | None, b: tuple[int | None, ...] | N
 
 
 def edge(s: State, ref: Ref) -> Value:
-    """Where the gradient of this tensor goes: its node, the leaf itself, NONE, or unknown."""
+    """Where the gradient of this tensor goes: its node, the leaf itself, NONE, or unknown.
+
+    Raises:
+        Raised: for views that forbid to be used after a write to their base.
+    """
     refresh_view(s, ref)
+    return history(s, ref)
+
+
+def history(s: State, ref: Ref) -> Value:
+    """The edge of a tensor as it was last asked for."""
     tensor: Tensor = s[ref]
     if tensor.rg is False:
         return NONE

@@ -138,9 +138,9 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
         s.grad = False
     if before and not s.inference and reentrant is not None and (needed or not reentrant):
         _refuse_inference(s, tensors, call)
-    inputs = tuple(
-        engine.saved(s, ref, engine.edge(s, ref), "input", call.site, itself=True) for ref in tensors
-    )
+    # A checkpoint that is not reentrant passes its arguments on and does not ask for their histories.
+    edge = engine.history if reentrant is False else engine.edge
+    inputs = tuple(engine.saved(s, ref, edge(s, ref), "input", call.site, itself=True) for ref in tensors)
     start = fresh()
     for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
