@@ -23,6 +23,15 @@ m = torch.rand(2, 3, requires_grad=True)
 
 # Programs that raise, by what they show.
 RAISING = {
+    "a list that is scaled under no_grad keeps its history": """
+y = w.exp()
+z = y.sum()
+y = y * s
+with torch.no_grad():
+    torch._foreach_mul_([y], 0.5)
+y.sum().backward()
+y.sum().backward()
+""",
     "a product with one number makes a tensor of it, which backward frees": """
 h = w.clone()
 for step in range(3):
@@ -397,6 +406,12 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "a list that is copied into under no_grad keeps its history": """
+y = w + 1.0
+with torch.no_grad():
+    torch._foreach_copy_([y], [torch.ones(3)])
+y.sum().backward()
+""",
     "a checkpoint does not ask for the history of what its function leaves alone": """
 p, q, r = w.unbind()
 with torch.no_grad():

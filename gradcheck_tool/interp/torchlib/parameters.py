@@ -168,23 +168,27 @@ def foreach(m: Machine, s: State, call: Args) -> Result:
             items[index] if index < len(items) else value
             for items, value in zip(lists, call.args, strict=True)
         ]
+        before = s[ref].node
         call_named(m, s, f"torch.Tensor.{name}", [ref, *rest[1:]], call.kwargs, call.site, call.text)
         if name == "zero_":
             note_zeroed(m, s, ref, call.site)
-        if name in ("mul_", "div_") and s.get(rest[1], Tensor) is None and s[ref].base is None:
-            _keep_nothing(s, s[ref].node)
-        if name == "copy_" and s[ref].node is not None:
-            s.edit(s[ref].node).broken = "derivative for _foreach_copy_ is not implemented"
+        if s[ref].node != before and s.get(s[ref].node, Node) is not None:
+            _as_of_list(s, ref, name, rest[1:])
         for source in rest[1:2]:
             note_manual_step(m, s, ref, s.get(source, Tensor), call.site)
     return NONE
 
 
-def _keep_nothing(s: State, node: Value) -> None:
-    """A product with one number for all is recorded with the number, where `mul_` makes a tensor of it."""
-    if s.get(node, Node) is not None:
-        made = s.edit(node)  # type: ignore[arg-type]
-        made.frees, made.slots = False, ()
+def _as_of_list(s: State, ref: Ref, name: str, operands: list[Value]) -> None:
+    """What is recorded for a list is other than for one tensor.
+
+    Copies have no derivative, and a number for all stays a number, where `mul_` makes a tensor of it.
+    """
+    node: Node = s.edit(s[ref].node)
+    if name == "copy_":
+        node.broken = "derivative for _foreach_copy_ is not implemented"
+    elif name in ("mul_", "div_") and s.get(operands[0], Tensor) is None and s[ref].base is None:
+        node.frees, node.slots = False, ()
 
 
 @function("torch.nn.utils.parameters_to_vector")
