@@ -644,7 +644,8 @@ class OpCall:
             if not effect.second.get(name, ("?",)):
                 needs.append(())
                 continue
-            needs.append(tuple(r for r, cond in effect.saves.items() if cond is None or name in cond))
+            kept = tuple(r for r, cond in effect.saves.items() if cond is None or name in cond)
+            needs.append(kept or tuple(r for r in effect.second.get(name, ()) if r == "out"))
         return tuple(needs)
 
     def result(

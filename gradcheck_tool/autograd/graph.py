@@ -290,8 +290,10 @@ def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
         if not isinstance(target, Ref):
             continue
         roles = node.needs[index] if node.needs is not None and index < len(node.needs) else ()
-        # What hooks give back for what they were given may depend on anything.
-        if node.needs is None or (roles and node.saving_hooks != NONE):
+        # What hooks give back for what they were given may depend on anything, and so may a result that is
+        # kept inside of the call, as the reciprocal in `1 / x` is.
+        inside = "out" in roles and all(slot.role != "out" for slot in node.slots)
+        if node.needs is None or inside or (roles and node.saving_hooks != NONE):
             _flow(p, target, (Sym(("double", ref.id)),))
             continue
         slots = [slot for slot in node.slots if slot.role in roles]

@@ -406,6 +406,10 @@ torch.ones(3).sum().backward()
 
 # Programs that run.
 RUNNING = {
+    "the gradient of a quotient of a number depends on what it is divided by": """
+g, = torch.autograd.grad(1.0 / s, s, create_graph=True)
+torch.autograd.grad(-g, s)
+""",
     "a list that is copied into under no_grad keeps its history": """
 y = w + 1.0
 with torch.no_grad():
