@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.interp.origins import LAYER, Origins
@@ -134,10 +134,14 @@ _NAMES = {
     "backward": r"\bbackward\(|\.backward\b|manual_backward\(",
     "autograd": rf"{_AUTOGRAD}|\bautograd\b(?!\.)",
     "grad(": r"\bgrad\(",
-    "_grad": (
-        r"\bzero_grad\(|\.zero_grad\b|\bclip_grad_\w+\(|\bretain_grad\b|\brequired?_grad|\brequires_grads"
-        # Written, and not merely kept from requiring grad or given on.
-        r"|\.requires_grad\s*=|\n[ \t]*requires_grad = |\brequires_grad_\((?!False)"
+    "zero_grad": r"(?<=\.)zero_grad\b|\bzero_grad\(",
+    "clip_grad_": r"\bclip_grad_\w+\(",
+    "retain_grad": r"\bretain_grad\b",
+    "require_grad": r"\brequire_grad",
+    "required_grad": r"\brequired_grad",
+    # Written, and not merely kept from requiring grad or given on.
+    "requires_grad": (
+        r"\brequires_grad(?:s|_\((?!False))|(?<=\.)requires_grad\s*=|\n[ \t]*requires_grad = "
         r"|(?<![.\w])requires_grad\s*=(?!=|\s*False\b|\s*[\w.]+\.requires_grad\b)"
     ),
     "requiresgrad": "requiresgrad",
@@ -180,8 +184,7 @@ _NAMES_WITH_GRAD = {
 }
 _CHECKPOINT = r"\bcheckpoint(?:_sequential)?\((?![^()]*use_reentrant)"
 _IMPORTED = re.compile(
-    r"^[ \t]*from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)$",
-    re.MULTILINE,
+    r"from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)"
 )
 
 # What every freezing and reparameterising function does to all parameters of a module, which are leaves.
@@ -222,16 +225,18 @@ _LOOP = re.compile(r"\b(?:for|while)\b")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
 _ROLE_WORDS = (".eval(", ".train(", "parameters(", ".state_dict(", ".zero_grad(")
 _DROPPED = re.compile(
-    r"^[ \t]*\w+(?:\[[^\n]*\])?\.(?:detach|clone|to|cpu|cuda|float|double|half|contiguous)\(.*\)[ \t]*$",
+    r"\n[ \t]*\w+(?:\[[^\n]*\])?\.(?:detach|clone|to|cpu|cuda|float|double|half|contiguous)\(.*\)[ \t]*$",
     re.MULTILINE,
 )
 # What makes something of which more is known than that it exists.
 _MAKES = re.compile(
     r"\bnn\.[A-Z]|requires_grad|Parameter\(|\bparameters\(|\boptim\.|zero_grad|\bbackward\(|\btorch\.[a-z]\w*\("
 )
+_MAKE_WORDS = ("torch.", "nn.", "grad", "arameter", "optim.", "backward(")
 _GIVE_GRAD = frozenset(
     {LAYER, "Parameter", "requires_grad", "requires_grad_", "parameters", "weight", "bias"}
 )
+_CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
 _PLAIN = re.compile(r"self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|\w+\()", re.MULTILINE)
 
 
@@ -240,6 +245,7 @@ class _Seeds:
 
     def __init__(self, outline: Outline) -> None:
         source = outline.source
+        self._outline = outline
         self._grad = any(word in source for word in _GRAD_SOURCES)
         self._names = _present(_NAMES, source) + (_present(_NAMES_WITH_GRAD, source) if self._grad else [])
         self._names += [(name, rf"\b{name}\(") for name in _imported(source)]
@@ -247,7 +253,6 @@ class _Seeds:
             self._names.append(("checkpoint", _CHECKPOINT))
         self._modes = any(word in source for word in _MODES)
         self._functions = frozenset(unit.name for unit in outline.units)
-        self._classes = frozenset(outline.classes)
         self._makers = _GIVE_GRAD
         if self._grad:
             own = (
@@ -273,7 +278,7 @@ class _Seeds:
             self._may_write(unit)
             or (_GRAD.search(code) and not _WITHOUT_GRAD.match(code))
             or (
-                (derived or "class " in code)
+                (derived or _CLASS.search(code) is not None)
                 and _PLAIN.search(code) is not None
                 and keeps_in_plain_container(unit.node)
             )
@@ -281,9 +286,26 @@ class _Seeds:
             return True
         return self._uses_computed(unit) or _keeps(code)
 
-    def makes(self, code: str) -> bool:
+    @cached_property
+    def makers(self) -> set[Unit]:
+        """The units that make something themselves, by a function of the file, or when their object is made."""
+        units = self._outline.units
+        direct = {unit for unit in units if self._makes(unit.text)}
+        if not direct:
+            return direct
+        owners = {unit.owner for unit in direct if unit.owner and unit.name == "__init__"}
+        called = _compiled(rf"\b(?:{'|'.join(sorted({unit.name for unit in direct}))})\(")
+        return {
+            unit
+            for unit in units
+            if unit in direct or unit.owner in owners or called.search(unit.text) is not None
+        }
+
+    def _makes(self, code: str) -> bool:
         """May what the code hands to a function be more than unknown?"""
-        return _MAKES.search(code) is not None or any(f"{name}(" in code for name in self._classes)
+        return (any(word in code for word in _MAKE_WORDS) and _MAKES.search(code) is not None) or any(
+            f"{name}(" in code for name in self._outline.classes
+        )
 
     def _named(self, code: str) -> bool:
         if any(word in code and _compiled(pattern).search(code) for word, pattern in self._names):
@@ -346,9 +368,10 @@ def _keeps(code: str) -> bool:
     """May a loop gather what a module gives whose parameters are known to require grad?"""
     if not any(word in code for word in _ROLE_WORDS):
         return False
-    if not any(f"{name}(" in code for name in set(_MODULE_ROLE.findall(code))):
+    if _LOOP.search(code) is None or _SUM.search(code) is None:
         return False
-    return _LOOP.search(code) is not None and _SUM.search(code) is not None
+    modules = set(_MODULE_ROLE.findall(code))
+    return any(f"{name}(" in code and _compiled(rf"\b{name}\(").search(code) for name in modules)
 
 
 def _function_classes(outline: Outline) -> set[str]:
@@ -362,12 +385,11 @@ def _with_callers(outline: Outline, found: set[Unit], seeds: _Seeds) -> set[Unit
     A caller that has nothing to hand on of which anything is known adds nothing to its callee.
     """
     waiting = [unit for unit in found if unit.name != "forward" and not unit.name.startswith("__")]
-    makers = _makers(outline, seeds) if waiting else set()
     while waiting:
         callee = waiting.pop()
         call = f"{callee.name}("
         for unit in outline.units:
-            if call not in unit.text or unit in found or unit not in makers:
+            if call not in unit.text or unit in found or unit not in seeds.makers:
                 continue
             near = not callee.owner or unit.owner == callee.owner or callee.owner in unit.text
             if near and _compiled(rf"\b{callee.name}\(").search(unit.text):
@@ -375,17 +397,3 @@ def _with_callers(outline: Outline, found: set[Unit], seeds: _Seeds) -> set[Unit
                 if unit.name != "forward" and not unit.name.startswith("__"):
                     waiting.append(unit)
     return found
-
-
-def _makers(outline: Outline, seeds: _Seeds) -> set[Unit]:
-    """The units that make something themselves, by a function of the file, or when their object is made."""
-    direct = {unit for unit in outline.units if seeds.makes(unit.text)}
-    if not direct:
-        return direct
-    owners = {unit.owner for unit in direct if unit.owner and unit.name == "__init__"}
-    called = _compiled(rf"\b(?:{'|'.join(sorted({unit.name for unit in direct}))})\(")
-    return {
-        unit
-        for unit in outline.units
-        if unit in direct or unit.owner in owners or called.search(unit.text) is not None
-    }
