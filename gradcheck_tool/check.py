@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 # `imports(dotted, level)` is the IR of another file of the repository, or None.
 Imports = Callable[[str, int], "ModuleIR | None"]
-Analyze = Callable[["ModuleIR", "Imports | None"], "Sequence[Event]"]
 
 
 @dataclass(frozen=True)
 class Look:
     """What a file's text tells before it is lowered.
 
-    Both parts are None where Python's parser refuses the file, and where every function is to be suspect.
+    `outline` is None where Python's parser refuses the file. So is `suspects`, and where every function is to
+    be one.
     """
 
     outline: Outline | None
@@ -42,8 +42,8 @@ class Look:
         from gradcheck_tool.interp.suspects import suspects
         from gradcheck_tool.ir.outline import outline
 
-        found = None if thorough else outline(source)
-        return cls(found, None if found is None else suspects(found))
+        found = outline(source)
+        return cls(found, None if found is None or thorough else suspects(found))
 
     @property
     def is_clear(self) -> bool:
@@ -73,12 +73,11 @@ def check_source(
     surroundings: Surroundings | None = None,
     *,
     thorough: bool = False,
-    analyze: Analyze | None = None,
 ) -> list[Finding]:
     """Check one program, whatever its suppression comments say.
 
-    A program is executed twice at most: first as light nodes that have no places, without what its
-    suspects do not reach, and only where that gives a finding as a whole with its libcst tree.
+    A program is executed as light nodes. Where it does not run by itself, what its suspects do not reach is
+    left out at first, and only what gives a finding so is executed as a whole.
 
     Args:
         source: Python code.
@@ -86,7 +85,6 @@ def check_source(
         ruleset: the rules to judge by.
         surroundings: the rest of the repository.
         thorough: take every function to be suspect, for rules that look for anything.
-        analyze: takes the place of the abstract interpreter.
 
     Returns:
         Findings in order of place.
@@ -95,55 +93,50 @@ def check_source(
         libcst.ParserSyntaxError: the program is not Python.
     """
     around = surroundings or Surroundings()
-    if analyze is None:
-        look = Look.at(source, thorough=thorough)
-        if look.is_clear or not _holds_findings(look, filename, ruleset, around):
-            return []
-        around.unfinished.clear()
-        analyze = _interpreter(look.suspects, around)
+    look = Look.at(source, thorough=thorough)
+    if look.is_clear:
+        return []
+    from gradcheck_tool.ir.light_spans import UnplacedError
+
+    if look.outline is not None:
+        events = _light_events(look, look.outline, filename, ruleset, around)
+        try:
+            return ruleset.judge(events, _Locator())
+        except UnplacedError:
+            around.unfinished.clear()
+    from gradcheck_tool.interp.entries import Plan, analyze
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
-    try:
-        return ruleset.judge(analyze(module, around.sketches or around.imports), _Locator())
-    except _WithoutPositionError:
-        return ruleset.judge(analyze(module, around.imports), _Locator())
+    events = analyze(module, around.imports, Plan.whole(module, look.suspects), around.unfinished)
+    return ruleset.judge(events, _Locator())
 
 
-def _interpreter(suspects: Suspects | None, around: Surroundings) -> Analyze:
-    from gradcheck_tool.interp.entries import Plan, analyze
+def _light_events(
+    look: Look, outline: Outline, filename: str, ruleset: RuleSet, around: Surroundings
+) -> Sequence[Event]:
+    """What happens in a program, executed as light nodes; nothing where a first look finds nothing.
 
-    def interpret(module: ModuleIR, imports: Imports | None) -> Sequence[Event]:
-        return analyze(module, imports, Plan.whole(module, suspects), around.unfinished)
-
-    return interpret
-
-
-def _holds_findings(look: Look, filename: str, ruleset: RuleSet, around: Surroundings) -> bool:
-    """May the program hold findings, as far as its light tree can tell?
-
-    Where it does not run by itself, only what the suspects need is lowered first. Where such a look reaches
-    its work limit in code that trains, a longer one has to tell.
+    Where such a look reaches its work limit in code that trains, a longer one has to tell.
     """
-    outline, suspects = look.outline, look.suspects
-    if outline is None or suspects is None:
-        return True
     from gradcheck_tool.interp.entries import Plan, analyze
     from gradcheck_tool.ir.lower import lower_light, lower_outline
 
-    def finds(module: ModuleIR, plan: Plan) -> bool:
+    def execute(module: ModuleIR, plan: Plan) -> Sequence[Event]:
         around.unfinished.clear()
-        return ruleset.finds(analyze(module, around.sketches, plan, around.unfinished))
+        return analyze(module, around.sketches or around.imports, plan, around.unfinished)
 
-    if suspects.body:
-        module = lower_light(outline, filename)
-        return finds(module, Plan.whole(module, suspects))
-    module = lower_outline(outline, filename, suspects.functions)
-    if finds(module, Plan.sketch(module, suspects)):
-        return True
-    if not around.unfinished or not suspects.trains:
-        return False
-    return finds(module, replace(Plan.whole(module, suspects), starts=suspects.trains))
+    suspects = look.suspects
+    if suspects is not None and not suspects.body:
+        part = lower_outline(outline, filename, suspects.functions)
+        found = ruleset.finds(execute(part, Plan.sketch(part, suspects)))
+        if not found and around.unfinished and suspects.trains:
+            longer = replace(Plan.whole(part, suspects), starts=suspects.trains)
+            found = ruleset.finds(execute(part, longer))
+        if not found:
+            return ()
+    module = lower_light(outline, filename)
+    return execute(module, Plan.whole(module, suspects))
 
 
 class Modules:
@@ -210,10 +203,6 @@ def _lower_whole(source: str, filename: str) -> ModuleIR | None:
         return None
 
 
-class _WithoutPositionError(Exception):
-    """A finding's story leads through a module that was lowered in part only."""
-
-
 class _Locator:
     """Turns sites into locations; positions of a module are computed when first needed."""
 
@@ -223,8 +212,6 @@ class _Locator:
     def __call__(self, site: Site) -> Location:
         from gradcheck_tool.ir.positions import Positions
 
-        if site.module.light:
-            raise _WithoutPositionError
         positions = self._positions.get(id(site.module))
         if positions is None:
             positions = self._positions[id(site.module)] = Positions(site.module)

@@ -20,7 +20,6 @@ from gradcheck_tool.unused import unused_suppressions
 if TYPE_CHECKING:
     from libcst import ParserSyntaxError
 
-    from gradcheck_tool.check import Analyze
     from gradcheck_tool.ruleset import RuleSet
 
 
@@ -62,9 +61,7 @@ class Examined:
 class Checker:
     """Checks files one at a time, loading the rules only when a file may hold a finding."""
 
-    def __init__(self, analyze: Analyze | None = None) -> None:
-        """`analyze` takes the place of the abstract interpreter."""
-        self._analyze = analyze
+    def __init__(self) -> None:
         self._modules = Modules()
         self._unfinished: list[str] = []
         self._rulesets: dict[_Selection, RuleSet] = {}
@@ -166,9 +163,7 @@ class Checker:
         thorough = bool(config.rule_packs)
         ruleset = self.ruleset(config)
         try:
-            return check_source(
-                source.text, source.filename, ruleset, around, thorough=thorough, analyze=self._analyze
-            )
+            return check_source(source.text, source.filename, ruleset, around, thorough=thorough)
         except _syntax_error() as error:
             place = f"row {error.editor_line}, column {error.editor_column}"
             raise SourceError(f"does not parse as Python ({place})") from error

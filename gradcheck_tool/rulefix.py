@@ -1,4 +1,4 @@
-"""Replacements that rules build their fixes from, as edits of libcst nodes.
+"""Replacements that rules build their fixes from.
 
 Each function takes the site of a call or an attribute and returns the replacement, or None where the
 code is not of the form that it can change: a rule then offers no fix.
@@ -6,6 +6,7 @@ code is not of the form that it can change: a rule then offers no fix.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import Site
@@ -27,14 +28,15 @@ def source_text(site: Site) -> str:
 
 def with_method(text: str, call: str) -> str:
     """The source text of a method called on an expression: `loss.detach()`, `(a + b).detach()`."""
-    import libcst as cst
-
     try:
-        expression = cst.parse_expression(text)
-    except cst.ParserSyntaxError:
-        return f"{text}.{call}"
-    plain = _is(expression, *_ATOMIC) or expression.lpar
-    return f"{text}.{call}" if plain else f"({text}).{call}"
+        of_all = _dumped(f"({text}).f") == _dumped(f"{text}.f")
+    except SyntaxError:
+        of_all = False
+    return f"{text}.{call}" if of_all else f"({text}).{call}"
+
+
+def _dumped(expression: str) -> str:
+    return ast.dump(ast.parse(expression, mode="eval"))
 
 
 def renamed(site: Site, name: str) -> Replacement | None:
@@ -65,8 +67,8 @@ def with_keyword(site: Site, name: str, value: str) -> Replacement | None:
     """A call with a keyword argument added, or with another value for it."""
     import libcst as cst
 
-    call = site.node
-    if not isinstance(call, cst.Call) or any(arg.star for arg in call.args):
+    call = _parsed(site)
+    if call is None or any(arg.star for arg in call.args):
         return None
     wanted = cst.parse_expression(value)
     for index, arg in enumerate(call.args):
@@ -80,8 +82,8 @@ def keyword_renamed(site: Site, old: str, new: str, value: str | None = None) ->
     """A call whose keyword has another name, and another value where one is given."""
     import libcst as cst
 
-    call = site.node
-    if not isinstance(call, cst.Call):
+    call = _parsed(site)
+    if call is None:
         return None
     changed = []
     for arg in call.args:
@@ -94,10 +96,8 @@ def keyword_renamed(site: Site, old: str, new: str, value: str | None = None) ->
 
 def without_keyword(site: Site, name: str) -> Replacement | None:
     """A call without one of its keyword arguments."""
-    import libcst as cst
-
-    call = site.node
-    if not isinstance(call, cst.Call):
+    call = _parsed(site)
+    if call is None:
         return None
     kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
     if kept:
@@ -107,16 +107,14 @@ def without_keyword(site: Site, name: str) -> Replacement | None:
 
 def called_with(site: Site, function: str, first: str) -> Replacement | None:
     """A call of another function that gets one more argument in front."""
-    import libcst as cst
-
-    call = site.node
-    if not isinstance(call, cst.Call):
+    if not _is(site.node, "Call"):
         return None
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    argument = cst.Arg(cst.parse_expression(first), comma=comma if call.args else cst.MaybeSentinel.DEFAULT)
-    return _replaced(
-        site, call.with_changes(func=cst.parse_expression(function), args=[argument, *call.args])
-    )
+    text, callee = source_text(site), callee_text(site)
+    arguments = text.removeprefix(callee).lstrip()
+    if not text.startswith(callee) or not arguments.startswith("("):
+        return None
+    comma = ", " if site.node.args else ""
+    return Replacement(site, f"{function}({first}{comma}{arguments[1:]}")
 
 
 def assigned(site: Site) -> Replacement | None:
@@ -129,13 +127,11 @@ def assigned(site: Site) -> Replacement | None:
 
 def out_of_place(site: Site) -> Replacement | None:
     """The statement `x op= y` as `x = x op y`, for a plain name."""
-    import libcst as cst
-
     statement = site.node
-    if not isinstance(statement, cst.AugAssign) or not isinstance(statement.target, cst.Name):
+    if not _is(statement, "AugAssign") or not _is(statement.target, "Name"):
         return None
-    operator = site.module.tree.code_for_node(statement.operator).strip().removesuffix("=")
     name = statement.target.value
+    operator = source_text(site).removeprefix(name).partition("=")[0].strip("\\ \t\n")
     value = source_text(Site(site.module, statement.value))
     simple = _is(statement.value, *_ATOMIC, "Integer", "Float")
     return Replacement(site, f"{name} = {name} {operator} {value if simple else f'({value})'}")
@@ -185,10 +181,8 @@ def applied(site: Site) -> Replacement | None:
 
 def only_argument(site: Site) -> str | None:
     """The text of a call's argument when there is exactly one, plain and positional."""
-    import libcst as cst
-
     call = site.node
-    if not isinstance(call, cst.Call) or len(call.args) != 1:
+    if not _is(call, "Call") or len(call.args) != 1:
         return None
     arg = call.args[0]
     if arg.keyword is not None or arg.star:
@@ -218,8 +212,21 @@ def _is(node: Any, *kinds: str) -> bool:
     return type(node).__name__ in kinds
 
 
-def _replaced(site: Site, node: cst.Call) -> Replacement:
-    return Replacement(site, source_text(Site(site.module, node)))
+def _parsed(site: Site) -> cst.Call | None:
+    """A call as a libcst tree of its own, with all that stands between its parts."""
+    if not _is(site.node, "Call"):
+        return None
+    import libcst as cst
+
+    # Parentheses let it go on over the end of a line.
+    call = cst.parse_expression(f"({source_text(site)})").with_changes(lpar=(), rpar=())
+    return cst.ensure_type(call, cst.Call)
+
+
+def _replaced(site: Site, call: cst.Call) -> Replacement:
+    import libcst as cst
+
+    return Replacement(site, cst.Module([]).code_for_node(call))
 
 
 def _appended(args: Any, name: str, value: cst.BaseExpression) -> list[cst.Arg]:

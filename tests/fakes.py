@@ -42,7 +42,7 @@ def replacement(row, column, end_column, content, *, safe=True):
     )
 
 
-def fake_check_source(source, filename, ruleset, surroundings=None, *, thorough=False, analyze=None):
+def fake_check_source(source, filename, ruleset, surroundings=None, *, thorough=False):
     """Report every `BAD` (fixed by `good`, safely) and every `UGLY` (unsafely); the file must parse.
 
     A line `IMPORT name` in a comment asks for that module, and its `BAD`s count here, too.
@@ -61,6 +61,6 @@ def fake_check_source(source, filename, ruleset, surroundings=None, *, thorough=
                 )
         if "# IMPORT " in line:
             module = surroundings.imports(line.split("# IMPORT ")[1].strip(), 0)
-            if module is not None and "BAD" in module.tree.code:
+            if module is not None and "BAD" in module.source:
                 found.append(finding(filename, row, 1, code="GL101"))
     return [item for item in found if any(item.code == rule.code for rule in ruleset.active)]

@@ -183,9 +183,7 @@ _NAMES_WITH_GRAD = {
     "inference_mode(": r"inference_mode\(",
 }
 _CHECKPOINT = r"\bcheckpoint(?:_sequential)?\((?![^()]*use_reentrant)"
-_IMPORTED = re.compile(
-    r"from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)"
-)
+_IMPORTED = re.compile(r"from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)")
 
 # What every freezing and reparameterising function does to all parameters of a module, which are leaves.
 _TO_PARAMETERS = re.compile(
@@ -288,7 +286,7 @@ class _Seeds:
 
     @cached_property
     def makers(self) -> set[Unit]:
-        """The units that make something themselves, by a function of the file, or when their object is made."""
+        """Units that make something themselves, by a function of the file, or when their object is made."""
         units = self._outline.units
         direct = {unit for unit in units if self._makes(unit.text)}
         if not direct:

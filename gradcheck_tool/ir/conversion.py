@@ -1,7 +1,6 @@
 """Light nodes made from Python's own tree of a program: ten times quicker than parsing it with libcst.
 
-The tree lowers to the same instructions as that of libcst's parser. Blanks, comments and positions are not
-in it.
+The tree lowers to the same instructions as that of libcst's parser. Blanks and comments are not in it.
 """
 
 from __future__ import annotations
@@ -9,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcheck_tool.ir import syntax
+from gradcheck_tool.ir.light_spans import LightSpans
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterable
+
+    from gradcheck_tool.ir.outline import Outline
 
 # The constructors of light nodes take fewer fields than those that type checkers know them by.
 light: Any = syntax
@@ -40,20 +42,27 @@ def converts_simple(*kinds: str) -> Callable[[Conversion], Conversion]:
     return converts(*kinds)
 
 
+def at(origin: ast.AST, made: Any) -> Any:
+    """A light node that stands where one of Python's tree does, or at a part of it that has no node there."""
+    made.origin = origin
+    return made
+
+
 class Converter:
     """Converts trees of one program.
 
-    Unless it is to be `whole`, the bodies of the functions of modules and classes are left out: `bodies` has
-    their statements by the nodes of the functions.
+    The places of their nodes are those of the outline's program. Unless it is to be `whole`, the bodies of
+    the functions of modules and classes are left out: `bodies` has their statements by the functions' nodes.
     """
 
-    def __init__(self, *, whole: bool = False) -> None:
+    def __init__(self, outline: Outline, *, whole: bool = False) -> None:
         self.bodies: dict[syntax.CSTNode, list[ast.stmt]] = {}
+        self._spans = LightSpans(outline.lines, outline.body)
         self._whole = whole
 
     def module(self, statements: Iterable[ast.stmt]) -> syntax.Module:
         """The tree of a module of these statements."""
-        return light.Module(self._statements(statements))  # type: ignore[no-any-return]
+        return light.Module(self._statements(statements), self._spans)  # type: ignore[no-any-return]
 
     def body(self, function: syntax.CSTNode) -> syntax.IndentedBlock:
         """The body that was left out of a function; nothing is left out of it."""

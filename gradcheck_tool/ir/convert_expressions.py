@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.ir.conversion import Converter, converts, light
+from gradcheck_tool.ir.conversion import Converter, at, converts, light
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _name(_: Converter, node: ast.Name) -> Any:
 
 @converts("Attribute")
 def _attribute(c: Converter, node: ast.Attribute) -> Any:
-    return light.Attribute(c.node(node.value), light.Name(node.attr))
+    return light.Attribute(c.node(node.value), at(node, light.Name(node.attr)))
 
 
 @converts("Constant")
@@ -259,7 +259,7 @@ def _subscript(c: Converter, node: ast.Subscript) -> Any:
 
 def _part(c: Converter, node: ast.expr) -> Any:
     if isinstance(node, ast.Slice):
-        return light.Slice(c.optional(node.lower), c.optional(node.upper), c.optional(node.step))
+        return at(node, light.Slice(c.optional(node.lower), c.optional(node.upper), c.optional(node.step)))
     if isinstance(node, ast.Starred):
         return light.Index(c.node(node.value), "*")
     return light.Index(c.node(node), None)

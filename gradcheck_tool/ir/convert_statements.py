@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.ir.conversion import Converter, converts, converts_simple, light
+from gradcheck_tool.ir.conversion import Converter, at, converts, converts_simple, light
 from gradcheck_tool.ir.convert_expressions import (
     BINARY,
     arguments,
@@ -29,7 +29,7 @@ _AUGMENTED: dict[str, Any] = {name: getattr(light, f"{kind}Assign")() for name, 
 def _function(c: Converter, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
     body, later = c.body_or_later(node.body)
     made = light.FunctionDef(
-        light.Name(node.name),
+        at(node, light.Name(node.name)),
         parameters(c, node.args),
         body,
         _decorators(c, node),
@@ -44,7 +44,7 @@ def _function(c: Converter, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any
 @converts("ClassDef")
 def _class(c: Converter, node: ast.ClassDef) -> Any:
     return light.ClassDef(
-        light.Name(node.name),
+        at(node, light.Name(node.name)),
         arguments(c, node.bases),
         keywords(c, node.keywords),
         c.suite(node.body),
@@ -148,8 +148,12 @@ def _import_from(_: Converter, node: ast.ImportFrom) -> Any:
 
 def _aliases(names: list[ast.alias]) -> list[Any]:
     return [
-        light.ImportAlias(
-            _dotted(alias.name), None if alias.asname is None else light.AsName(light.Name(alias.asname))
+        at(
+            alias,
+            light.ImportAlias(
+                at(alias, _dotted(alias.name)),
+                None if alias.asname is None else light.AsName(at(alias, light.Name(alias.asname))),
+            ),
         )
         for alias in names
     ]
@@ -184,7 +188,7 @@ def _if(c: Converter, node: ast.If) -> Any:
         chain.append(following)
     made = c.otherwise(chain[-1].orelse)
     for one in reversed(chain):
-        made = light.If(c.node(one.test), c.suite(one.body), made)
+        made = at(one, light.If(c.node(one.test), c.suite(one.body), made))
     return made
 
 
@@ -223,10 +227,13 @@ def _try(c: Converter, node: Any) -> Any:
     star = node.__class__.__name__ == "TryStar"
     make = light.ExceptStarHandler if star else light.ExceptHandler
     handlers = [
-        make(
-            c.optional(handler.type),
-            None if handler.name is None else light.AsName(light.Name(handler.name)),
-            c.suite(handler.body),
+        at(
+            handler,
+            make(
+                c.optional(handler.type),
+                None if handler.name is None else light.AsName(light.Name(handler.name)),
+                c.suite(handler.body),
+            ),
         )
         for handler in node.handlers
     ]

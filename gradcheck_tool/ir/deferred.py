@@ -1,8 +1,4 @@
-"""Functions whose bodies are lowered when something first asks for them.
-
-Their nodes are made from Python's own tree, which has no positions for libcst: what is found is to be
-located in a module lowered in full.
-"""
+"""Functions whose bodies are lowered, from light nodes, when something first asks for them."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     Raises:
         LoweringError: the file is nested too deeply. A body may raise it later.
     """
-    bodies = Bodies(outline, Converter(), [])
+    bodies = Bodies(outline, Converter(outline), [])
     statements = outline.body if wanted is None else needed(outline, wanted)
     tree = with_deep_recursion(lambda: bodies.converter.module(statements), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
@@ -70,7 +70,7 @@ def lower_light(outline: Outline, filename: str) -> ModuleIR:
     Raises:
         LoweringError: the file is nested too deeply.
     """
-    tree = with_deep_recursion(lambda: Converter(whole=True).module(outline.body), filename)
+    tree = with_deep_recursion(lambda: Converter(outline, whole=True).module(outline.body), filename)
     return replace(lower_tree(tree, outline.source, filename), light=True)
 
 

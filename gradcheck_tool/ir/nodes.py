@@ -8,8 +8,8 @@ instruction of the function text) and named variables.
 Evaluation order is Python's. What Python duplicates, the IR duplicates: a `finally` body and the
 exit of a `with` stand once on every way out (fall through, return, break, continue, exception).
 
-Every instruction carries the libcst node it came from; positions are computed from it only when a
-finding needs them.
+Every instruction carries the node it came from, libcst's or a light one; positions are computed from it
+only when a finding needs them.
 """
 
 from __future__ import annotations
@@ -592,8 +592,8 @@ class ModuleIR:
     """One parsed file: its tree, its body as a Function, and every function in it, outermost first.
 
     `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it. Where the file
-    is `light`, its nodes are, so that they have no position, and bodies of functions may be lowered on
-    demand: `functions` has those that have been, and the nodes of such bodies are not in `tree`.
+    is `light`, its nodes are, and bodies of functions may be lowered on demand: `functions` has those that
+    have been, and the nodes of such bodies are not in `tree`.
     """
 
     filename: str

@@ -3,8 +3,8 @@
 To type checkers the names in here are libcst's own classes. At run time they are classes of nodes that are
 made from Python's own tree (see `conversion`) in a fraction of the time that a libcst tree takes, and without
 importing libcst, which takes longer than checking a script does. They have the fields that lowering reads: no
-blanks, no comments, no positions. A node of libcst counts as an instance of the class of its name here, so
-that one lowering does for both.
+blanks and no comments; `light_spans` tells where they stand. A node of libcst counts as an instance of the
+class of its name here, so that one lowering does for both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from libcst import *  # noqa: F403
 else:
     import ast
+
+    from gradcheck_tool.ir.light_spans import LightSpans, UnplacedError
 
     class _Kind(type):
         def __instancecheck__(cls, node: object) -> bool:
@@ -36,17 +38,23 @@ else:
     class Module(_Node):
         """A light tree of a whole file."""
 
-        __slots__ = ("body",)
+        __slots__ = ("body", "spans")
 
-        def __init__(self, body: list[_Node]) -> None:
+        def __init__(self, body: list[_Node], spans: LightSpans) -> None:
             self.body = body
+            self.spans = spans
 
         def code_for_node(self, node: _Node) -> str:
-            """The code of an expression, an argument or a statement, spaced as Python itself prints it."""
-            origin = getattr(node, "origin", None)
-            if origin is not None:
-                return ast.unparse(origin)
-            return node.value if isinstance(node.value, str) else self.code_for_node(node.value)
+            """The code of an expression, an argument or a statement, without parentheses around it.
+
+            It is as written, or as Python itself prints it where nothing tells its place in the text.
+            """
+            try:
+                return self.spans.text(node)
+            except UnplacedError:
+                if hasattr(node, "origin"):
+                    return ast.unparse(node.origin)
+                return node.value if isinstance(node.value, str) else self.code_for_node(node.value)
 
     def _kind(name: str, *fields: str, **shared: object) -> type[_Node]:
         """A class of nodes: its constructor takes the fields in order, and all nodes share other values."""

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import libcst as cst
 import pytest
 
 from gradcheck_tool.findings import Position
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.ir.light_spans import UnplacedError
+from gradcheck_tool.ir.lower import lower_light, lower_module
+from gradcheck_tool.ir.outline import outline
 from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.wording import one_line
 
 
-def span(source, kind, index=0):
-    """Where the `index`-th instruction of this kind stands, and its text."""
-    module = lower_module(source, "p.py")
-    positions = Positions(module)
-    found = [
+def light_module(source, filename):
+    found = outline(source)
+    assert found is not None
+    return lower_light(found, filename)
+
+
+TREES = pytest.mark.parametrize("lower", [lower_module, light_module], ids=["libcst", "light"])
+
+
+def instructions(module):
+    return [
         instr
         for function in (module.body, *module.functions)
         for block in function.blocks.values()
         for instr in (*block.instrs, block.terminator)
-        if isinstance(instr, kind)
     ]
-    location = positions.locate(found[index].node)
+
+
+def span(module, kind, index=0):
+    """Where the `index`-th instruction of this kind stands, and the text there."""
+    found = [instr for instr in instructions(module) if isinstance(instr, kind)]
+    location = Positions(module).locate(found[index].node)
     assert location.filename == "p.py"
     assert location.cell is None
     start, end = location.start, location.end
-    return (start.row, start.column, end.row, end.column), positions.text(found[index].node)
+    rows = re.split(r"\r\n|\r|\n", module.source.removeprefix("\ufeff"))[start.row - 1 : end.row]
+    rows[-1] = rows[-1][: end.column - 1]
+    rows[0] = rows[0][start.column - 1 :]
+    return (start.row, start.column, end.row, end.column), one_line("\n".join(rows))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +81,6 @@ def span(source, kind, index=0):
         ("with a() as b, c:\n    pass\n", ir.EnterWith, (1, 6, 1, 9), "a()"),
         ("for i in x:\n    pass\n", ir.ForIter, (1, 1, 1, 11), "for i in x"),
         ("for i in x:\n    pass\n", ir.Return, (1, 1, 1, 1), ""),
-        ("try:\n    a()\nfinally:\n    b()\n", ir.Catch, (3, 1, 3, 8), "finally"),
         ("try:\n    a()\nexcept B as c:\n    pass\n", ir.MatchException, (3, 1, 3, 7), "except"),
         ("import a.b as c\n", ir.Import, (1, 8, 1, 16), "a.b as c"),
         ("assert a, 'x'\n", ir.Raise, (1, 1, 1, 14), "assert a, 'x'"),
@@ -70,35 +88,85 @@ def span(source, kind, index=0):
         ("def f():\n    return  1\n", ir.Return, (1, 1, 1, 1), ""),
     ],
 )
-def test_span_and_text(source, kind, expected, text):
-    assert span(source, kind) == (expected, text)
+@TREES
+def test_span_and_text(lower, source, kind, expected, text):
+    assert span(lower(source, "p.py"), kind) == (expected, text)
+
+
+@TREES
+def test_a_finally_is_where_it_is_written(lower):
+    module = lower("try:\n    a()\nfinally:\n    b()\n", "p.py")
+    if module.light:
+        with pytest.raises(UnplacedError):
+            span(module, ir.Catch)
+    else:
+        assert span(module, ir.Catch) == ((3, 1, 3, 8), "finally")
+
+
+CONSTRUCTS = (
+    "@d\nclass A(B, metaclass=M):\n    async def f(self, *a, b=1):\n        async with c as d: await d\n"
+    "        while x:\n            try:\n                match y:\n                    case [1, *r] if r: break\n"
+    "                    case {'k': v, **w} | A(v, w=w): del v[0]\n            except E as e: raise F from e\n"
+    "            else: x -= (z := 1)\n            finally: print(f'{x!r:>{y}}', {k: v for k, v in q if not k})\n"
+    "if a: pass\nelif b < c < d: pass\nelse: x = y if (lambda: (yield))() else z[1:2, ...]\n"
+)
 
 
 def test_every_instruction_has_a_place():
-    source = (
-        "@d\nclass A(B, metaclass=M):\n    async def f(self, *a, b=1):\n        async with c as d: await d\n"
-        "        while x:\n            try:\n                match y:\n                    case [1, *r] if r: break\n"
-        "                    case {'k': v, **w} | A(v, w=w): del v[0]\n            except E as e: raise F from e\n"
-        "            else: x -= (z := 1)\n            finally: print(f'{x!r:>{y}}', {k: v for k, v in q if not k})\n"
-        "if a: pass\nelif b < c < d: pass\nelse: x = y if (lambda: (yield))() else z[1:2, ...]\n"
-    )
-    module = lower_module(source, "p.py")
+    module = lower_module(CONSTRUCTS, "p.py")
     positions = Positions(module)
-    lines = source.split("\n")
-    for function in (module.body, *module.functions):
-        for block in function.blocks.values():
-            for instr in (*block.instrs, block.terminator):
-                location = positions.locate(instr.node)
-                assert Position(1, 1) <= location.start <= location.end
-                assert location.end.column <= len(lines[location.end.row - 1]) + 1
+    lines = CONSTRUCTS.split("\n")
+    for instr in instructions(module):
+        location = positions.locate(instr.node)
+        assert Position(1, 1) <= location.start <= location.end
+        assert location.end.column <= len(lines[location.end.row - 1]) + 1
 
 
-def test_long_text_is_shortened():
-    module = lower_module(f"x = f({', '.join(['argument'] * 20)})\n", "p.py")
-    text = Positions(module).text(module.tree.body[0].body[0].value)
-    assert len(text) == 60
-    assert text.startswith("f(argument, ")
-    assert text.endswith("...")
+# What Python's own tree has no place for (of names, those that patterns and `except` bind), and what Python
+# places otherwise: a tuple with its parentheses.
+UNPLACED = {"MatchCase", "Finally", "Else", "FormattedStringExpression", "Name"}
+NOT_ALIKE = {"Tuple", "MatchTuple", "CompFor"}
+
+
+def test_light_nodes_stand_where_those_of_libcst_do():
+    program = CONSTRUCTS + (
+        "import a.b as c, d.e\nfrom .f import (\n    g,\n    h as i,\n)\nfor j in k:\n    pass\n"
+        "with m(n) as o, p:\n    q = [r for s in t if u]\n@w . x(1)\n@y\ndef z(): return sum(\n  é for é in b\n)\n"
+        "a = b and c and d or e\nf = (g[1:2] +\n  h).i\nraise ValueError('ü' 'é', j . k)\ndef  l (): pass\n"
+    )
+    whole, light = lower_module(program, "p.py"), light_module(program, "p.py")
+    there, here = Positions(whole), Positions(light)
+    compared = 0
+    for one, other in zip(instructions(whole), instructions(light), strict=True):
+        kind = type(one.node).__name__
+        if kind in NOT_ALIKE:
+            continue
+        try:
+            place = here.locate(other.node)
+        except UnplacedError:
+            assert kind in UNPLACED
+            continue
+        assert place == there.locate(one.node), kind
+        compared += 1
+    assert compared > 150
+
+
+def test_places_in_formatted_strings_are_right_or_unknown():
+    source = "x = f'''a\n{ b(1) }\n{c:>{d(2)}} {f\"{e(3)}\"}'''\ny = f(4) + f'{g(5)}' 'h'\n"
+    module = light_module(source, "p.py")
+    spans = module.tree.spans
+    placed = 0
+    for instr in instructions(module):
+        if isinstance(instr, ir.Call):
+            try:
+                text = spans.text(instr.node)
+            except UnplacedError:
+                assert sys.version_info < (3, 12)
+                continue
+            number = instr.node.args[0].value.value
+            assert text.endswith(f"({int(number, 0)})")
+            placed += 1
+    assert placed >= (5 if sys.version_info >= (3, 12) else 1)
 
 
 def test_foreign_node_is_a_key_error():
@@ -107,8 +175,9 @@ def test_foreign_node_is_a_key_error():
         Positions(module).locate(cst.Name("x"))
 
 
-def test_deep_trees_have_positions():
-    module = lower_module("x = " + " + ".join(["a"] * 2000) + "\n", "p.py")
+@TREES
+def test_deep_trees_have_positions(lower):
+    module = lower("x = " + " + ".join(["a"] * 2000) + "\n", "p.py")
     location = Positions(module).locate(module.tree.body[0].body[0].value)
     assert location.start == Position(1, 5)
     assert location.end == Position(1, 5 + 4 * 2000 - 3)
