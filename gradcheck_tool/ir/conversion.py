@@ -51,18 +51,18 @@ def at(origin: ast.AST, made: Any) -> Any:
 class Converter:
     """Converts trees of one program.
 
-    The places of their nodes are those of the outline's program. Unless it is to be `whole`, the bodies of
+    `spans` tells where their nodes stand in the outline's program. Unless it is to be `whole`, the bodies of
     the functions of modules and classes are left out: `bodies` has their statements by the functions' nodes.
     """
 
     def __init__(self, outline: Outline, *, whole: bool = False) -> None:
         self.bodies: dict[syntax.CSTNode, list[ast.stmt]] = {}
-        self._spans = LightSpans(outline.lines, outline.body)
+        self.spans = LightSpans(outline.lines)
         self._whole = whole
 
     def module(self, statements: Iterable[ast.stmt]) -> syntax.Module:
         """The tree of a module of these statements."""
-        return light.Module(self._statements(statements), self._spans)  # type: ignore[no-any-return]
+        return light.Module(self._statements(statements), self.spans)  # type: ignore[no-any-return]
 
     def body(self, function: syntax.CSTNode) -> syntax.IndentedBlock:
         """The body that was left out of a function; nothing is left out of it."""

@@ -317,6 +317,7 @@ def _formatted_parts(c: Converter, values: list[Any]) -> list[Any]:
 
 @converts("FormattedValue", "Interpolation")
 def _formatted_value(c: Converter, node: Any) -> Any:
+    c.spans.formatted(node)
     conversion = None if node.conversion == -1 else chr(node.conversion)
     spec = None if node.format_spec is None else _formatted_parts(c, node.format_spec.values)
     return light.FormattedStringExpression(c.node(node.value), conversion, spec)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,10 +28,10 @@ class UnplacedError(LookupError):
 class LightSpans:
     """Spans of the light nodes of one program: of all that has a place of its own in the text."""
 
-    def __init__(self, lines: list[str], body: list[ast.stmt]) -> None:
-        """`lines` are those of the program without a byte order mark, `body` its statements."""
+    def __init__(self, lines: list[str]) -> None:
+        """`lines` are those of the program without a byte order mark."""
         self._lines = lines
-        self._body = body
+        self._guessed: set[int] = set()
         # Nodes that Python's tree has no place for, or another.
         self._special: dict[str, Callable[[Any], Span]] = {
             "Name": self._name,
@@ -53,6 +52,11 @@ class LightSpans:
         special = self._special.get(type(node).__name__)
         return self._of(getattr(node, "origin", None)) if special is None else special(node)
 
+    def formatted(self, value: ast.AST) -> None:
+        """Note that a node of Python's tree stands in a formatted string, with all below it."""
+        if not _KNOWS_FORMATTED:
+            self._guessed.update(map(id, ast.walk(value)))
+
     def text(self, node: syntax.CSTNode) -> str:
         """The source text between start and end of a node.
 
@@ -70,7 +74,7 @@ class LightSpans:
     def _of(self, origin: Any) -> Span:
         if not hasattr(origin, "lineno"):
             raise UnplacedError(origin)
-        if not _KNOWS_FORMATTED and id(origin) in self._formatted and not self._is_right(origin):
+        if id(origin) in self._guessed and not self._is_right(origin):
             raise UnplacedError(origin)
         return self._noted(origin)
 
@@ -82,12 +86,6 @@ class LightSpans:
         """Python counts columns in bytes."""
         line = self._lines[row - 1]
         return row, column if line.isascii() else len(line.encode()[:column].decode(errors="replace"))
-
-    @cached_property
-    def _formatted(self) -> set[int]:
-        """The nodes in formatted strings."""
-        strings = (one for statement in self._body for one in ast.walk(statement))
-        return {id(part) for one in strings if isinstance(one, ast.JoinedStr) for part in _below(one)}
 
     def _is_right(self, origin: ast.AST) -> bool:
         try:
@@ -158,7 +156,3 @@ class LightSpans:
     def _with_item(self, node: Any) -> Span:
         start, end = self.span(node.item)
         return start, end if node.asname is None else self.span(node.asname.name)[1]
-
-
-def _below(string: ast.JoinedStr) -> list[ast.AST]:
-    return [part for value in string.values for part in ast.walk(value)]
