@@ -274,14 +274,14 @@ class Machine:
                 self.steps_left -= 1
                 if self.steps_left < 0:
                     raise Exhausted
-                if isinstance(instr, ir.Yield):
+                if type(instr) is ir.Yield:
                     value = NONE if instr.value is None else self.get(state, instr.value)
                     state.edit(state.frames[-1]).locals[instr.dst] = NONE
                     exits.append(Exit(state, "yield", value, block.id, at + 1))
                     alive = False
                     break
                 after: list[State] | None
-                if isinstance(instr, ir.YieldFrom):
+                if type(instr) is ir.YieldFrom:
                     after = self._delegate(state, instr, block.id, at, exits)
                 else:
                     after = self._steps[type(instr)](self, state, instr)

@@ -113,7 +113,7 @@ def _without_prose(code: str) -> str:
 
 
 # Its profiler and its anomaly mode change no gradient.
-_AUTOGRAD = r"\bautograd\.(?!profiler|(?:set_)?detect_anomaly)"
+_AUTOGRAD = r"\bautograd\.(?!\w*profiler|(?:set_)?detect_anomaly)"
 
 # A file whose top-level code makes tensors or modules, or trains: what happens then is known in detail.
 _RUNS = re.compile(
@@ -134,7 +134,7 @@ _NAMES = {
     "backward": r"\bbackward\(|\.backward\b|manual_backward\(",
     "autograd": rf"{_AUTOGRAD}|\bautograd\b(?!\.)",
     "grad(": r"\bgrad\(",
-    "zero_grad": r"(?<=\.)zero_grad\b|\bzero_grad\(",
+    "zero_grad": r"(?<=\.)zero_grad\b(?![(.])",
     "clip_grad_": r"\bclip_grad_\w+\(",
     "retain_grad": r"\bretain_grad\b",
     "require_grad": r"\brequire_grad",
@@ -182,6 +182,9 @@ _NAMES_WITH_GRAD = {
     "out=": r"\bout=",
     "inference_mode(": r"inference_mode\(",
 }
+# Gradients are cleared at the wrong time only where there are some, or a step is taken.
+_NAMES_WITH_STEPS = {"zero_grad(": r"\bzero_grad\("}
+_STEPS = re.compile(r"backward\(|\.step\(|\.grad\b")
 _CHECKPOINT = r"\bcheckpoint(?:_sequential)?\((?![^()]*use_reentrant)"
 _IMPORTED = re.compile(r"from torch\.(?:optim|(?:cuda|cpu)\.amp|nn\.init|autograd) import (\([^)]*\)|.*)")
 
@@ -198,11 +201,13 @@ _MODE = re.compile(
     r"(?:\b(?:torch|autograd)\.|@|\bwith )(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\b"
     r"|(?<!def )\b(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\("
 )
-_RIGHT_MODE = re.compile(
+_RIGHT_MODE = (
     r"@[\w.]*(?:no_grad|enable_grad|inference_mode)\("
     r"|with [\w.]*(?:no_grad|enable_grad|inference_mode|set_grad_enabled)\("
     r"|(?<=[,(] )[\w.]*(?:no_grad|enable_grad|inference_mode)\(\)(?=[,:) ])"
 )
+# Nothing but inference mode makes it a mistake to switch grad mode on.
+_RIGHT_WITHOUT_INFERENCE = rf"{_RIGHT_MODE}|\b[\w.]*set_grad_enabled\(True\)"
 _WITHOUT_GRAD = re.compile(r"\s*@[\w.]*(?:no_grad|inference_mode)\(")
 
 _LEAVES = frozenset(
@@ -249,7 +254,10 @@ class _Seeds:
         self._names += [(name, rf"\b{name}\(") for name in _imported(source)]
         if "checkpoint(" in source and "torch.utils" in source:
             self._names.append(("checkpoint", _CHECKPOINT))
+        if "zero_grad(" in source and any(map(_STEPS.search, outline.code)):
+            self._names += _present(_NAMES_WITH_STEPS, source)
         self._modes = any(word in source for word in _MODES)
+        self._right_modes = _RIGHT_MODE if "inference_mode" in source else _RIGHT_WITHOUT_INFERENCE
         self._functions = frozenset(unit.name for unit in outline.units)
         self._makers = _GIVE_GRAD
         if self._grad:
@@ -311,7 +319,7 @@ class _Seeds:
         return (
             self._modes
             and any(word in code for word in _MODES)
-            and _MODE.search(_RIGHT_MODE.sub("", code)) is not None
+            and _MODE.search(_compiled(self._right_modes).sub("", code)) is not None
         )
 
     def _may_write(self, unit: Unit) -> bool:

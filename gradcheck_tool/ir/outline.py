@@ -70,6 +70,13 @@ class Outline:
     definitions: list[Definition] = field(default_factory=list)
     runs: bool = False
 
+    @property
+    def code(self) -> Iterator[str]:
+        """The code of the units and of the statements outside."""
+        yield self.outside
+        for unit in self.units:
+            yield unit.text
+
 
 def outline(source: str) -> Outline | None:
     """Cut a file into functions.
