@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.suspects import Suspects
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
-    from gradcheck_tool.ir.positions import Positions
     from gradcheck_tool.ruleset import RuleSet
 
 # `imports(dotted, level)` is the IR of another file of the repository, or None.
@@ -96,12 +95,12 @@ def check_source(
     look = Look.at(source, thorough=thorough)
     if look.is_clear:
         return []
-    from gradcheck_tool.ir.light_spans import UnplacedError
+    from gradcheck_tool.ir.spans import UnplacedError
 
     if look.outline is not None:
         events = _light_events(look, look.outline, filename, ruleset, around)
         try:
-            return ruleset.judge(events, _Locator())
+            return ruleset.judge(events, _locate)
         except UnplacedError:
             around.unfinished.clear()
     from gradcheck_tool.interp.entries import Plan, analyze
@@ -109,7 +108,7 @@ def check_source(
 
     module = lower_module(source, filename)
     events = analyze(module, around.imports, Plan.whole(module, look.suspects), around.unfinished)
-    return ruleset.judge(events, _Locator())
+    return ruleset.judge(events, _locate)
 
 
 def _light_events(
@@ -137,6 +136,12 @@ def _light_events(
             return ()
     module = lower_light(outline, filename)
     return execute(module, Plan.whole(module, suspects))
+
+
+def _locate(site: Site) -> Location:
+    from gradcheck_tool.ir.positions import locate
+
+    return locate(site.module, site.node)
 
 
 class Modules:
@@ -201,18 +206,3 @@ def _lower_whole(source: str, filename: str) -> ModuleIR | None:
         return lower_module(source, filename)
     except ParserSyntaxError:
         return None
-
-
-class _Locator:
-    """Turns sites into locations; positions of a module are computed when first needed."""
-
-    def __init__(self) -> None:
-        self._positions: dict[int, Positions] = {}
-
-    def __call__(self, site: Site) -> Location:
-        from gradcheck_tool.ir.positions import Positions
-
-        positions = self._positions.get(id(site.module))
-        if positions is None:
-            positions = self._positions[id(site.module)] = Positions(site.module)
-        return positions.locate(site.node)

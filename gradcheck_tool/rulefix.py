@@ -21,9 +21,7 @@ _ATOMIC = ("Name", "Attribute", "Call", "Subscript")
 
 def source_text(site: Site) -> str:
     """The source text of a site's node, without parentheses around it."""
-    node = site.node
-    bare = node.with_changes(lpar=(), rpar=()) if getattr(node, "lpar", ()) else node
-    return site.module.tree.code_for_node(bare)
+    return site.module.spans.text(site.node)
 
 
 def with_method(text: str, call: str) -> str:
@@ -57,7 +55,7 @@ def receiver_replaced(site: Site, template: str) -> Replacement | None:
     attribute = _callee(site.node)
     if not _is(attribute, "Attribute"):
         return None
-    if not _is(attribute.value, *_ATOMIC) or attribute.value.lpar:
+    if not _is(attribute.value, *_ATOMIC):
         return None
     receiver = Site(site.module, attribute.value)
     return Replacement(receiver, template.format(source_text(receiver)))

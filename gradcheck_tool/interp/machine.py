@@ -87,7 +87,7 @@ class Label:
 
     def __str__(self) -> str:
         if self._text is None:
-            text = one_line(self.module.tree.code_for_node(self.node))
+            text = one_line(self.module.spans.text(self.node))
             self._text = text if len(text) <= 60 else text[:57] + "..."
         return self._text
 

@@ -87,7 +87,7 @@ def _reads(block: ir.Block) -> Iterator[ir.Reg]:
 
 def text_of(site: Site, node: Any) -> str:
     """The source text of a node in one line."""
-    return one_line(site.module.tree.code_for_node(node))
+    return one_line(site.module.spans.text(node))
 
 
 def receiver_text(site: Site, default: str = "") -> str:

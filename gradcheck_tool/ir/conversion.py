@@ -62,7 +62,7 @@ class Converter:
 
     def module(self, statements: Iterable[ast.stmt]) -> syntax.Module:
         """The tree of a module of these statements."""
-        return light.Module(self._statements(statements), self.spans)  # type: ignore[no-any-return]
+        return light.Module(self._statements(statements))  # type: ignore[no-any-return]
 
     def body(self, function: syntax.CSTNode) -> syntax.IndentedBlock:
         """The body that was left out of a function; nothing is left out of it."""

@@ -7,22 +7,17 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.ir.spans import UnplacedError, text_between
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gradcheck_tool.ir import syntax
-
-# Rows are 1-based, columns 0-based, in characters; ends are exclusive.
-Place = tuple[int, int]
-Span = tuple[Place, Place]
+    from gradcheck_tool.ir.spans import Place, Span
 
 # Before 3.12, Python guesses where the expressions of a formatted string stand.
 _KNOWS_FORMATTED = sys.version_info >= (3, 12)
 _DEFINES = re.compile(r"(?:async\s+)?(?:def|class)[\s\\]+")
-
-
-class UnplacedError(LookupError):
-    """Nothing tells where a light node stands."""
 
 
 class LightSpans:
@@ -58,18 +53,20 @@ class LightSpans:
             self._guessed.update(map(id, ast.walk(value)))
 
     def text(self, node: syntax.CSTNode) -> str:
-        """The source text between start and end of a node.
+        """The source text of a node, as Python itself prints it where nothing tells the place.
 
-        Raises:
-            UnplacedError: nothing tells where the node stands.
+        Of a node that only wraps another, such as an argument, it is that of the other.
         """
-        return self._between(*self.span(node))
+        try:
+            return self._between(*self.span(node))
+        except UnplacedError:
+            inner: Any = node
+            if hasattr(inner, "origin"):
+                return ast.unparse(inner.origin)
+            return inner.value if isinstance(inner.value, str) else self.text(inner.value)
 
     def _between(self, start: Place, end: Place) -> str:
-        lines = self._lines[start[0] - 1 : end[0]]
-        lines[-1] = lines[-1][: end[1]]
-        lines[0] = lines[0][start[1] :]
-        return "\n".join(lines)
+        return text_between(self._lines, start, end)
 
     def _of(self, origin: Any) -> Span:
         if not hasattr(origin, "lineno"):

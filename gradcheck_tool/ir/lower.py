@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import (
@@ -19,11 +18,13 @@ from gradcheck_tool.ir.deferred import Bodies, needed
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve
+from gradcheck_tool.ir.tree_spans import TreeSpans
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from gradcheck_tool.ir.outline import Outline
+    from gradcheck_tool.ir.spans import Spans
 
 # These register how to convert and to lower what they are named after.
 _PARTS = (convert_expressions, convert_statements, definitions, exits, patterns, statements)
@@ -38,7 +39,8 @@ def lower_module(source: str, filename: str) -> ModuleIR:
     """
     from gradcheck_tool.ir.parsing import parse
 
-    return lower_tree(parse(source), source, filename)
+    tree = parse(source)
+    return _lower_tree(tree, source, filename, TreeSpans(tree, source, filename))
 
 
 def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None = None) -> ModuleIR:
@@ -52,13 +54,14 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     Raises:
         LoweringError: the file is nested too deeply. A body may raise it later.
     """
-    bodies = Bodies(outline, Converter(outline), [])
+    converter = Converter(outline)
+    bodies = Bodies(outline, converter, [])
     statements = outline.body if wanted is None else needed(outline, wanted)
-    tree = with_deep_recursion(lambda: bodies.converter.module(statements), filename)
+    tree = with_deep_recursion(lambda: converter.module(statements), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them
-    return ModuleIR(filename, tree, body, bodies.lowered, outline.source, light=True)
+    return ModuleIR(filename, tree, body, bodies.lowered, outline.source, converter.spans)
 
 
 def lower_light(outline: Outline, filename: str) -> ModuleIR:
@@ -70,18 +73,14 @@ def lower_light(outline: Outline, filename: str) -> ModuleIR:
     Raises:
         LoweringError: the file is nested too deeply.
     """
-    tree = with_deep_recursion(lambda: Converter(outline, whole=True).module(outline.body), filename)
-    return replace(lower_tree(tree, outline.source, filename), light=True)
+    converter = Converter(outline, whole=True)
+    tree = with_deep_recursion(lambda: converter.module(outline.body), filename)
+    return _lower_tree(tree, outline.source, filename, converter.spans)
 
 
-def lower_tree(tree: cst.Module, source: str, filename: str) -> ModuleIR:
-    """Lower `source`, parsed already as `tree`.
-
-    Raises:
-        LoweringError: it is nested too deeply.
-    """
+def _lower_tree(tree: cst.Module, source: str, filename: str, spans: Spans) -> ModuleIR:
     body, functions = with_deep_recursion(lambda: _lower(tree, None), filename)
-    return ModuleIR(filename, tree, body, functions, source)
+    return ModuleIR(filename, tree, body, functions, source, spans)
 
 
 def _lower(tree: cst.Module, bodies: Bodies | None) -> tuple[Function, list[Function]]:

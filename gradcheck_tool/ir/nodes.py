@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import libcst as cst
 
+    from gradcheck_tool.ir.spans import Spans
+
 Reg = int
 
 
@@ -591,14 +593,14 @@ class Function:
 class ModuleIR:
     """One parsed file: its tree, its body as a Function, and every function in it, outermost first.
 
-    `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it. Where the file
-    is `light`, its nodes are, and bodies of functions may be lowered on demand: `functions` has those that
-    have been, and the nodes of such bodies are not in `tree`.
+    `functions` does not contain `body`; class bodies, lambdas and comprehensions are in it. Where the nodes
+    are light, bodies of functions may be lowered on demand: `functions` has those that have been, and the
+    nodes of such bodies are not in `tree`. `spans` tells where the nodes stand.
     """
 
     filename: str
     tree: cst.Module
     body: Function
     functions: list[Function]
-    source: str = ""
-    light: bool = False
+    source: str
+    spans: Spans

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from gradcheck_tool.ir.light_spans import Place, Span
     from gradcheck_tool.ir.nodes import ModuleIR
+    from gradcheck_tool.ir.spans import Place
 
 # A report on a compound statement underlines its head: up to the end of this part of it.
 _LAST_OF_HEAD: dict[str, Callable[[Any], cst.CSTNode]] = {
@@ -35,41 +35,24 @@ _KEYWORDS = {
 }
 
 
-class Positions:
-    """Locations of the nodes of one module.
+def locate(module: ModuleIR, node: cst.CSTNode) -> Location:
+    """The span that a report on a node of the module underlines.
 
-    In a tree of libcst's, the first question costs about twice as much as parsing it.
+    That is the whole expression or simple statement, the name of a function or class, and the
+    head of any other compound statement.
+
+    Raises:
+        UnplacedError: nothing tells where the node stands.
     """
-
-    def __init__(self, module: ModuleIR) -> None:
-        self._filename = module.filename
-        self._span: Callable[[Any], Span]
-        if module.light:
-            tree: Any = module.tree
-            self._span = tree.spans.span
-        else:
-            from gradcheck_tool.ir.tree_spans import TreeSpans
-
-            self._span = TreeSpans(module).span
-
-    def locate(self, node: cst.CSTNode) -> Location:
-        """The span that a report on `node` underlines.
-
-        That is the whole expression or simple statement, the name of a function or class, and the
-        head of any other compound statement.
-
-        Raises:
-            KeyError: the module's tree of libcst's does not contain `node`.
-            UnplacedError: nothing tells where a light node stands.
-        """
-        kind = type(node).__name__
-        named: Any = node
-        start, end = self._span(named.name if kind in ("FunctionDef", "ClassDef") else node)
-        if kind in _KEYWORDS:
-            end = start[0], start[1] + len(_KEYWORDS[kind])
-        elif kind in _LAST_OF_HEAD:
-            end = self._span(_LAST_OF_HEAD[kind](node))[1]
-        return Location(self._filename, _position(start), _position(end))
+    span = module.spans.span
+    kind = type(node).__name__
+    named: Any = node
+    start, end = span(named.name if kind in ("FunctionDef", "ClassDef") else node)
+    if kind in _KEYWORDS:
+        end = start[0], start[1] + len(_KEYWORDS[kind])
+    elif kind in _LAST_OF_HEAD:
+        end = span(_LAST_OF_HEAD[kind](node))[1]
+    return Location(module.filename, _position(start), _position(end))
 
 
 def _position(place: Place) -> Position:

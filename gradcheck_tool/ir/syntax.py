@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from libcst import *  # noqa: F403
 else:
-    import ast
-
-    from gradcheck_tool.ir.light_spans import LightSpans, UnplacedError
 
     class _Kind(type):
         def __instancecheck__(cls, node: object) -> bool:
@@ -26,7 +23,6 @@ else:
         """A light node. `origin` is the node of Python's own tree, where there is one that it stands for."""
 
         __slots__ = ("origin",)
-        lpar = rpar = ()
 
         @property
         def children(self) -> list[_Node]:
@@ -38,23 +34,10 @@ else:
     class Module(_Node):
         """A light tree of a whole file."""
 
-        __slots__ = ("body", "spans")
+        __slots__ = ("body",)
 
-        def __init__(self, body: list[_Node], spans: LightSpans) -> None:
+        def __init__(self, body: list[_Node]) -> None:
             self.body = body
-            self.spans = spans
-
-        def code_for_node(self, node: _Node) -> str:
-            """The code of an expression, an argument or a statement, without parentheses around it.
-
-            It is as written, or as Python itself prints it where nothing tells its place in the text.
-            """
-            try:
-                return self.spans.text(node)
-            except UnplacedError:
-                if hasattr(node, "origin"):
-                    return ast.unparse(node.origin)
-                return node.value if isinstance(node.value, str) else self.code_for_node(node.value)
 
     def _kind(name: str, *fields: str, **shared: object) -> type[_Node]:
         """A class of nodes: its constructor takes the fields in order, and all nodes share other values."""

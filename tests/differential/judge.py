@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gradcheck_tool.autograd.events import BackwardCall, EngineError, UnversionedWrite
 from gradcheck_tool.interp import analyze
 from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
 from tests.differential.generator import FLAG
 from tests.differential.mend import program
 from tests.differential.oracle import FILENAME, Raise, changed_unseen, run, uses_changed
@@ -73,17 +73,16 @@ class Analysis:
 def predict(source: str) -> Analysis:
     """Analyse a program."""
     module = lower_module(source, FILENAME)
-    positions = Positions(module)
     found = Analysis()
     for event in analyze(module):
         if isinstance(event, UnversionedWrite):
-            found.silent.add(positions.locate(event.story[-1].site.node).start.row)
+            found.silent.add(locate(module, event.story[-1].site.node).start.row)
         elif isinstance(event, (EngineError, BackwardCall)):
-            line = positions.locate(event.site.node).start.row
+            line = locate(module, event.site.node).start.row
             found.followed.add(line)
             if isinstance(event, EngineError):
                 sites = [step.site for step in event.story if step.site is not None]
-                steps = tuple(positions.locate(site.node).start.row for site in sites)
+                steps = tuple(locate(module, site.node).start.row for site in sites)
                 found.predicted[Prediction(line, type(event).__name__, event.text, steps)] = None
     return found
 

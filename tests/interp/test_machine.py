@@ -11,7 +11,7 @@ from gradcheck_tool.autograd.events import BackwardCall, EngineError, Event
 from gradcheck_tool.interp import analyze
 from gradcheck_tool.interp.entries import Plan
 from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
 from tests.interp.programs import PROGRAMS
 from tests.interp.refusals import REFUSALS
 
@@ -24,7 +24,7 @@ def predicted(source: str) -> tuple[int | None, str]:
     errors = [event for event in analyze(module) if isinstance(event, EngineError)]
     if not errors:
         return None, ""
-    return Positions(module).locate(errors[0].site.node).start.row, errors[0].text
+    return locate(module, errors[0].site.node).start.row, errors[0].text
 
 
 def happened(source: str) -> tuple[int | None, str]:
@@ -69,10 +69,9 @@ def test_marks_say_what_pytorch_does() -> None:
 def accumulations(source: str) -> list[int]:
     """Lines of backward calls that add to gradients which a step has used."""
     module = lower_module(source, "program.py")
-    positions = Positions(module)
     events: list[Event] = analyze(module)
     calls = [e for e in events if isinstance(e, BackwardCall) and any(a.stepped for a in e.accumulated)]
-    return sorted({positions.locate(e.site.node).start.row for e in calls})
+    return sorted({locate(module, e.site.node).start.row for e in calls})
 
 
 LOOP = """
@@ -143,7 +142,7 @@ def test_what_nothing_calls_is_bounded_by_itself() -> None:
     unfinished: list[str] = []
     events = analyze(module, plan=Plan(rest=500), unfinished=unfinished)
     assert unfinished == ["forgotten"]
-    rows = [Positions(module).locate(e.site.node).start.row for e in events if isinstance(e, BackwardCall)]
+    rows = [locate(module, e.site.node).start.row for e in events if isinstance(e, BackwardCall)]
     assert source.count("\n") in rows
     whole: list[str] = []
     analyze(module, unfinished=whole)

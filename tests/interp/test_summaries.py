@@ -8,7 +8,7 @@ from gradcheck_tool.autograd.events import EngineError
 from gradcheck_tool.interp import analyze
 from gradcheck_tool.interp.entries import Plan
 from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
 
 HEADER = """\
 import argparse
@@ -27,8 +27,9 @@ def errors(source: str, limit: int = 60_000) -> list[int]:
     unfinished: list[str] = []
     events = analyze(module, plan=Plan(limit=limit), unfinished=unfinished)
     assert not unfinished
-    locate = Positions(module).locate
-    return sorted({locate(event.site.node).start.row for event in events if isinstance(event, EngineError)})
+    return sorted(
+        {locate(module, event.site.node).start.row for event in events if isinstance(event, EngineError)}
+    )
 
 
 def test_many_like_calls_are_executed_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gradcheck_tool.autograd.events import BackwardCall, EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.interp import analyze
 from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
 
 HEADER = """import torch
 from torch import nn
@@ -83,15 +83,15 @@ Engine(update).run([], max_epochs=2)
 
 def events(source: str):
     module = lower_module(HEADER + source, "program.py")
-    return list(analyze(module)), Positions(module)
+    return list(analyze(module)), module
 
 
 def raised(source: str) -> list[tuple[type, str]]:
     """The errors that the machine predicts, each with the text of its line."""
-    found, positions = events(source)
+    found, module = events(source)
     lines = (HEADER + source).splitlines()
     return [
-        (type(event), lines[positions.locate(event.site.node).start.row - 1].strip())
+        (type(event), lines[locate(module, event.site.node).start.row - 1].strip())
         for event in found
         if isinstance(event, EngineError)
     ]

@@ -97,7 +97,6 @@ def test_a_light_tree_lowers_to_the_same_instructions(source: str) -> None:
     found = outline(source)
     assert found is not None
     light = lower_light(found, "file.py")
-    assert light.light
     assert dump_module(light) == dump_module(lower_module(source, "file.py"))
 
 
@@ -105,7 +104,6 @@ def test_nothing_is_lowered_before_it_is_asked_for() -> None:
     found = outline(SOURCE)
     assert found is not None
     module = lower_outline(found, "file.py")
-    assert module.light
     assert [function.qualname for function in module.functions] == ["Base"]
     outer = next(function for function in module.body.inner if function.name == "outer")
     assert outer.docstring == "Text."

@@ -10,10 +10,10 @@ import pytest
 
 from gradcheck_tool.findings import Position
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.ir.light_spans import UnplacedError
 from gradcheck_tool.ir.lower import lower_light, lower_module
 from gradcheck_tool.ir.outline import outline
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
+from gradcheck_tool.ir.spans import UnplacedError
 from gradcheck_tool.ir.wording import one_line
 
 
@@ -38,7 +38,7 @@ def instructions(module):
 def span(module, kind, index=0):
     """Where the `index`-th instruction of this kind stands, and the text there."""
     found = [instr for instr in instructions(module) if isinstance(instr, kind)]
-    location = Positions(module).locate(found[index].node)
+    location = locate(module, found[index].node)
     assert location.filename == "p.py"
     assert location.cell is None
     start, end = location.start, location.end
@@ -96,7 +96,7 @@ def test_span_and_text(lower, source, kind, expected, text):
 @TREES
 def test_a_finally_is_where_it_is_written(lower):
     module = lower("try:\n    a()\nfinally:\n    b()\n", "p.py")
-    if module.light:
+    if lower is light_module:
         with pytest.raises(UnplacedError):
             span(module, ir.Catch)
     else:
@@ -114,10 +114,9 @@ CONSTRUCTS = (
 
 def test_every_instruction_has_a_place():
     module = lower_module(CONSTRUCTS, "p.py")
-    positions = Positions(module)
     lines = CONSTRUCTS.split("\n")
     for instr in instructions(module):
-        location = positions.locate(instr.node)
+        location = locate(module, instr.node)
         assert Position(1, 1) <= location.start <= location.end
         assert location.end.column <= len(lines[location.end.row - 1]) + 1
 
@@ -135,18 +134,17 @@ def test_light_nodes_stand_where_those_of_libcst_do():
         "a = b and c and d or e\nf = (g[1:2] +\n  h).i\nraise ValueError('ü' 'é', j . k)\ndef  l (): pass\n"
     )
     whole, light = lower_module(program, "p.py"), light_module(program, "p.py")
-    there, here = Positions(whole), Positions(light)
     compared = 0
     for one, other in zip(instructions(whole), instructions(light), strict=True):
         kind = type(one.node).__name__
         if kind in NOT_ALIKE:
             continue
         try:
-            place = here.locate(other.node)
+            place = locate(light, other.node)
         except UnplacedError:
             assert kind in UNPLACED
             continue
-        assert place == there.locate(one.node), kind
+        assert place == locate(whole, one.node), kind
         compared += 1
     assert compared > 150
 
@@ -154,30 +152,32 @@ def test_light_nodes_stand_where_those_of_libcst_do():
 def test_places_in_formatted_strings_are_right_or_unknown():
     source = "x = f'''a\n{ b(1) }\n{c:>{d(2)}} {f\"{e(3)}\"}'''\ny = f(4) + f'{g(5)}' 'h'\n"
     module = light_module(source, "p.py")
-    spans = module.tree.spans
+    spans = module.spans
     placed = 0
     for instr in instructions(module):
         if isinstance(instr, ir.Call):
             try:
-                text = spans.text(instr.node)
+                spans.span(instr.node)
             except UnplacedError:
                 assert sys.version_info < (3, 12)
                 continue
+            text = spans.text(instr.node)
             number = instr.node.args[0].value.value
             assert text.endswith(f"({int(number, 0)})")
             placed += 1
     assert placed >= (5 if sys.version_info >= (3, 12) else 1)
 
 
-def test_foreign_node_is_a_key_error():
-    module = lower_module("x = 1\n", "p.py")
-    with pytest.raises(KeyError):
-        Positions(module).locate(cst.Name("x"))
+@TREES
+def test_a_foreign_node_has_no_place(lower):
+    module = lower("x = 1\n", "p.py")
+    with pytest.raises(UnplacedError):
+        locate(module, cst.Name("x"))
 
 
 @TREES
 def test_deep_trees_have_positions(lower):
     module = lower("x = " + " + ".join(["a"] * 2000) + "\n", "p.py")
-    location = Positions(module).locate(module.tree.body[0].body[0].value)
+    location = locate(module, module.tree.body[0].body[0].value)
     assert location.start == Position(1, 5)
     assert location.end == Position(1, 5 + 4 * 2000 - 3)

@@ -12,7 +12,7 @@ from gradcheck_tool.findings import Edit
 from gradcheck_tool.fixes.edits import apply_edits
 from gradcheck_tool.ir.lower import lower_light, lower_module
 from gradcheck_tool.ir.outline import outline
-from gradcheck_tool.ir.positions import Positions
+from gradcheck_tool.ir.positions import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def changed(source: str, kind: str, function: Callable[..., Any], *arguments: st
         if part is None:
             results.append(None)
         else:
-            place = Positions(part.site.module).locate(part.site.node)
+            place = locate(part.site.module, part.site.node)
             results.append(apply_edits(source, [Edit(part.content, place.start, place.end)]))
     assert results[0] == results[1]
     return results[0]
@@ -66,6 +66,11 @@ def test_renamed(source: str, expected: str | None) -> None:
         ("f(a, k=False, b=1)\n", "f(a, k=True, b=1)\n"),
         ("f(\n    a,\n    b,\n)\n", "f(\n    a,\n    b,\n    k=True,\n)\n"),
         ("x = (f(a))\n", "x = (f(a, k=True))\n"),
+        (
+            "def g():\n    return f(a,\n             b)\n",
+            "def g():\n    return f(a,\n             b,\n             k=True)\n",
+        ),
+        ("def g():\n    x = (h\n        .f(a))\n", "def g():\n    x = (h\n        .f(a, k=True))\n"),
         ("f(*args)\n", None),
         ("f(**options)\n", None),
     ],

@@ -18,13 +18,13 @@ class Node:
     """A node of no syntax: fixes look at its kind and offer nothing."""
 
 
-class Tree:
-    def code_for_node(self, node: object) -> str:
+class Spans:
+    def text(self, node: object) -> str:
         return "call()"
 
 
 class Module:
-    tree = Tree()
+    spans = Spans()
 
 
 def site(row: int = 1) -> ev.Site:

@@ -206,7 +206,7 @@ class Contract:
 
     def text(self, node: Any) -> str:
         """The source text of a node, on one line."""
-        return one_line(self.module.tree.code_for_node(node))
+        return one_line(self.module.spans.text(node))
 
     # -- what is what -----------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ def _function(s: State, hook: Value) -> tuple[Func | None, int]:
 
 
 def _text(func: Func, node: Any) -> str:
-    return one_line(func.env.module.tree.code_for_node(node))
+    return one_line(func.env.module.spans.text(node))
 
 
 def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str, passes: str) -> None:

@@ -188,7 +188,7 @@ def _operands(site: Any) -> tuple[str, str]:
 
 
 def _text(site: Any, node: Any) -> str:
-    return one_line(site.module.tree.code_for_node(node))
+    return one_line(site.module.spans.text(node))
 
 
 def note_pass(m: Machine, p: Pass) -> None:
