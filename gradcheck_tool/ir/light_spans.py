@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.ir.spans import UnplacedError, text_between
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gradcheck_tool.ir import syntax
     from gradcheck_tool.ir.spans import Place, Span
 
 # Before 3.12, Python guesses where the expressions of a formatted string stand.
 _KNOWS_FORMATTED = sys.version_info >= (3, 12)
+# Nodes that Python's tree has no place for, or another, and the methods that know.
+_SPECIAL = {
+    "Name": "_name",
+    "GeneratorExp": "_generator",
+    "Decorator": "_decorator",
+    "CompFor": "_comp_for",
+    "WithItem": "_with_item",
+    "BooleanOperation": "_boolean",
+    "Module": "_module",
+}
 _DEFINES = re.compile(r"(?:async\s+)?(?:def|class)[\s\\]+")
 
 
@@ -27,16 +35,6 @@ class LightSpans:
         """`lines` are those of the program without a byte order mark."""
         self._lines = lines
         self._guessed: set[int] = set()
-        # Nodes that Python's tree has no place for, or another.
-        self._special: dict[str, Callable[[Any], Span]] = {
-            "Name": self._name,
-            "GeneratorExp": self._generator,
-            "Decorator": self._decorator,
-            "CompFor": self._comp_for,
-            "WithItem": self._with_item,
-            "BooleanOperation": self._boolean,
-            "Module": lambda _: ((1, 0), (1, 0)),
-        }
 
     def span(self, node: syntax.CSTNode) -> Span:
         """Start and end of a node, without the parentheses around it; those of a tuple are part of it.
@@ -44,8 +42,11 @@ class LightSpans:
         Raises:
             UnplacedError: nothing tells where the node stands.
         """
-        special = self._special.get(type(node).__name__)
-        return self._of(getattr(node, "origin", None)) if special is None else special(node)
+        special = _SPECIAL.get(type(node).__name__)
+        if special is None:
+            return self._of(getattr(node, "origin", None))
+        found: Span = getattr(self, special)(node)
+        return found
 
     def formatted(self, value: ast.AST) -> None:
         """Note that a node of Python's tree stands in a formatted string, with all below it."""
@@ -134,6 +135,10 @@ class LightSpans:
             row -= 1
             line = self._lines[row - 1].partition("#")[0]
         raise UnplacedError(keyword)
+
+    @staticmethod
+    def _module(_: Any) -> Span:
+        return (1, 0), (1, 0)
 
     def _decorator(self, node: Any) -> Span:
         start, end = self.span(node.decorator)
