@@ -118,6 +118,10 @@ class Run:
         """
         return self._configs.for_folder(folder)
 
+    def configs_in_force(self) -> list[Config]:
+        """The configurations that were found so far."""
+        return self._configs.in_force()
+
     def rules_in_force(self) -> Sequence[Rule]:
         """Every rule in force where the command runs, for reports that describe rules."""
         return self.checker.ruleset(self.config(self._folder)).active
@@ -272,7 +276,8 @@ class Run:
         """
         from gradcheck_tool.sources.discover import is_excluded
 
-        return self._options.force_exclude and is_excluded(Path(filename), self._config_of(filename))
+        config = self._config_of(filename)
+        return self._options.force_exclude and is_excluded(Path(filename), config)
 
     def check_text(self, data: bytes, filename: str) -> Outcome:
         """Check a program that came through a pipe; `filename` is absolute, or `-`.

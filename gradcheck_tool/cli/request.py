@@ -123,6 +123,7 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
     started = time.perf_counter()
     with progress_bar() as progress:
         outcome = run.check(request.paths, progress)
+    _refuse_wrong_settings(run)
     if request.verbose:
         for path, functions in outcome.unfinished.items():
             note(f"{path}: work limit reached in {', '.join(functions)}")
@@ -155,7 +156,9 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
     """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
     data = sys.stdin.buffer.read()
     name = "-" if request.stdin_filename is None else str(request.stdin_filename)
-    if run.leaves_out(name):
+    left_out = run.leaves_out(name)
+    _refuse_wrong_settings(run)
+    if left_out:
         if request.fix and not request.diff:
             sys.stdout.buffer.write(data)
         return 0
@@ -171,6 +174,19 @@ def _check_stdin(run: Run, request: Request, output: Output) -> int:
     outcome = run.check_text(data, name)
     output.write(outcome, run, SourceLines({name: data}))
     return _status(outcome, request.exit_zero)
+
+
+def _refuse_wrong_settings(run: Run) -> None:
+    """What a configuration says wrongly of gradient checks is wrong for who only lints, too.
+
+    Raises:
+        ConfigError: a table of the run-time engine cannot be used.
+    """
+    for config in run.configs_in_force():
+        if config.gradcheck:
+            from gradcheck_tool.harness.settings import read_settings
+
+            read_settings(config.gradcheck, str(config.origin("gradcheck")))
 
 
 def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:

@@ -209,6 +209,7 @@ class TestSelection:
             ('[per-file-ignores]\n"a.py" = ["GX1"]', ["per-file-ignores.a.py", "GX1"]),
             ('rule-packs = ["none"]', ["none", "no such folder"]),
             ("slect = []", ["slect", "did you mean `select`"]),
+            ("[gradcheck]\nsed = 1", ["gradcheck.sed", "did you mean `seed`"]),
         ],
     )
     def test_wrong_configuration_is_one_line_and_status_2(self, gradlint, write, text, words):
@@ -219,6 +220,12 @@ class TestSelection:
         assert len(result.stderr.splitlines()) == 1
         for word in (str(path), *words):
             assert word in result.stderr
+
+    def test_a_wrong_setting_of_gradient_checks_is_refused_on_stdin_too(self, gradlint, write):
+        write("gradlint.toml", "[gradcheck]\nsed = 1")
+        result = gradlint("check", "-", input="x = 1\n")
+        assert result.exit_code == 2
+        assert "gradcheck.sed" in result.stderr
 
     def test_wrong_code_on_the_command_line_names_the_nearest(self, gradlint):
         result = gradlint("check", "--select", "gl201")
