@@ -57,10 +57,14 @@ def suspects(outline: Outline) -> Suspects:
     found |= {
         unit for unit in outline.units if unit not in found and seeds.in_unit(unit, unit.owner in derived)
     }
-    body = any(_RUNS.search(code) for code in _run_code(outline))
+    body = any(_has_any(code, _RUN_WORDS) and _RUNS.search(code) for code in _run_code(outline))
     trains = _with_callers(outline, {unit for unit in found if _trains(unit)}, seeds) & found
     rows = sum(unit.last - unit.first + 1 for unit in found)
     return Suspects(_qualnames(found), body, _qualnames(trains), rows)
+
+
+def _has_any(code: str, words: tuple[str, ...]) -> bool:
+    return any(word in code for word in words)
 
 
 def _qualnames(units: set[Unit]) -> frozenset[str]:
@@ -123,6 +127,8 @@ _RUNS = re.compile(
     rf"|{_AUTOGRAD}"
     r"|\b(?:Variable|GradScaler|set_grad_enabled|no_grad|enable_grad)\(|\b(?:cuda|cpu)\.amp\."
 )
+# One of them is in whatever it matches: words are found quickly.
+_RUN_WORDS = ("torch.", "nn.", "grad", "parameters(", "backward(", "optim.", "Variable(", "Scaler(", ".amp.")
 
 # What makes tensors that require grad. Where a file has none of it, all its tensors come from outside,
 # and nothing is known of them that could make a finding of the kinds that need it.
@@ -249,14 +255,14 @@ class _Seeds:
     def __init__(self, outline: Outline) -> None:
         source = outline.source
         self._outline = outline
-        self._grad = any(word in source for word in _GRAD_SOURCES)
+        self._grad = _has_any(source, _GRAD_SOURCES)
         self._names = _present(_NAMES, source) + (_present(_NAMES_WITH_GRAD, source) if self._grad else [])
         self._names += [(name, rf"\b{name}\(") for name in _imported(source)]
         if "checkpoint(" in source and "torch.utils" in source:
             self._names.append(("checkpoint", _CHECKPOINT))
         if "zero_grad(" in source and any(map(_STEPS.search, outline.code)):
             self._names += _present(_NAMES_WITH_STEPS, source)
-        self._modes = any(word in source for word in _MODES)
+        self._modes = _has_any(source, _MODES)
         self._right_modes = _RIGHT_MODE if "inference_mode" in source else _RIGHT_WITHOUT_INFERENCE
         self._functions = frozenset(unit.name for unit in outline.units)
         self._makers = _GIVE_GRAD
@@ -309,7 +315,7 @@ class _Seeds:
 
     def _makes(self, code: str) -> bool:
         """May what the code hands to a function be more than unknown?"""
-        return (any(word in code for word in _MAKE_WORDS) and _MAKES.search(code) is not None) or any(
+        return (_has_any(code, _MAKE_WORDS) and _MAKES.search(code) is not None) or any(
             f"{name}(" in code for name in self._outline.classes
         )
 
@@ -318,7 +324,7 @@ class _Seeds:
             return True
         return (
             self._modes
-            and any(word in code for word in _MODES)
+            and _has_any(code, _MODES)
             and _MODE.search(_compiled(self._right_modes).sub("", code)) is not None
         )
 
@@ -372,7 +378,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _keeps(code: str) -> bool:
     """May a loop gather what a module gives whose parameters are known to require grad?"""
-    if not any(word in code for word in _ROLE_WORDS):
+    if not _has_any(code, _ROLE_WORDS):
         return False
     if _LOOP.search(code) is None or _SUM.search(code) is None:
         return False
