@@ -240,7 +240,10 @@ def _rows(module: ir.ModuleIR) -> int:
 
 
 def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
-    """Run the body of an imported module, within a work limit of its own."""
+    """Run the body of an imported module, within a work limit of its own.
+
+    Others will import what this leaves: it does not depend on how much work is left to who came first.
+    """
     s = State()
     frame = Frame(module.body, None, None)
     ref = s.new(frame)
@@ -248,13 +251,15 @@ def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(Lib("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
-    left, limit = m.steps_left, m.limit
+    left, limit, total = m.steps_left, m.limit, m.total_left
     m.limit = IMPORT_LIMIT
-    m.total_left -= _rows(module)  # lowering it takes about as long as executing so many instructions
+    m.total_left = given = max(total, IMPORT_LIMIT)
     m.importing.add(id(module))
     ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
     m.importing.discard(id(module))
     m.steps_left, m.limit = left, limit
+    # Lowering it takes about as long as executing as many instructions as it has rows.
+    m.total_left += total - given - _rows(module)
     end = next((e.state for e in ends if e.kind == "return"), s)
     return Executed(module, end.heap, value)
 
