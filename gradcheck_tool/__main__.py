@@ -1,5 +1,37 @@
-"""`python -m gradcheck_tool` is `gradlint`."""
+"""The `gradlint` command, which is `python -m gradcheck_tool`, too."""
+
+from __future__ import annotations
+
+import os
+import sys
 
 from gradcheck_tool.cli import main
 
-main()
+
+def run() -> None:
+    """Entry point of the command."""
+    try:
+        main()
+    except SystemExit as end:
+        if sys.argv[1:2] == ["check"] and isinstance(end.code, int):
+            _leave(end.code)
+        raise
+
+
+def _leave(status: int) -> None:
+    """End the process without taking apart what it has made, which takes as long as checking many files.
+
+    Who traces or profiles it sees a usual end.
+    """
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        status = 1
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    run()

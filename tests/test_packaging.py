@@ -70,28 +70,20 @@ class TestWheel:
 class TestStart:
     def imported(self, *arguments, cwd=None):
         """The top-level modules that a command imports, and its exit status."""
-        code = (
-            "import runpy, sys\n"
-            f"sys.argv = ['gradlint', *{[str(argument) for argument in arguments]!r}]\n"
-            "try:\n    runpy.run_module('gradcheck_tool', run_name='__main__')\n"
-            "except SystemExit as end:\n    status = end.code\n"
-            "else:\n    status = 0\n"
-            "print('\\n@', status, *{name.split('.')[0] for name in sys.modules})"
-        )
-        result = python("-c", code, cwd=cwd)
-        assert "\n@ " in result.stdout, result.stderr
-        status, *modules = result.stdout.rsplit("\n@ ", 1)[1].split()
-        return set(modules), status
+        result = python("-X", "importtime", "-m", "gradcheck_tool", *arguments, cwd=cwd)
+        names = re.findall(r"^import time:.*\| +(\w+)", result.stderr, re.MULTILINE)
+        assert names, result.stderr
+        return set(names), result.returncode
 
     def test_check_never_imports_torch_or_numpy(self):
         modules, status = self.imported("check", "--no-cache", FIXTURES)
-        assert status == "1"
+        assert status == 1
         assert not {"torch", "numpy"} & modules
 
     def test_check_of_files_without_torch_does_not_import_the_parser(self, tmp_path):
         (tmp_path / "a.py").write_text("print('hello')\n")
         modules, status = self.imported("check", "--no-cache", tmp_path)
-        assert status in ("0", "None")
+        assert status == 0
         assert not {"libcst", "rich"} & modules
 
     def test_the_parser_is_imported_for_edits_of_arguments_alone(self, tmp_path):
@@ -106,7 +98,7 @@ class TestStart:
         ):
             (tmp_path / "a.py").write_text(f"{clean}from torch import nn\np = [w]\n{more}")
             modules, status = self.imported("check", "--no-cache", tmp_path)
-            assert status == ("1" if found else "0") or (status == "None" and not found)
+            assert status == found
             assert ("libcst" in modules) is needed
 
     def test_findings_are_printed_without_rich(self, tmp_path):
@@ -114,7 +106,7 @@ class TestStart:
             "import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\nprint('done')\n"
         )
         modules, status = self.imported("check", "--no-cache", tmp_path)
-        assert status == "1"
+        assert status == 1
         assert "rich" not in modules
 
     def test_what_is_known_is_told_without_loading_the_engine(self, tmp_path):
@@ -122,6 +114,12 @@ class TestStart:
         again, _ = self.imported("check", "--isolated", FIXTURES / "calls", cwd=tmp_path)
         assert "typer" in first
         assert "typer" not in again
+
+    def test_a_profiler_gets_to_its_own_end(self, tmp_path):
+        (tmp_path / "a.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\n")
+        arguments = ("-m", "gradcheck_tool", "check", "--isolated", "--no-cache", "--exit-zero", tmp_path)
+        assert "GL201" in python(*arguments).stdout
+        assert "function calls" in python("-m", "cProfile", *arguments).stdout
 
     def test_version_imports_next_to_nothing(self):
         modules, _ = self.imported("version")

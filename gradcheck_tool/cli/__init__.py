@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Entry point of the `gradlint` command.
+    """The `gradlint` command.
 
     The version is printed before anything is imported: scripts and editors ask for it often.
     """
