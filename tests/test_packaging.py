@@ -118,7 +118,7 @@ class TestStart:
     def test_a_profiler_gets_to_its_own_end(self, tmp_path):
         (tmp_path / "a.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\n")
         arguments = ("-m", "gradcheck_tool", "check", "--isolated", "--no-cache", "--exit-zero", tmp_path)
-        assert "GL201" in python(*arguments).stdout
+        assert "GL301" in python(*arguments).stdout
         assert "function calls" in python("-m", "cProfile", *arguments).stdout
 
     def test_version_imports_next_to_nothing(self):
