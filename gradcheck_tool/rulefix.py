@@ -235,8 +235,19 @@ def _appended(args: Any, name: str, value: cst.BaseExpression) -> list[cst.Arg]:
     if not args:
         return [new]
     *others, last = args
-    separator = others[-1].comma if others else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    separator = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if others:
+        separator = _without_comment(cst.ensure_type(others[-1].comma, cst.Comma))
     return [*others, last.with_changes(comma=separator), new.with_changes(comma=last.comma)]
+
+
+def _without_comment(comma: cst.Comma) -> cst.Comma:
+    import libcst as cst
+
+    blank = comma.whitespace_after
+    if isinstance(blank, cst.ParenthesizedWhitespace):
+        blank = blank.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
+    return comma.with_changes(whitespace_after=blank)
 
 
 def _nothing() -> cst.SimpleWhitespace:

@@ -66,6 +66,7 @@ def test_renamed(source: str, expected: str | None) -> None:
         ("f(a, k=False, b=1)\n", "f(a, k=True, b=1)\n"),
         ("f(\n    a,\n    b,\n)\n", "f(\n    a,\n    b,\n    k=True,\n)\n"),
         ("x = (f(a))\n", "x = (f(a, k=True))\n"),
+        ("f(a,  # first\n\n  b)\n", "f(a,  # first\n\n  b,\n  k=True)\n"),
         (
             "def g():\n    return f(a,\n             b)\n",
             "def g():\n    return f(a,\n             b,\n             k=True)\n",
