@@ -422,6 +422,20 @@ with torch.no_grad():
     w.add_(1.0)
 checkpoint(lambda x: torch.ones(3), p, use_reentrant=False)
 """,
+    "ctx is no reason to expect an exception": """
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+try:
+    w = Exp.apply(w)
+    os.stat("no such file")
+except OSError:
+    w *= 2.0
+""",
     "sum() is no reason to expect an exception": """
 with torch.no_grad():
     try:
