@@ -21,9 +21,10 @@ from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.surrogates import unchecked_write
 from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.gradcheck.variations import other_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def first_call(session: Session) -> tuple[list[Any], Any] | None:
@@ -383,19 +384,29 @@ def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> No
     if problem.shared.held:
         return  # the other call changes what the first one's module holds
     expected = gradients(problem, cotangent)
-    other = [session.draws.jitter(v, 0.5) for v in problem.values]
-    leaves, outputs = problem.graph(problem.values)
-    between = quiet(lambda: problem.graph(other))
-    if isinstance(between, Exception):
-        return
-    got = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent)))
-    if isinstance(got, Exception) or not _same_gradients(expected, got, 1e4, ROUNDING):
-        session.add(
-            "GC208",
-            "wrong-saved-tensor",
-            "another call between forward and backward changes the gradient: state is shared between calls "
-            "instead of kept on ctx",
-        )
+    for other in _calls_between(session, problem):
+        leaves, outputs = problem.graph(problem.values)
+        between = quiet(lambda other=other: other.graph(other.values))  # type: ignore[misc]
+        if isinstance(between, Exception):
+            continue
+        got = quiet(lambda x=leaves, y=outputs: problem.pull(x, y, like_contiguous(cotangent)))  # type: ignore[misc]
+        if isinstance(got, Exception) or not _same_gradients(expected, got, 1e4, ROUNDING):
+            session.add(
+                "GC208",
+                "wrong-saved-tensor",
+                "another call between forward and backward changes the gradient: state is shared between "
+                "calls instead of kept on ctx",
+            )
+            return
+
+
+def _calls_between(session: Session, problem: Problem) -> Iterator[Problem]:
+    """Calls with other values of the inputs, then with another flag or number, too."""
+    moved = problem.with_values([session.draws.jitter(v, 0.5) for v in problem.values])
+    yield moved
+    for position, leaf in enumerate(moved.leaves):
+        for other in other_numbers(leaf)[:1] if not session.kernel else ():
+            yield moved.with_leaves([*moved.leaves[:position], other, *moved.leaves[position + 1 :]])
 
 
 def _sizes(session: Session, problem: Problem) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from gradcheck_tool.gradcheck.evidence import Evidence
 from gradcheck_tool.gradcheck.probes import Cotangent, one_output
 from gradcheck_tool.gradcheck.regions import describe_region
-from gradcheck_tool.gradcheck.saved import better_saved_tensor
+from gradcheck_tool.gradcheck.saved import better_saved_tensor, saved_by
 from gradcheck_tool.gradcheck.stencil import coarsest
 
 
@@ -154,19 +154,23 @@ def _factor(e: Evidence) -> Diagnosis | None:
 
 
 def _rounded(e: Evidence) -> Diagnosis | None:
-    """Every entry carries a rounding error of a lower precision, or is representable in it."""
-    if coarsest(e.problem.values) is not torch.float64:
-        return None
+    """Every entry carries a rounding error of a lower precision, and is representable in it, or what
+    backward computes with is kept in it.
+    """
+    given = coarsest(e.problem.values)
     a, r = e.analytic[:, e.known], e.reference[:, e.known]
     size = r.abs().square().mean().sqrt()
     parts = torch.view_as_real(a) if a.is_complex() else a
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         limit = 4 * torch.finfo(dtype).eps
+        if torch.finfo(dtype).eps <= torch.finfo(given).eps or not bool(
+            ((a - r).abs() <= limit * (r.abs() + size)).all()
+        ):
+            continue
         exact = torch.equal(parts, parts.to(dtype).to(parts.dtype))
-        near = bool(((a - r).abs() <= limit * (r.abs() + size)).all())
-        if near and (exact or dtype is torch.float32):
-            name = str(dtype).removeprefix("torch.")
-            return Diagnosis("precision", f"{_name(e)} was computed in {name}: digits are lost in float64")
+        if exact or dtype is torch.float32 or any(t.dtype is dtype for t in saved_by(e)):
+            low, high = (str(d).removeprefix("torch.") for d in (dtype, given))
+            return Diagnosis("precision", f"{_name(e)} was computed in {low}: digits are lost in {high}")
     return None
 
 
@@ -360,7 +364,16 @@ def _slice_diagnosis(e: Evidence, v: Tensor, axis: int, at: int) -> Diagnosis:
         return Diagnosis(
             "batch", f"{_name(e)} uses only the {which} sample of the batch (axis 0 of the output)"
         )
+    if _is_part(e.shape, tuple(n for k, n in enumerate(v.shape) if k != axis)):
+        text = f"{_name(e)}, which has no axis {axis} of the output, is not summed over it: only the {which}"
+        return Diagnosis("broadcast", f"{text} slice is used")
     return Diagnosis("region", f"{_name(e)} uses only the {which} slice of axis {axis} of the output")
+
+
+def _is_part(shape: tuple[int, ...], of: tuple[int, ...]) -> bool:
+    """Whether the sizes `shape` stand in `of` in the same order."""
+    rest = iter(of)
+    return all(size in rest for size in shape)
 
 
 def _broadcastable(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
@@ -423,7 +436,24 @@ def _one_region(e: Evidence) -> Diagnosis | None:
     where = describe_region(e, bad)
     if where is None:
         return None
+    if _lacks_later_terms(e, bad):
+        return None
     return Diagnosis("region", f"{_name(e)} is wrong only {where}{_how(e, bad)}", {"region": where})
+
+
+def _lacks_later_terms(e: Evidence, bad: Tensor) -> bool:
+    """Whether only entries at one end of an axis are right, at most a third of it: a term that is missing
+    from a sum over later (or earlier) indices is missing everywhere but there.
+    """
+    if _how(e, bad):
+        return False
+    right = (~bad & e.known).reshape(e.shape)
+    for axis, size in enumerate(e.shape):
+        hit = [k for k in range(size) if bool(right.select(axis, k).any())]
+        at_end = hit in ([*range(len(hit))], [*range(size - len(hit), size)])
+        if at_end and 3 * len(hit) <= size and int(right.sum()) * size == right.numel() * len(hit):
+            return True
+    return False
 
 
 def _how(e: Evidence, bad: Tensor) -> str:
@@ -440,7 +470,7 @@ def _scattered(e: Evidence) -> Diagnosis | None:
     bad = e.off.any(0)
     live = ((e.reference.abs() > e.tolerance) | (e.analytic.abs() > e.tolerance)).any(0) & e.known
     good = int((live & ~bad).sum())
-    if good < max(1, int(live.sum()) // 10):
+    if good < max(1, int(live.sum()) // 10) or _lacks_later_terms(e, bad):
         return None
     count = int(bad.sum())
     text = f"{_name(e)} is wrong in {count} of {int(live.sum())} examined entries{_how(e, bad)}, else right"

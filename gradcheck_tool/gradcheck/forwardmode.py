@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +14,8 @@ from gradcheck_tool.gradcheck.target import overrides
 from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.gradcheck.problem import Problem
 
 
@@ -76,25 +77,31 @@ def check_vmap(session: Session) -> None:
         return
     problem = session.problem
     tensors = [i for i, x in enumerate(problem.leaves) if isinstance(x, Tensor)]
-    for chosen, axis in _choices(tensors, problem):
+    for chosen, axes in _choices(tensors, problem):
         batches = _batches(session, problem, chosen)
         looped = quiet(lambda b=batches: [problem.raw(leaves) for leaves in b])  # type: ignore[misc]
         if isinstance(looped, Exception):
             continue
-        outcome = quiet(lambda b=batches, c=chosen, a=axis: _batched(problem, b, c, a))  # type: ignore[misc]
+        outcome = quiet(lambda b=batches, c=chosen, a=axes: _batched(problem, b, c, a))  # type: ignore[misc]
         if isinstance(outcome, Exception):
-            session.notes.append(f"vmap raises {type(outcome).__name__}: {str(outcome).strip()[:120]}")
-            return
+            said = f"vmap raises {type(outcome).__name__}: {str(outcome).strip()[:120]}"
+            session.notes += [said] if said not in session.notes else []
+            continue
         if not _equal(looped, outcome):
-            text = f"vmap over axis {axis} of arguments {list(chosen)} differs from a loop over the batch"
-            session.add("GC110", "vmap", text, arguments=list(chosen), axis=axis)
+            text = f"vmap over axes {list(axes)} of arguments {list(chosen)} differs from a loop"
+            session.add("GC110", "vmap", text, arguments=list(chosen), axes=list(axes))
             return
 
 
-def _choices(tensors: list[int], problem: Problem) -> list[tuple[tuple[int, ...], int]]:
-    subsets = [tuple(tensors), *((i,) for i in tensors if len(tensors) > 1)]
-    axes = [0, 1] if all(problem.leaves[i].dim() >= 1 for i in tensors) else [0]
-    return list(itertools.product(subsets, axes))
+def _choices(tensors: list[int], problem: Problem) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Batched arguments and the batch axis of each: all of them and each alone, along the first axis, the
+    second one, and in turns.
+    """
+    for chosen in [tuple(tensors), *((i,) for i in tensors if len(tensors) > 1)]:
+        ranks = [problem.leaves[i].dim() for i in chosen]
+        wanted = ([0] * len(chosen), [1] * len(chosen), [k % 2 for k in range(len(chosen))])
+        for axes in dict.fromkeys(tuple(map(min, choice, ranks)) for choice in wanted):
+            yield chosen, axes
 
 
 def _batches(session: Session, problem: Problem, chosen: tuple[int, ...], size: int = 3) -> list[list[Any]]:
@@ -108,8 +115,10 @@ def _batches(session: Session, problem: Problem, chosen: tuple[int, ...], size: 
     return out
 
 
-def _batched(problem: Problem, batches: list[list[Any]], chosen: tuple[int, ...], axis: int) -> list[Tensor]:
-    stacked = [torch.stack([b[i] for b in batches], min(axis, batches[0][i].dim())) for i in chosen]
+def _batched(
+    problem: Problem, batches: list[list[Any]], chosen: tuple[int, ...], axes: tuple[int, ...]
+) -> list[Tensor]:
+    stacked = [torch.stack([b[i] for b in batches], axis) for i, axis in zip(chosen, axes, strict=True)]
 
     def call(*tensors: Tensor) -> tuple[Tensor, ...]:
         leaves = list(batches[0])
@@ -119,8 +128,7 @@ def _batched(problem: Problem, batches: list[list[Any]], chosen: tuple[int, ...]
         problem.shared.count.forwards += 1
         return tuple(y for y in flatten(problem.call(*args, **kwargs))[0] if isinstance(y, Tensor))
 
-    dims = tuple(min(axis, batches[0][i].dim()) for i in chosen)
-    return list(torch.func.vmap(call, in_dims=dims)(*stacked))
+    return list(torch.func.vmap(call, in_dims=axes)(*stacked))
 
 
 def _equal(looped: list[list[Any]], batched: list[Tensor]) -> bool:

@@ -41,6 +41,7 @@ _STRUCTURAL = {
     "transposed", "permuted", "swapped", "conjugate", "accumulation", "broadcast", "not-linear-in-cotangent",
     "ignores-cotangent", "output-ignored", "nan", "batch", "none",
 }  # fmt: skip
+_MISPLACED = ("sign", "swapped", "transposed", "permuted")
 _NO_SIMPLE_MISTAKE = ("unknown", "missing-term")
 """Diagnoses of a gradient that is none of the derivative's rearrangements, parts or multiples."""
 
@@ -347,10 +348,27 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
             session, mismatches[0].problem, [m.index for m in mismatches]
         )
     if intended is not None:
-        session.deviates([m.index for m in mismatches], intended, mismatches[0].judgement.gap)
-        return
+        plain = _plain_mistakes(session, mismatches)
+        meant = [m for m in mismatches if m not in plain]
+        session.deviates([m.index for m in meant], intended, meant[0].judgement.gap)
+        mismatches = plain
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
+
+
+def _plain_mistakes(session: Session, mismatches: list[Mismatch]) -> list[Mismatch]:
+    """Inputs of a straight-through Function that have a derivative, and get it with the wrong sign or in the
+    wrong place: no substitute for the derivative of another input explains that.
+    """
+    flat = [m for m in mismatches if abs(m.judgement.gap.numeric) <= m.judgement.gap.error]
+    if not flat or session.coarse:
+        return []
+    steep = [m for m in mismatches if m not in flat]
+    return [m for m in steep if _diagnosed(session, m).word in _MISPLACED]
+
+
+def _diagnosed(session: Session, m: Mismatch) -> Diagnosis:
+    return diagnose(gather(m, _body_at(session, m.problem), session.draws, m.entries), session.klass)
 
 
 def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:

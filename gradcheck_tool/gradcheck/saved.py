@@ -65,7 +65,8 @@ def _with_saved(evidence: Evidence, slot: int, replacement: Tensor, row: int) ->
     return dense(got[evidence.index], problem.values[evidence.index]).reshape(-1)
 
 
-def _saved_by(evidence: Evidence) -> list[Tensor]:
+def saved_by(evidence: Evidence) -> list[Tensor]:
+    """The tensors that forward saves for backward, in the order in which it saves them."""
     kept: list[Tensor] = []
 
     def pack(tensor: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def better_saved_tensor(evidence: Evidence, klass: Any) -> str | None:
     """A sentence naming the saved tensor and what should have been saved; None if no replacement helps."""
     if klass is None:
         return None
-    for slot, saved in enumerate(_saved_by(evidence)[:6]):
+    for slot, saved in enumerate(saved_by(evidence)[:6]):
         for label, tensor in _candidates(evidence):
             fits = tensor.shape == saved.shape and tensor.dtype == saved.dtype
             if not fits or torch.equal(tensor, saved):

@@ -21,6 +21,7 @@ from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
+from gradcheck_tool.gradcheck.strings import compared_strings
 from gradcheck_tool.gradcheck.target import overrides
 from gradcheck_tool.gradcheck.tree import flatten
 
@@ -31,6 +32,9 @@ Variation = tuple[str, Problem]
 
 _STEPS = 8
 """From here on a whole number may count steps."""
+
+_STRINGS = 4
+"""Other strings that are tried for one argument."""
 
 _LARGEST = 20_000
 """Value variations of larger inputs would cost more than they show."""
@@ -54,6 +58,8 @@ def check(session: Session) -> None:
         if session.body is not None:
             body = varied.with_call(session.body.call)
             body = body if session.options.reference is None or same_values(varied, body) else None
+        if label.startswith("huge") and (_has_gradient(varied) or (body and not _has_gradient(body))):
+            continue
         outcome = quiet(lambda v=varied, t=label, b=body: check_variation(session, v, t, b))  # type: ignore[misc]
         if isinstance(outcome, Exception):
             session.skipped += 1
@@ -114,6 +120,7 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
         if len(free) > 1 and not value.is_complex():
             yield f"signs: both signs in input {i}", _replaced(problem, {position: signed[position]})
         yield from _large(session, problem, i, position, value)
+        yield from _huge(session, problem, i, position, value)
         yield (
             f"small values in input {i}",
             _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)}),
@@ -144,6 +151,14 @@ def _large(session: Session, problem: Problem, i: int, position: int, value: Ten
             fits = fits and _accepted(both)
         if fits:
             return
+
+
+def _huge(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
+    """Values at which the exponential overflows: where forward is finite, the gradient should be."""
+    if not value.is_complex():
+        grown = (session.draws.magnitudes(value) * 1.6e3 * session.draws.signs(value)).to(value.dtype)
+        yield f"huge values of both signs in input {i}", _replaced(problem, {position: grown})
+        yield f"huge values in input {i}", _replaced(problem, {position: grown.abs()})
 
 
 def _zeros(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
@@ -184,14 +199,21 @@ def _is_permutation(leaf: Tensor) -> bool:
 
 
 def _arguments(session: Session, problem: Problem) -> Iterator[Variation]:
-    """Other numbers and flags, and other values for parameters left at their defaults."""
+    """Other numbers, flags and strings, and other values for parameters left at their defaults."""
     for position, leaf in enumerate(problem.leaves):
-        for other in _others(leaf):
+        for other in _others(session, position, leaf):
             yield f"argument {position} = {other!r}", _replaced(problem, {position: other})
     yield from _defaults(session, problem)
 
 
-def _others(value: Any) -> list[Any]:
+def _others(session: Session, position: int, value: Any) -> list[Any]:
+    if not isinstance(value, str) or session.target.cls is None:
+        return other_numbers(value)
+    return [s for s in compared_strings(session.target.cls, position) if s != value][:_STRINGS]
+
+
+def other_numbers(value: Any) -> list[Any]:
+    """Other values for a flag or a number that is an argument; nothing for anything else."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, float):
@@ -215,7 +237,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is p.empty for p in extra):
         return
     for k, parameter in enumerate(extra):
-        for other in _others(parameter.default):
+        for other in _others(session, len(args) + k, parameter.default):
             tail = [p.default for p in extra[:k]] + [other]
             leaves, build = flatten([[*args, *tail], {}])
             longer = replace(problem, leaves=tuple(leaves), build=build)
