@@ -34,7 +34,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.autograd.watched import WatchedHeap
-from gradcheck_tool.interp import attributes, classes, iterate, natives, uses
+from gradcheck_tool.interp import attributes, classes, handed_on, iterate, natives, uses
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.natives import Args
 from gradcheck_tool.interp.summaries import running
@@ -495,6 +495,8 @@ class Calls:
         func = call.func
         if isinstance(func, Lib) and is_inert(func.name):
             given = [*call.args, *call.kwargs.values()]
+            if handed_on.may_have_graph(s, func.name, given):
+                return [(s, unknown())]
             return [(s, breaks.compute_from(self.m, s, _stable(func, call), given))]
         if isinstance(func, Sym):
             known = self._method_of_unknown(s, func, call)

@@ -388,4 +388,50 @@ for i in range(8):
         opt.step()
         opt.zero_grad()
 """,
+    "states that are accumulated and summed one after another": """
+from functools import reduce
+from itertools import accumulate
+import torch
+w = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for segment in range(2):
+    states = list(accumulate([state, torch.ones(3)], lambda before, given: before * w + given))
+    loss = reduce(lambda one, other: one + other, states).sum()
+    loss.backward()  # raises
+    state = states[-1]
+""",
+    "a tower of blocks that is folded": """
+from functools import reduce
+import torch
+from torch import nn
+tower = nn.ModuleList([nn.GELU(), nn.Softplus()])
+features = nn.Linear(2, 2)(torch.ones(1, 2))
+out = reduce(lambda h, block: h.add_(block(h)), tower, features)
+out.sum().backward()  # raises
+""",
+    "what the standard library gives back may have a graph": """
+import copy, functools, heapq, itertools, operator, queue, random
+import torch
+w = torch.ones(3, requires_grad=True)
+def picked(losses):
+    random.choice(losses).backward()
+picked([w.sum()])
+functools.reduce(operator.add, w.unbind()).backward()
+random.choice([lambda x: (x * w).sum()])(w).backward()
+heapq.nlargest(1, [(1.0, w.sum())])[0][1].backward()
+first, second = itertools.tee([w.sum()])
+next(first).backward()
+operator.itemgetter(0)([w * 1]).sum().backward()
+waiting = queue.Queue()
+waiting.put(w * 2)
+waiting.get().sum().backward()
+""",
+    "a reentrant checkpoint hands out its constants with a history": """
+import torch
+from torch.utils.checkpoint import checkpoint
+w = torch.ones(3, requires_grad=True)
+other = torch.ones(3, requires_grad=True)
+ones = checkpoint(lambda a: torch.ones_like(a), w, use_reentrant=True)
+torch.autograd.grad(ones, other, torch.ones(3), allow_unused=True)
+""",
 }

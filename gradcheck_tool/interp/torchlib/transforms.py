@@ -197,9 +197,15 @@ def _as_one_operation(
 ) -> Value:
     """What a reentrant checkpoint returns: results of one custom Function that saves its inputs.
 
-    What the function itself has recorded is differentiated by a pass of its own behind that.
+    What the function itself has recorded is differentiated by a pass of its own behind that. A result
+    without a history requires grad, too, if it is of a kind that can: what its backward does is not known.
     """
     items = value.items if isinstance(value, Tup) else (value,)
+    for item in items:
+        constant = s.get(item, Tensor)
+        if constant is not None and constant.rg is False and constant.dtype not in ("int", "bool"):
+            made = s.edit(item)  # type: ignore[arg-type]
+            made.rg, made.leaf, made.unsure_graph = None, None, True
     refs: list[Ref] = [i for i in items if isinstance(i, Ref) and s.get(i, Tensor) is not None and s[i].rg]
     if not refs:
         return value
