@@ -262,9 +262,10 @@ def _advance_zip(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pai
     for part in record.parts:
         after: list[tuple[State, tuple[Value, ...]]] = []
         for state, values in rows:
-            for state2, value in advance(m, state, part, site):
-                if value is STOP and listed and not _is_listed(state2, part):
-                    continue
+            results = advance(m, state, part, site)
+            if listed and not _is_listed(state, part):
+                results = [pair for pair in results if pair[1] is not STOP] or [(state, unknown())]
+            for state2, value in results:
                 if state2.exc is not None or value is STOP:
                     done.append((state2, value))
                 else:

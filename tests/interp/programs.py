@@ -434,4 +434,11 @@ other = torch.ones(3, requires_grad=True)
 ones = checkpoint(lambda a: torch.ones_like(a), w, use_reentrant=True)
 torch.autograd.grad(ones, other, torch.ones(3), allow_unused=True)
 """,
+    "parts of a flat buffer beside their shapes": """
+import torch
+flat = torch.ones(8, requires_grad=True)
+shapes = [(2, 1), (2,), (1, 2), (1,), (1, 1)]
+parts = [part.view(shape) for part, shape in zip(flat.split([2, 2, 2, 1, 1]), shapes)]
+flat.mul_(0.5)  # raises
+""",
 }
