@@ -240,7 +240,9 @@ class Accumulation:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OptimizerStep(Event):
-    """An optimizer steps. `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
+    """An optimizer steps; `in_loop` also where a function on the way to it is called in a loop.
+
+    `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
     has back-propagated into them yet), `zeroed` (cleared after the last backward), `stale` (used by
     an earlier step already and not cleared), `scaled` (a GradScaler's scale is still on them) or
     `unknown`; one entry a kind that occurs. `scaler` is the text of the GradScaler whose `step` makes
@@ -610,13 +612,14 @@ class OptimizerRemade(Event):
 class UntrainedModule(Event):
     """A newly made module gets gradients in a loop, but no optimizer has its parameters.
 
-    Only emitted when its parameters require grad, nothing was loaded into it, no unknown code got
-    them, and `optimizer`, which has other parameters of the same loss, steps in that loop. The site is
-    where the optimizer is made.
+    `is_parameter`: it is a parameter of a module, the rest of which is trained. Only emitted when its
+    parameters require grad, nothing was loaded into it, no unknown code got them, and `optimizer`, which
+    has other parameters of the same loss, steps in that loop. The site is where the optimizer is made.
     """
 
     module: str
     optimizer: str
+    is_parameter: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

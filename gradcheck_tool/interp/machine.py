@@ -171,6 +171,11 @@ class Machine:
         """The place of a libcst node of the function that is running."""
         return Site(s[s.frames[-1]].env.module, node)
 
+    def repeats(self, s: State, site: Site) -> bool:
+        """Is the place in a loop, or a function on the way to it called in one?"""
+        calls = [s[frame].site for frame in s.frames]
+        return any(at is not None and self.places.loop_of(at) is not None for at in (site, *calls))
+
     def label(self, s: State, node: Any) -> Label:
         """The source text of a node of the function that is running."""
         return Label(s[s.frames[-1]].env.module, node)

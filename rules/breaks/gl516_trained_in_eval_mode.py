@@ -11,8 +11,9 @@ class TrainedInEvalMode(Rule):
     ## What it detects
 
     A module that is put into evaluation mode, evaluated without gradients, and then trained by the
-    same line that has trained it in training mode before, with no `train()` in between. Only
-    modules with layers to which the mode matters are reported.
+    same line that has trained it in training mode before, with no `train()` in between. Also one for
+    which `train()` was called and which was never run in that mode. Only modules with layers to which
+    the mode matters are reported.
 
     ## Why it is wrong
 

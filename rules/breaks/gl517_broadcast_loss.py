@@ -12,7 +12,8 @@ class BroadcastedLoss(Rule):
 
     `mse_loss`, `l1_loss`, `smooth_l1_loss` or `huber_loss` of two tensors of certainly different
     sizes, neither of them a single number, such as `(N, 1)` and `(N,)`. Also a back-propagated
-    difference of a linear layer's output of size `(N, 1)` and a vector of size `(N,)`.
+    difference of a linear layer's output of size `(N, 1)` and a vector of size `(N,)`, such as the
+    targets of a batch.
 
     ## Why it is wrong
 

@@ -12,7 +12,7 @@ class UntrainedModuleRule(Rule):
 
     A newly made module (often a loss with parameters, such as a centre loss or a learned weighting)
     whose parameters get gradients in a training loop, while the optimizer that steps there has others
-    only.
+    only. Also a single parameter of a module whose sub-modules are all trained.
 
     ## Why it is wrong
 
@@ -67,9 +67,10 @@ class UntrainedModuleRule(Rule):
     symptom = "assert torch.equal(scorer.weight, start)"
 
     def on_untrained_module(self, event: UntrainedModule) -> Iterator[Draft]:
-        yield self.finding(
-            event,
-            f"`{event.optimizer}` does not have the parameters of `{event.module}`, which get gradients "
-            "and never move",
-            f"give it `{event.module}.parameters()` too, or freeze them",
-        )
+        if event.is_parameter:
+            told = f"`{event.module}`, which gets gradients and never moves"
+            advice = f"give it `{event.module}` too, or freeze it"
+        else:
+            told = f"the parameters of `{event.module}`, which get gradients and never move"
+            advice = f"give it `{event.module}.parameters()` too, or freeze them"
+        yield self.finding(event, f"`{event.optimizer}` does not have {told}", advice)

@@ -190,3 +190,149 @@ symptom = not term.requires_grad
         "term = torch.stack([(row * i).mean() for row, i in zip(out, x)]).mean()",
     ),
 }
+SILENT |= {
+    "a step in a method that a loop calls finds no gradients": Silent(
+        HEAD
+        + """
+class Planner:
+    def __init__(self, policy):
+        self.policy = policy
+        self.optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+
+    def path(self, state):
+        places = []
+        for _ in range(3):
+            state = state + self.policy(state)
+            places.append(state.tolist())
+        return torch.tensor(places, requires_grad=True)
+
+    def improve(self, start):
+        self.optimizer.zero_grad()
+        self.path(start).pow(2).sum().backward()
+        self.optimizer.step()  # <- GL404
+
+planner = Planner(nn.Linear(2, 2))
+before = planner.policy.weight.detach().clone()
+for _ in range(3):
+    planner.improve(torch.ones(2))
+symptom = torch.equal(before, planner.policy.weight)
+""",
+        "places.append(state.tolist())\n        return torch.tensor(places, requires_grad=True)",
+        "places.append(state)\n        return torch.stack(places)",
+    ),
+    "a column of outputs is subtracted from the targets of a loader": Silent(
+        HEAD
+        + """
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self):
+        self.inputs, self.targets = torch.randn(12, 3), torch.randn(12)
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, i):
+        return self.inputs[i], self.targets[i]
+
+model = nn.Linear(3, 1)
+for inputs, targets in DataLoader(Rows(), batch_size=4):
+    error = targets - model(inputs)  # <- GL517
+    error.abs().mean().backward()
+symptom = error.shape == (4, 4)
+""",
+        "model(inputs)",
+        "model(inputs).squeeze(1)",
+    ),
+    "batches of one sample are broadcast without harm": Silent(
+        HEAD
+        + """
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Linear(3, 1)
+for inputs, targets in DataLoader(TensorDataset(torch.randn(4, 3), torch.randn(4)), batch_size=2):
+    error = targets - model(inputs)  # <- GL517
+    error.abs().mean().backward()
+symptom = error.numel() == 4
+""",
+        ", batch_size=2",
+        "",
+    ),
+    "labels are guessed before the first step, in evaluation mode": Silent(
+        HEAD
+        + """
+model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def guess(inputs):
+    model.eval()  # <- GL516
+    with torch.no_grad():
+        labels = model(inputs).argmax(1)
+    return labels
+
+model.train()
+modes = []
+for _ in range(3):
+    labels = guess(torch.randn(4, 3))
+    modes.append(model.training)
+    optimizer.zero_grad()
+    F.cross_entropy(model(torch.randn(4, 3)), labels).backward()
+    optimizer.step()
+symptom = not any(modes)
+""",
+        "    return labels\n",
+        "    model.train()\n    return labels\n",
+    ),
+    "backward asks whether another input needs a gradient": Silent(
+        HEAD
+        + """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = grad * weight
+        if ctx.needs_input_grad[0]:
+            grad_weight = (grad * x).sum(0)
+        return grad_x, grad_weight  # <- GL720
+
+weight = nn.Parameter(torch.ones(3))
+Scale.apply(torch.ones(2, 3), weight).sum().backward()
+symptom = weight.grad is None
+""",
+        "[0]:\n            grad_weight",
+        "[1]:\n            grad_weight",
+    ),
+    "a parameter between layers is given to no optimizer": Silent(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 4)
+        self.place = nn.Parameter(torch.randn(1, 4))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x) + self.place))
+
+net = Net()
+weights = [p for m in net.modules() if isinstance(m, nn.Linear) for p in m.parameters()]
+optimizer = torch.optim.SGD(weights, lr=0.1)  # <- GL319
+start = net.place.detach().clone()
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.place)
+""",
+        "SGD(weights,",
+        "SGD([*weights, net.place],",
+    ),
+}

@@ -505,6 +505,20 @@ def ignored_inputs(c: Contract) -> dict[int, Any]:
     return found
 
 
+def guarded_inputs(c: Contract) -> dict[int, Any]:
+    """Arguments that the result is computed from, and for which backward returns a gradient or None.
+
+    Which of them depends on `needs_input_grad`. Gives the node that returns it.
+    """
+    if c.forward is None or c.backward is None or "needs_input_grad" not in c.read_in(c.backward):
+        return {}
+    found: dict[int, Any] = {}
+    for end in c.backward.returns():
+        row = c.backward.values(end)
+        found |= {i: end.node for i in flowing(c) if i < len(row) and not c.backward.is_none(row[i])}
+    return found
+
+
 def flowing(c: Contract) -> set[int]:
     """Arguments on which forward's result depends differentiably, followed through torch operations only."""
     body = c.forward

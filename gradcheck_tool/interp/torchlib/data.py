@@ -45,8 +45,10 @@ def loader(m: Machine, s: State, call: Args) -> Result:
     dataset = call.get(0, "dataset") or NONE
     record = Instance(call.func, {"dataset": dataset})
     options = {"batch_size", "shuffle", "drop_last", "num_workers", "pin_memory", "generator"}
-    if options.issuperset(call.kwargs) and not call.unsure and call.kwargs.get("batch_size") != NONE:
+    size = call.get(1, "batch_size") or Const(1)
+    if options.issuperset(call.kwargs) and not call.unsure and size != NONE:
         record.attrs["#sample"] = Const(_sample_of(m, s, dataset, call.site))
+        record.attrs["#size"] = size if size == Const(1) else NONE
     return s.new(record)
 
 
@@ -110,22 +112,23 @@ def _described(s: State, value: Value) -> Sample:
 
 
 def batch(s: State, source: Ref, site: Any) -> Value | None:
-    """What a loader gives, if something is known of it: its samples put together, as many as one likes."""
+    """What a loader gives, if something is known of it: its samples put together, one or any number."""
     record = s.get(source, Instance)
     sample = natives.const(record.attrs.get("#sample")) if record is not None else None
-    return _collated(s, sample, site) if sample is not None else None
+    size = natives.const(record.attrs.get("#size")) if record is not None else None
+    return _collated(s, sample, size, site) if sample is not None else None
 
 
-def _collated(s: State, sample: Sample, site: Any) -> Value:
-    """A batch of such samples, as `default_collate` makes it."""
+def _collated(s: State, sample: Sample, size: int | None, site: Any) -> Value:
+    """A batch of so many such samples, as `default_collate` makes it."""
     if sample is None:
         return unknown("data")
     if sample[0] == "tensor":
         _, dtype, shape = sample
-        return engine.new_tensor(s, site, dtype=dtype, shape=(None, *shape) if shape is not None else None)
+        return engine.new_tensor(s, site, dtype=dtype, shape=(size, *shape) if shape is not None else None)
     if sample[0] == "tuple":
-        return Tup(tuple(_collated(s, part, site) for part in sample[1]))
-    return s.new(Dict({key: _collated(s, part, site) for key, part in sample[1]}))
+        return Tup(tuple(_collated(s, part, size, site) for part in sample[1]))
+    return s.new(Dict({key: _collated(s, part, size, site) for key, part in sample[1]}))
 
 
 @function("torch.load", "torch.hub.load", "torch.jit.load")

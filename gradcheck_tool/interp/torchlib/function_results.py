@@ -72,10 +72,23 @@ def check(m: Machine, s: State, a: Applied, value: Value) -> None:
         refuse(m, s, a, where, kind, f"function {a.name}Backward {text}", "RuntimeError")
         return
     for index, (given, gradient) in enumerate(zip(a.inputs.items, got)):  # noqa: B905  further Nones are allowed
+        _note_missing(m, s, a, index, given, gradient)
         fault = _fault(s, a.name, index, given, gradient)
         if fault is not None:
             refuse(m, s, a, _where(a, len(got), fault[0]), *fault, "RuntimeError")
             return
+
+
+def _note_missing(m: Machine, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
+    """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
+    tensor, contract = s.get(given, Tensor), contracts.contract_of(s, a.func.cls)
+    if tensor is None or tensor.rg is not True or contract is None:
+        return
+    key = ("missing", id(a.made.node), given)
+    if gradient != NONE:
+        m.suspicions.drop(key)
+    elif (node := contracts.guarded_inputs(contract).get(index)) is not None:
+        m.suspicions.hold(key, contract.defect(node, "none-for-input", contract.arguments()[index]))
 
 
 def _where(a: Applied, count: int, kind: str) -> Site:

@@ -73,8 +73,11 @@ def note_difference(m: Machine, s: State, left: Value, right: Value, result: Val
         return
     size = row.shape[0]
     is_output = (node := s.get(column.node, Node)) is not None and node.op == "linear"
-    if is_output and size not in (None, 1) and column.shape == (size, 1):
-        names = [str(column.name), str(row.name)]
+    # How many there are in a batch of data is seldom known.
+    is_long = size not in (None, 1) or (size is None and row.rg is False)
+    if is_output and is_long and column.shape == (size, 1):
+        field = "left" if row is sides[0] else "right"
+        names = [str(column.name), str(row.name) or text_of(site, getattr(site.node, field, site.node))]
         text = m.label(s, site.node)
         m.ledger.pairs[made.node.id] = _event([column, row], names, site, text, warns=False)
 

@@ -2,7 +2,7 @@
 
 `eval()` is noted on the modules that it reaches. A forward without gradients then evaluates the module. When
 the same place that ran it in training mode then runs it with gradients, and an optimizer steps, nobody has
-switched it back.
+switched it back. So it is where the program called `train()` and never ran the module in that mode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gradcheck_tool.autograd.events import Site
     from gradcheck_tool.interp.machine import Machine
@@ -42,8 +42,8 @@ class Modes:
     trained: set[tuple[int, int]] = field(default_factory=set)
 
 
-def switched(m: Machine, s: State, reached: Iterable[Ref], on: Any, site: Site) -> None:
-    """`train()` or `eval()` has been called, which reaches these modules."""
+def switched(m: Machine, s: State, reached: Sequence[Ref], on: Any, site: Site) -> None:
+    """`train()` or `eval()` has been called, which reaches these modules, the first one before all."""
     place = str(id(site.node))
     m.modes.calls[place] = site
     for ref in reached:
@@ -51,6 +51,8 @@ def switched(m: Machine, s: State, reached: Iterable[Ref], on: Any, site: Site) 
         mine.attrs.pop("#evaluated", None)
         mine.attrs.pop("#stale", None)
         mine.attrs["#eval"] = Const(place) if on == FALSE else FALSE
+    if on == TRUE:
+        s.edit(reached[0]).attrs["#wanted"] = TRUE
 
 
 def ran(m: Machine, s: State, ref: Ref, site: Site) -> None:
@@ -59,11 +61,13 @@ def ran(m: Machine, s: State, ref: Ref, site: Site) -> None:
     training = record.attrs.get("training")
     if training == TRUE and s.grad is True:
         m.modes.trained.add((ref.id, id(site.node)))
+        if "#wanted" in record.attrs:
+            del s.edit(ref).attrs["#wanted"]
     elif training == FALSE and record.attrs.get("#eval", FALSE) != FALSE:
         if s.grad is False and "#evaluated" not in record.attrs:
             s.edit(ref).attrs["#evaluated"] = TRUE
         elif s.grad is True and "#evaluated" in record.attrs and "#stale" not in record.attrs:
-            if (ref.id, id(site.node)) in m.modes.trained:
+            if (ref.id, id(site.node)) in m.modes.trained or "#wanted" in record.attrs:
                 s.edit(ref).attrs["#stale"] = TRUE
 
 

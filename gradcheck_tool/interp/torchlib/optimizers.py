@@ -234,7 +234,9 @@ def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str
     record = s[ref]
     kinds = gradient_kinds(s, params, is_open)
     name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
-    event = OptimizerStep(site=site, optimizer=name, gradients=kinds, scaler=scaler)
+    event = OptimizerStep(
+        site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.repeats(s, site)
+    )
     m.emit(event)
     breaks.note_step(m, s, event, params)
     protocols.note_step(m, s, ref, site, name)

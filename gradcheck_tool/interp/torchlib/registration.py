@@ -12,6 +12,8 @@ from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.interp.torchlib.modules import is_module, modules, named_parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.interp.machine import Machine
 
 
@@ -184,7 +186,7 @@ def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
 def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) -> None:
     """An optimizer steps in a loop: do other new modules get gradients of the same loss, and no optimizer?"""
     held = _held(s)
-    if held is None or not _repeats(m, s, site):
+    if held is None or not m.repeats(s, site):
         return
     mine: Any = s[optimizer].attrs["#params"].items
     fresh = [s[p] for p in mine if s[p].grad_state == "fresh" and s[p].backward_site is not None]
@@ -208,22 +210,35 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
     for ref in found:
         params, is_open = named_parameters(s, ref)
         own = {p for _, p in params}
-        if is_open or own.isdisjoint(strays) or not own.isdisjoint(held) or not s[ref].name:
+        if is_open or own.isdisjoint(strays) or not s[ref].name:
             continue
-        reached = next(s[p].backward_site for p in own if p in strays)
-        steps = [story(reached, f"this backward gives the parameters of `{s[ref].name}` gradients")]
-        if s[ref].site is not None:
-            steps.insert(0, story(s[ref].site, f"`{s[ref].name}` is made here"))
-        event = UntrainedModule(
-            site=s[optimizer].site, story=tuple(steps), module=s[ref].name, optimizer=text
-        )
-        m.suspicions.hold(("untrained", id(event.site.node), s[ref].name), event, {p.id for p in own})
+        if own.isdisjoint(held):
+            _suspect(m, s, optimizer, text, ref, s[ref].name, own)
+        else:
+            for name, p in _left_out(s, ref, strays, held):
+                _suspect(m, s, optimizer, text, p, f"{s[ref].name}.{name}", {p})
 
 
-def _repeats(m: Machine, s: State, site: Site) -> bool:
-    """Is the place in a loop, or a function on the way to it called in one?"""
-    calls = [s[frame].site for frame in s.frames]
-    return any(at is not None and m.places.loop_of(at) is not None for at in (site, *calls))
+def _left_out(s: State, top: Ref, strays: set[Ref], held: set[Value]) -> Iterator[tuple[str, Ref]]:
+    """Parameters that no optimizer has, of modules all of whose sub-modules are trained or frozen."""
+    for prefix, at in modules(s, top):
+        own = named_parameters(s, at, recurse=False)[0]
+        inner = {p for _, p in named_parameters(s, at)[0] if s[p].rg} - {p for _, p in own}
+        if inner and inner <= held:
+            yield from ((f"{prefix}.{name}".lstrip("."), p) for name, p in own if p in strays)
+
+
+def _suspect(m: Machine, s: State, optimizer: Ref, text: str, subject: Ref, name: str, own: set[Ref]) -> None:
+    """Hold back that an optimizer does not train a module or a parameter."""
+    is_parameter = s.get(subject, Tensor) is not None
+    reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
+    steps = [story(reached, f"this backward gives `{name}` gradients")]
+    if s[subject].site is not None:
+        steps.insert(0, story(s[subject].site, f"`{name}` is made here"))
+    event = UntrainedModule(
+        site=s[optimizer].site, story=tuple(steps), module=name, optimizer=text, is_parameter=is_parameter
+    )
+    m.suspicions.hold(("untrained", id(event.site.node), name), event, {p.id for p in own})
 
 
 def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
