@@ -441,4 +441,37 @@ shapes = [(2, 1), (2,), (1, 2), (1,), (1, 1)]
 parts = [part.view(shape) for part, shape in zip(flat.split([2, 2, 2, 1, 1]), shapes)]
 flat.mul_(0.5)  # raises
 """,
+    "einsum copies what it has to reorder": """
+import torch
+w = torch.ones(2, 5, 3, 4, requires_grad=True)
+query, key = w * 2, w * 3
+scores = torch.einsum("bqhd,bkhd->bhqk", query, key)
+key.mul_(2)
+scores.sum().backward()
+""",
+    "einsum adds up at once what only one operand has": """
+import torch
+w = torch.ones(5, requires_grad=True)
+rows, columns = w * 2, w * 3
+total = torch.einsum("q,k->q", rows, columns)
+columns.mul_(2)
+total.sum().backward()
+""",
+    "einsum saves a part of a buffer that is filled later": """
+import torch
+w = torch.ones(2, 3, requires_grad=True)
+cache = torch.zeros(2, 4, 3)
+cache[:, 0] = w * 2
+seen = torch.einsum("bd,btd->bt", w * 3, cache[:, :1])
+cache[:, 1] = w * 4
+seen.sum().backward()  # raises
+""",
+    "einsum without an arrow": """
+import torch
+w = torch.ones(2, 2, requires_grad=True)
+left, right = w * 2, w * 3
+product = torch.einsum("ij,jk", left, right)
+right.mul_(2)
+product.sum().backward()  # raises
+""",
 }

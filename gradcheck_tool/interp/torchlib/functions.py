@@ -24,7 +24,7 @@ from gradcheck_tool.autograd.values import (
 )
 from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iterate import elements
-from gradcheck_tool.interp.torchlib import breaks, inner_updates, losses, masks
+from gradcheck_tool.interp.torchlib import breaks, contraction, inner_updates, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_assigned, note_zeroed
 
@@ -297,6 +297,8 @@ def apply_profile(
         return NONE if profile.result == "none" else unknown("data")
     _check_out(s, profile, tensors, leaf, site, text)
     losses.check(m, s, leaf, tensors, site, text)
+    if leaf == "einsum":
+        profile, tensors = contraction.by_operand(s, profile, tensors, bound.get("equation"))
     if profile.dense and not _all_contiguous(s, tensors):
         saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
         profile = dataclasses.replace(profile, saves=saves)
