@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.autograd import engine, shapes
@@ -43,10 +44,15 @@ UNIVARIATE = frozenset(REPARAMETRISED) - {"Dirichlet", "MultivariateNormal"} | {
     "Poisson",
     "Geometric",
 }
-# What is computed from the parameters of distributions. What the backward of these saves is not known.
-COMPUTED = Effect(node="DistributionBackward0", frees=None)
-LIKELIHOOD = Effect(node="LogProbBackward0", frees=None)
-DIVERGENCE = Effect(node="KLBackward0", frees=None)
+# Those whose samples and entropy may be linear in a parameter, so that a second backward is allowed.
+LINEAR = LOCATED | {"MultivariateNormal", "StudentT", "RelaxedBernoulli"}
+# Those that normalise their parameters when they are made; all that is computed later shares that.
+NORMALISED = frozenset({"Categorical", "OneHotCategorical"})
+NORMALISATION = Effect(node="NormalisationBackward0", frees=True)
+# What is computed from the parameters of distributions, and frees something kept inside in its backward.
+COMPUTED = Effect(node="DistributionBackward0", frees=True)
+LIKELIHOOD = Effect(node="LogProbBackward0", frees=True)
+DIVERGENCE = Effect(node="KLBackward0", frees=True)
 
 
 @function(*(f"torch.distributions.{name}" for name in (*REPARAMETRISED, *OTHERS)))
@@ -55,10 +61,15 @@ def make(m: Machine, s: State, call: Args) -> Result:
     values = [v for v in (*call.args, *call.kwargs.values()) if v != NONE]
     params = [as_tensor(m, s, value, call.site) for value in values]
     known = tuple(ref for ref in params if ref is not None)
-    record = Instance(call.func, {"#given": Tup(known)}, open=True)
     name = natives.lib_name(call.func).rpartition(".")[2]
+    if name in NORMALISED and known:
+        known = (engine.apply(s, NORMALISATION, {"self": list(known)}, call.site, call.text)[0],)
+    record = Instance(call.func, {"#given": Tup(known)}, open=True)
     if name in LOCATED and len(known) == len(values) == 2 and not call.kwargs:
         record.attrs.update(dict(zip(("loc", "scale"), known, strict=True)))
+    scale = as_tensor(m, s, call.get(1, "scale") or NONE, call.site)
+    if name in LOCATED and scale is not None:
+        record.attrs["#scale"] = scale
     if name == "Normal" and "loc" in record.attrs:
         record.attrs.update({"mean": known[0], "stddev": known[1]})
     return s.new(record)
@@ -70,7 +81,14 @@ def independent(m: Machine, s: State, call: Args) -> Result:
     record = s.get(call.get(0, "base_distribution") or NONE, Instance)
     if record is None or "#given" not in record.attrs:
         return unknown()
-    return s.new(Instance(record.cls, {"#given": record.attrs["#given"], "#together": TRUE}, open=True))
+    kept = {name: value for name, value in record.attrs.items() if name in ("#given", "#scale")}
+    return s.new(Instance(record.cls, {**kept, "#together": TRUE}, open=True))
+
+
+def _is_known(s: State, distribution: Value | None) -> bool:
+    """Is it one of these distributions? It may be made of numbers alone."""
+    record = s.get(distribution, Instance)
+    return record is not None and "#given" in record.attrs
 
 
 def _params(s: State, distribution: Value | None) -> list[Ref]:
@@ -112,18 +130,36 @@ def compute(m: Machine, s: State, call: Args) -> Result:
     refs = [*_params(s, call.self), *given]
     if not refs:
         return unknown()
-    is_likelihood = isinstance(call.func, Method) and call.func.name == "log_prob"
-    effect = LIKELIHOOD if is_likelihood else COMPUTED
-    return engine.apply(s, effect, {"self": refs}, call.site, call.text, [_shape(s, call, given)])[0]
+    name = call.func.name if isinstance(call.func, Method) else ""
+    effect = LIKELIHOOD if name == "log_prob" else COMPUTED
+    tensors: dict[str, Ref | list[Ref]] = {"self": refs}
+    if name in ("entropy", "rsample"):
+        effect, tensors = _linear(s, call, effect, refs)
+    return engine.apply(s, effect, tensors, call.site, call.text, [_shape(s, call, given)])[0]
+
+
+def _linear(
+    s: State, call: Args, effect: Effect, refs: list[Ref]
+) -> tuple[Effect, dict[str, Ref | list[Ref]]]:
+    """What may be linear in a location frees something only for the gradient of the scale."""
+    record = s[call.self]
+    if natives.lib_name(record.cls).rpartition(".")[2] not in LINEAR:
+        return effect, {"self": refs}
+    scale = record.attrs.get("#scale")
+    if scale is None:
+        return dataclasses.replace(effect, frees=None), {"self": refs}
+    others = [ref for ref in refs if ref != scale]
+    return dataclasses.replace(effect, frees_if=("scale",)), {"self": others, "scale": scale}
 
 
 @function("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
 def divergence(m: Machine, s: State, call: Args) -> Result:
     """Depends on the parameters of both distributions."""
-    first, second = _params(s, call.get(0, "p")), _params(s, call.get(1, "q"))
-    if not first or not second:
+    given = [call.get(0, "p"), call.get(1, "q")]
+    refs = [ref for each in given for ref in _params(s, each)]
+    if not refs or not all(_is_known(s, each) for each in given):
         return unknown()
-    return engine.apply(s, DIVERGENCE, {"self": [*first, *second]}, call.site, call.text)[0]
+    return engine.apply(s, DIVERGENCE, {"self": refs}, call.site, call.text)[0]
 
 
 def _register() -> None:
