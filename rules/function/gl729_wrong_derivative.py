@@ -10,10 +10,11 @@ class WrongDerivative(Rule):
 
     ## What it detects
 
-    A custom Function whose `forward` and `backward` are arithmetic element by element, evaluated at
-    a few numbers: the gradient that `backward` returns differs from the change of `forward`'s
-    values at all of them. Nothing is said of a `forward` with comparisons, rounding or clamping,
-    nor of an identity: there the derivative is meant to be another one.
+    A custom Function whose `forward` and `backward` are arithmetic element by element, or along one
+    axis (sums, norms, softmax), evaluated at a few numbers: the gradient that `backward` returns
+    differs from the change of `forward`'s values at all of them. Nothing is said of a `forward` with
+    comparisons, rounding or clamping, nor of an identity: there the derivative is meant to be another
+    one.
 
     ## Why it is wrong
 

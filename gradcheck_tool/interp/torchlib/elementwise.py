@@ -1,9 +1,10 @@
 """The text of an elementwise `autograd.Function` evaluated on a few numbers, and its derivative checked.
 
-Forward and backward are executed with three numbers for each tensor. Whatever is not arithmetic element by
-element, a sum or a mean of everything, ends the evaluation: nothing is said of such a Function. Neither is
-anything said of forwards with jumps (comparisons, rounding), of values that are clamped, of identities and
-of backwards that are not linear in the incoming gradient: there the derivative is meant to be another one.
+Forward and backward are executed with three numbers for each tensor: one row, where they work along one axis.
+Whatever is not arithmetic element by element, a sum or a mean of everything or of each row (`rows`), ends the
+evaluation: nothing is said of such a Function. Neither is anything said of forwards with jumps (comparisons,
+rounding), of values that are clamped, of identities and of backwards that are not linear in the incoming
+gradient: there the derivative is meant to be another one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.autograd.events import StoryStep
+from gradcheck_tool.interp.torchlib import rows
+from gradcheck_tool.interp.torchlib.rows import Unknown
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -110,10 +113,6 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class Unknown(Exception):
-    """Something that is no elementwise arithmetic."""
-
-
 class Library:
     """`torch`, `math` or a part of them."""
 
@@ -132,13 +131,10 @@ def wrong_derivative(c: Contract) -> Iterator[FunctionDefect]:
     names = c.arguments()
     if not names or len(c.backward.params) != 2:
         return
-    try:
-        trials = [_trial(c, names, at) for at in range(len(POINTS))]
-    except (Unknown, ArithmeticError, LookupError, TypeError, ValueError):
-        return
+    trials = [trial for data in _data(c) for trial in _trials(c, names, data)]
     for index, name in enumerate(names):
         pairs = [trial[index] for trial in trials]
-        if all(pair is not None and not _agree(*pair) for pair in pairs):
+        if pairs and all(pair is not None and not _agree(*pair) for pair in pairs):
             returned, true = pairs[0]  # type: ignore[misc]
             ends = [end for end in c.backward.returns() if end.value is not None]
             values = c.backward.values(ends[-1])
@@ -156,10 +152,33 @@ def _defect(c: Contract, node: Any, name: str, returned: Vector, true: Vector) -
     return replace(event, story=(StoryStep(event.site, told),))
 
 
-def _trial(c: Contract, names: Sequence[str], at: int) -> list[tuple[Vector, Vector] | None]:
+def _data(c: Contract) -> tuple[Any, ...]:
+    """What arguments without a gradient may be, since a derivative may hold for one kind of them only.
+
+    Numbers like those of the others (None), a number that scales them, marks of a class or shares.
+    """
+    kept = c.differentiable()
+    is_data = any(i not in kept and not c.is_option(i) for i in range(len(c.arguments())))
+    return (None, 0.6, [0.0, 1.0, 0.0], [0.2, 0.5, 0.3]) if is_data else (None,)
+
+
+def _trials(c: Contract, names: Sequence[str], data: Any) -> list[list[tuple[Vector, Vector] | None]]:
+    """What is found at each of the points; nothing where the Function cannot be evaluated."""
+    try:
+        return [_trial(c, names, at, data) for at in range(len(POINTS))]
+    except (Unknown, ArithmeticError, LookupError, TypeError, ValueError):
+        return []
+
+
+def _trial(c: Contract, names: Sequence[str], at: int, data: Any) -> list[tuple[Vector, Vector] | None]:
     """For each argument: the gradient that backward returns and the true one, None where it returns none."""
+    kept = c.differentiable()
     inputs = [
-        OPTION if c.is_option(i) else [x + 0.1 * i for x in POINTS[(at + i) % len(POINTS)]]
+        OPTION
+        if c.is_option(i)
+        else [x + 0.1 * i for x in POINTS[(at + i) % len(POINTS)]]
+        if data is None or i in kept
+        else data
         for i, name in enumerate(names)
     ]
     ctx = Context(len(names))
@@ -168,7 +187,7 @@ def _trial(c: Contract, names: Sequence[str], at: int) -> list[tuple[Vector, Vec
         _run(c.setup, [ctx, tuple(inputs), out], smooth=False)
     if out in inputs or not isinstance(out, (float, list)):
         raise Unknown
-    incoming: Any = list(INCOMING) if isinstance(out, list) else INCOMING[0]
+    incoming: Any = list(INCOMING[: len(out)]) if isinstance(out, list) else INCOMING[0]
     grads = _gradients(c, ctx, incoming, len(names))
     doubled = _gradients(
         c, ctx, [2 * g for g in incoming] if isinstance(out, list) else 2 * incoming, len(names)
@@ -193,7 +212,9 @@ def _forward(c: Contract, ctx: Context, inputs: list[Any]) -> Any:
 def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vector | None]:
     result = _run(c.backward, [ctx, incoming], smooth=False)  # type: ignore[arg-type]
     grads = list(result) if isinstance(result, tuple) else [result]
-    if len(grads) < count or any(grad is not None and not isinstance(grad, list) for grad in grads):
+    if len(grads) < count:
+        raise Unknown
+    if any(grad is not None and not (isinstance(grad, list) and len(grad) == COUNT) for grad in grads):
         raise Unknown
     return grads[:count]
 
@@ -289,6 +310,10 @@ def _attribute(owner: Any, name: str) -> Any:
         if name in owner.attributes:
             return owner.attributes[name]
         return (owner, name)
+    if isinstance(owner, rows.Extreme) and name == "values":
+        return owner.values
+    if isinstance(owner, list) and name == "shape":
+        return rows.SHAPE
     if isinstance(owner, (list, float)):
         return (owner, name)
     raise Unknown
@@ -322,6 +347,8 @@ def _call(i: ir.Call, regs: dict[int, Any], smooth: bool) -> Any:
     if name in LIMITS and args:
         limits = dict(zip(LIMITS[name], args[1:], strict=False)) | named
         return _limited(args[0], limits)
+    if owner is None and args and rows.knows(name, args, named):
+        return rows.call(name, args, named, regs)
     if named:
         raise Unknown
     if isinstance(owner, Context):
@@ -379,6 +406,6 @@ def _pairs(func: Callable[[float, float], float], left: Any, right: Any) -> Any:
         raise Unknown
     if isinstance(left, float) and isinstance(right, float):
         return func(left, right)
-    a = left if isinstance(left, list) else [left] * COUNT
-    b = right if isinstance(right, list) else [right] * COUNT
+    size = max(len(side) for side in (left, right) if isinstance(side, list))
+    a, b = (rows.widened(side, size) for side in (left, right))
     return [func(x, y) for x, y in zip(a, b, strict=True)]
