@@ -381,10 +381,9 @@ class Calls:
         table = s.get(value, Dict)
         if table is None:
             return True
-        for key, item in table.items.items():
-            if isinstance(key, Const) and isinstance(key.value, str):
-                kwargs[key.value] = item
-        return table.open
+        names = [(key.value if isinstance(key, Const) else None, item) for key, item in table.items.items()]
+        kwargs.update((name, item) for name, item in names if isinstance(name, str))
+        return table.open or any(not isinstance(name, str) for name, _ in names)
 
     def _super(self, s: State, args: list[Value]) -> Value:
         if len(args) >= 2:

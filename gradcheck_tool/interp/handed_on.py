@@ -18,14 +18,25 @@ HANDING = (
     "collections.",
     "contextlib.",
     "copy.",
+    "dataclasses.",
     "functools.",
     "heapq.",
     "itertools.",
     "operator.",
+    "pickle.",
     "random.",
+    "types.",
 )
-# Objects that hold what is put into them later, or are called with it.
-HOLDERS = ("operator.attrgetter", "operator.itemgetter", "operator.methodcaller", "queue.", "threading.")
+# What holds variables, or what is put into it later, or is called with that.
+HOLDERS = (
+    "builtins.globals",
+    "builtins.locals",
+    "operator.attrgetter",
+    "operator.itemgetter",
+    "operator.methodcaller",
+    "queue.",
+    "threading.",
+)
 
 
 def may_have_graph(s: State, name: str, given: Iterable[Value]) -> bool:

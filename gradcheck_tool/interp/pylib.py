@@ -482,7 +482,6 @@ def quantifier(m: Machine, s: State, call: Args) -> Result:
     "builtins.id",
     "builtins.hash",
     "builtins.format",
-    "builtins.vars",
     "builtins.dir",
     "gc.collect",
     "sys.stdout.write",
@@ -632,6 +631,15 @@ def dataclass_(m: Machine, s: State, call: Args) -> Result:
         s.edit(call.args[0]).attrs["#dataclass"] = TRUE  # type: ignore[arg-type]
         return call.args[0]
     return Lib("dataclasses.dataclass")
+
+
+@function("dataclasses.replace")
+def replace(m: Machine, s: State, call: Args) -> Result:
+    """An object of the same class, made of the same fields but for those that are given."""
+    record = s.get(call.args[0], Instance) if call.args else None
+    if record is None or call.unsure or attributes.in_class(s, record.cls, "__post_init__") is not None:
+        return unknown()
+    return s.new(Instance(record.cls, {**record.attrs, **call.kwargs}, open=record.open))
 
 
 @function("dataclasses.field")

@@ -27,7 +27,7 @@ DATASETS = (
 )
 
 # What is known of a sample: `("tensor", dtype, shape)` (a number is a tensor of no dimensions), `("tuple",
-# parts)`, `("dict", ((key, part), ...))`, or None.
+# parts)`, `("dict", ((key, part), ...))`, `("computed",)` (a tensor that requires grad), or None.
 Sample = tuple[Any, ...] | None
 
 
@@ -102,7 +102,9 @@ def _described(s: State, value: Value) -> Sample:
     """The kind and size of a sample's parts."""
     tensor, table = s.get(value, Tensor), s.get(value, Dict)
     if tensor is not None:
-        return ("tensor", tensor.dtype, tensor.shape) if tensor.rg is False else None
+        if tensor.rg is None:
+            return None
+        return ("computed",) if tensor.rg else ("tensor", tensor.dtype, tensor.shape)
     if isinstance(value, Tup) and not value.open:
         return ("tuple", tuple(_described(s, item) for item in value.items))
     if table is not None and not table.open:
@@ -123,6 +125,8 @@ def _collated(s: State, sample: Sample, size: int | None, site: Any) -> Value:
     """A batch of so many such samples, as `default_collate` makes it."""
     if sample is None:
         return unknown("data")
+    if sample[0] == "computed":
+        return unknown()
     if sample[0] == "tensor":
         _, dtype, shape = sample
         return engine.new_tensor(s, site, dtype=dtype, shape=(size, *shape) if shape is not None else None)
