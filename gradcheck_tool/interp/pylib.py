@@ -607,7 +607,6 @@ def method_type(m: Machine, s: State, call: Args) -> Result:
     "torch.fx.wrap",
     "numba.jit",
     "torch.jit.script_method",
-    "torch.autograd.function.once_differentiable",
     "torch.amp.custom_fwd",
     "torch.amp.custom_bwd",
     "torch.cuda.amp.custom_fwd",

@@ -523,4 +523,23 @@ for segment in range(2):
     kept = {field.name: getattr(state, field.name).detach() for field in dataclasses.fields(state)}
     state = dataclasses.replace(state, **kept)
 """,
+    "a backward that is differentiable once gives gradients without a graph": """
+import torch
+from torch.autograd.function import once_differentiable
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x ** 2 * grad
+x = torch.ones(3, requires_grad=True)
+(slope,) = torch.autograd.grad((Cube.apply(x) + x ** 2).sum(), x, create_graph=True)
+slope.sum().backward()
+(slope,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+slope.sum().backward()  # raises
+""",
 }

@@ -546,7 +546,9 @@ def _name(s: State, cls: Value) -> str:
 def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Args) -> Ref:
     node = Node(f"{_name(s, cls)}Backward", call.text, call.site)
     node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
-    node.needs = None
+    # A gradient that is computed without a graph depends on nothing but the one that comes in.
+    once = _is_once_differentiable(s.get(_backward_of(s, cls), Func))
+    node.needs = tuple(() for _ in tensors) if once else None
     node.function = ctx
     saved = s[ctx].attrs.get("#saved", Tup(()))
     reads = _reads_saved(s, cls)
@@ -560,9 +562,26 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
     return s.new(node)
 
 
+def _backward_of(s: State, cls: Value) -> Value:
+    return _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
+
+
+@function("torch.autograd.function.once_differentiable")
+def once_differentiable(m: Machine, s: State, call: Args) -> Result:
+    """Marks a backward: it runs under no_grad, whatever create_graph says."""
+    func = call.args[0] if call.args else NONE
+    if s.get(func, Func) is not None:
+        s.edit(func).attrs["#once"] = TRUE  # type: ignore[arg-type]
+    return func
+
+
+def _is_once_differentiable(backward: Func | None) -> bool:
+    return backward is not None and "#once" in backward.attrs
+
+
 def _reads_saved(s: State, cls: Value) -> bool | None:
     """Does `backward` read `ctx.saved_tensors`?"""
-    func = s.get(_function_of(s, attributes.in_class(s, cls, "backward") or NONE), Func)
+    func = s.get(_backward_of(s, cls), Func)
     if func is None:
         return None
     names = {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}
@@ -680,7 +699,7 @@ def _run_functions(m: Machine, s: State, p: graph.Pass) -> list[State]:
 
 def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
     cls = s[ctx].attrs["#class"]
-    func_value = _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
+    func_value = _backward_of(s, cls)
     func = s.get(func_value, Func)
     if func is None:
         _missing_backward(m, s, ref, cls, p)
@@ -690,7 +709,7 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
     outputs = _known_outputs(s, ctx)
     if outputs is not None and not takes(m, s, applied, len(outputs)):
         return [s]
-    before, s.grad = s.grad, p.create is True
+    before, s.grad = s.grad, p.create is True and not _is_once_differentiable(func)
     cotangents = _gradients(s, p, func, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].version for c in cotangents} if _is_shared(s, p, ref) else {}  # type: ignore[index]
