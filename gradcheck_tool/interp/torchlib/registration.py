@@ -216,7 +216,8 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
             _suspect(m, s, optimizer, text, ref, s[ref].name, own)
         else:
             for name, p in _left_out(s, ref, strays, held):
-                _suspect(m, s, optimizer, text, p, f"{s[ref].name}.{name}", {p})
+                if p.id < optimizer.id:  # `note_late` tells of later ones
+                    _suspect(m, s, optimizer, text, p, f"{s[ref].name}.{name}", {p})
 
 
 def _left_out(s: State, top: Ref, strays: set[Ref], held: set[Value]) -> Iterator[tuple[str, Ref]]:
