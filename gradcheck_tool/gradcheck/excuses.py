@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.diagnose import Diagnosis
     from gradcheck_tool.gradcheck.evidence import Evidence
 
-_OTHER_VALUES = ("signs", "large values", "small values", "zeros", "a zero row")
+_OTHER_VALUES = ("signs", "large values", "small values", "tiny values", "zeros", "a zero row")
 """Variations at which an iteration may not converge."""
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -81,12 +81,12 @@ def is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: s
     Assignment through repeated indices has no defined order: what is overwritten has no influence. In
     double precision, digits lost at extreme values are no mistake. Sampling has a zero gradient by custom.
     """
+    if _is_left_out(evidence, chosen=label.startswith("argument")):
+        return True
     if label.startswith("repeated"):
         return _is_overwritten(evidence)
     if _is_overwritten(evidence) and (session.klass is None or _only_where_repeated(evidence)):
         session.notes.append(f"repeated indices overwrite entries of input {evidence.index}")
-        return True
-    if label.startswith("argument") and _is_left_out(evidence):
         return True
     if label.startswith(_OTHER_VALUES) and loops(session.problem):
         session.notes.append("forward iterates: it was judged only at values like the given ones")
@@ -131,12 +131,18 @@ def _is_random(session: Session) -> bool:
     return found is True
 
 
-def _is_left_out(evidence: Evidence) -> bool:
-    """Whether the gradient is zero, and wrong, exactly at an index that is an argument: a padding index."""
+def _is_left_out(evidence: Evidence, *, chosen: bool) -> bool:
+    """Whether the gradient is zero, and wrong, exactly at an index that is an argument: a padding index.
+
+    Unless the argument was chosen to be that index, it has to be among indices that are given, too.
+    """
     bad = evidence.off.any(0)
     if bool((evidence.analytic.abs() > evidence.tolerance)[:, bad].any()):
         return False
     numbers = {leaf for leaf in evidence.problem.leaves if type(leaf) is int}
+    if not chosen:
+        given = [x for x in evidence.problem.leaves if isinstance(x, Tensor) and x.dtype in _INTEGERS]
+        numbers &= {int(k) for x in given for k in x.reshape(-1).tolist()}
     for axis in range(len(evidence.shape)):
         hit = set(bad.reshape(evidence.shape).nonzero()[:, axis].tolist())
         if len(hit) == 1 and (hit | {k - evidence.shape[axis] for k in hit}) & numbers:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _EXCESS = 32.0
 
+_NOISIEST = 0.05
+"""The largest rounding noise, relative to the gradient, that the errors of its entries are taken to show."""
+
 
 def check_entries(session: Session) -> None:
     """Check the entries of the gradient in the dtype that was given, if that is not double."""
@@ -221,9 +224,11 @@ def _off(session: Session, narrow: Problem, cotangent: Cotangent, dtype: torch.d
         noise = (shifted[i] - exact[i]).abs()
         if plain is not None and not isinstance(plain, Exception):
             noise = torch.maximum(noise, (dense(plain[i], values[i]) - exact[i]).abs())
-        pooled = max(
-            float(noise.square().mean().sqrt()), 2 * float(error.median()) if error.numel() > 16 else 0.0
-        )
+        typical = 2 * float(error.median()) if error.numel() > 16 else 0.0
+        if plain is not None and not isinstance(plain, Exception):
+            # A gradient that is wrong everywhere is no noise.
+            typical = min(typical, _NOISIEST * float(exact[i].abs().square().mean().sqrt()))
+        pooled = max(float(noise.square().mean().sqrt()), typical)
         allowed = 12 * pooled + 4 * noise + 2 * eps * exact[i].abs() + torch.finfo(dtype).tiny
         if plain is None or isinstance(plain, Exception):
             rms = float(exact[i].abs().square().mean().sqrt()) if error.numel() else 0.0
@@ -246,6 +251,13 @@ def _own(session: Session, narrow: Problem, cotangent: Cotangent) -> list[Tensor
     if isinstance(got, Exception):
         return None
     return [dense(g, v) for g, v in zip(got, narrow.values, strict=True)]
+
+
+def _is_block(mask: Tensor) -> bool:
+    """Whether less than half of the entries are off, and they do not spread over the whole input."""
+    places = mask.nonzero()
+    whole = bool((places.amax(0) - places.amin(0) + 1 == torch.tensor(mask.shape)).all())
+    return float(mask.double().mean()) < 0.5 and not (whole and mask.dim())
 
 
 def _block(i: int, mask: Tensor) -> Diagnosis:
@@ -294,7 +306,7 @@ def _report(session: Session, narrow: Problem, i: int, mask: Tensor) -> None:
         exact,
         none_returned=False,
     )
-    answer = _block(i, mask) if float(mask.double().mean()) < 0.5 else diagnose(evidence, session.klass)
+    answer = _block(i, mask) if _is_block(mask) else diagnose(evidence, session.klass)
     word = "precision" if answer.word in ("unknown", "missing-term") else answer.word
     flat = int((gap.mean(0) * mask.reshape(-1)).argmax())
     a, r = float(stack[0][i][0][flat].real), float(stack[1][i][0][flat].real)

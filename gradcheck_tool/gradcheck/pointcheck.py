@@ -30,7 +30,7 @@ from gradcheck_tool.gradcheck.pooled import diagnose_pooled, judge_pooled
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, judge, scales, wide
-from gradcheck_tool.gradcheck.surrogates import said_by_callers
+from gradcheck_tool.gradcheck.surrogates import said_by_callers, said_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -343,10 +343,8 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         return
     session.conclude([m.index for m in mismatches], "wrong")
     intended = session.surrogate
-    if intended is None and (natural or session.declared):
-        intended = session.declared or looks_intended(
-            session, mismatches[0].problem, [m.index for m in mismatches]
-        )
+    if intended is None:
+        intended = session.declared or _looks(session, mismatches, natural=natural)
     if intended is not None:
         plain = _plain_mistakes(session, mismatches)
         meant = [m for m in mismatches if m not in plain]
@@ -354,6 +352,13 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         mismatches = plain
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
+
+
+def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
+    """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose."""
+    seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches]) if natural else None
+    said = said_by_name(session.klass) if seen is None else None
+    return seen if said is None else f"another gradient on purpose: {said}"
 
 
 def _plain_mistakes(session: Session, mismatches: list[Mismatch]) -> list[Mismatch]:
@@ -429,7 +434,7 @@ def _body_at(session: Session, problem: Problem) -> Problem | None:
 
 def _word_of_variation(label: str, word: str) -> str:
     for prefix, answer in (
-        ("batch", "batch"),
+        ("batch", "region" if word == "region" else "batch"),
         ("repeated", "accumulation"),
         ("layout", "layout"),
         ("argument", word),

@@ -22,6 +22,8 @@ _PROSE = re.compile(
     r"|(?:sign|gradient) estimator|substitut\w+ (?:the )?gradient",
     re.IGNORECASE,
 )
+_CAPITAL = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where the next word of a name begins."""
 _UNCHECKED = re.compile(
     r"\b(?:past|around|bypass\w*|avoid\w*|circumvent\w*|trick\w*|fool\w*)\W+(?:\w+\W+){0,3}?version\W(?:check|count)\w*",
     re.IGNORECASE,
@@ -89,6 +91,12 @@ def unchecked_write(klass: Any) -> str | None:
     """What a comment in `klass` says of a write that autograd's version counter is not to notice."""
     found = (match for text in _comments(klass) if (match := _UNCHECKED.search(text)))
     return next((match.group(0) for match in found), None)
+
+
+def said_by_name(klass: Any) -> str | None:
+    """What the name of the Function says of a gradient that is not the derivative."""
+    match = None if klass is None else _PROSE.search(_CAPITAL.sub(" ", klass.__name__))
+    return f"the name says {match.group(0)!r}" if match else None
 
 
 def said_by_callers(klass: Any, words: re.Pattern[str] = _PROSE) -> str | None:

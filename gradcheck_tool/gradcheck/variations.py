@@ -21,7 +21,7 @@ from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
-from gradcheck_tool.gradcheck.strings import compared_strings
+from gradcheck_tool.gradcheck.strings import known_strings
 from gradcheck_tool.gradcheck.target import overrides
 from gradcheck_tool.gradcheck.tree import flatten
 
@@ -121,10 +121,11 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
             yield f"signs: both signs in input {i}", _replaced(problem, {position: signed[position]})
         yield from _large(session, problem, i, position, value)
         yield from _huge(session, problem, i, position, value)
-        yield (
-            f"small values in input {i}",
-            _replaced(problem, {position: (wide(value) * 1e-3).to(value.dtype)}),
-        )
+        for size, factor in (("small", 1e-3), ("tiny", 1e-7)):
+            if factor < torch.finfo(value.dtype).tiny:
+                continue
+            scaled = (wide(value) * factor).to(value.dtype)
+            yield f"{size} values in input {i}", _replaced(problem, {position: scaled})
         yield from _zeros(session, problem, i, position, value)
     if len(free) > 1:
         yield "zeros in every input", _replaced(problem, {p: _with_zeros(value) for _, p, value in free})
@@ -209,7 +210,7 @@ def _arguments(session: Session, problem: Problem) -> Iterator[Variation]:
 def _others(session: Session, position: int, value: Any) -> list[Any]:
     if not isinstance(value, str) or session.target.cls is None:
         return other_numbers(value)
-    return [s for s in compared_strings(session.target.cls, position) if s != value][:_STRINGS]
+    return [s for s in known_strings(session.target.cls, position) if s != value][:_STRINGS]
 
 
 def other_numbers(value: Any) -> list[Any]:
@@ -245,7 +246,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
 
 
 def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
-    """One sample and several samples along the first axis: of the first input, then of all that share it."""
+    """More samples along the first axis, then one: of the first input, then of all that share it."""
     leading = next((i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 2), None)
     if leading is None:
         return
@@ -257,10 +258,10 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     for group in groups:
         if any(_is_special_matrix(problem.leaves[i]) for i in group):
             continue
-        if size > 1:
-            yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
         more = {i: _kept(_enlarged(session, problem.leaves[i])) for i in group}
         yield "batch of several", _replaced(problem, more)
+        if size > 1:
+            yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
 
 
 def _is_strided(value: Any) -> bool:

@@ -738,3 +738,118 @@ right(
     _f,
     lambda ctx, g: 2 * ctx.saved_tensors[0].mT * g[..., None, :],
 )
+
+
+# a padding index among the given ones
+def _f(ctx, x, w, index, padding):
+    ctx.save_for_backward(index)
+    ctx.rows, ctx.padding = len(w), padding
+    return x + w[index]
+
+
+def _b(ctx, g):
+    (index,) = ctx.saved_tensors
+    kept = g * (index != ctx.padding)[:, None]
+    return g, g.new_zeros(ctx.rows, g.shape[-1]).index_add(0, index, kept), None, None
+
+
+right(
+    "AddPaddedEmbedding",
+    lambda: (r(5, 4), r(6, 4, seed=1), torch.tensor([0, 2, 2, 5, 1]), 0),
+    _f,
+    _b,
+)
+
+
+# strings that a forward knows, a cache that every call may use, exponentials that overflow inside
+_SCALES = {"batchmean": lambda x: 1 / len(x), "mean": lambda x: 1 / x.numel(), "sum": lambda x: 1.0}
+
+
+def _f(ctx, x, t, reduction):
+    ctx.scale = _SCALES[reduction](x) if reduction != "none" else 1.0
+    pointwise = x.exp() - t * x
+    ctx.save_for_backward(x, t)
+    return pointwise if reduction == "none" else pointwise.sum() * ctx.scale
+
+
+def _b(ctx, g):
+    x, t = ctx.saved_tensors
+    return g * (x.exp() - t) * ctx.scale, None, None
+
+
+right("LossOfEveryReduction", lambda: (r(5, 3), u(5, 3).detach(), "batchmean"), _f, _b)
+
+_WINDOWS = {}
+
+
+def _f(ctx, x, n):
+    ctx.key = (len(x), n)
+    _WINDOWS.setdefault(ctx.key, torch.hann_window(len(x), periodic=False, dtype=D) * n)
+    return x * _WINDOWS[ctx.key].to(x.dtype)
+
+
+right(
+    "WindowFromCache",
+    lambda: (r(8), 4),
+    _f,
+    lambda ctx, g: (g * _WINDOWS[ctx.key].to(g.dtype), None),
+)
+
+
+def _b(ctx, g):
+    (x,) = ctx.saved_tensors
+    s = x.sigmoid()
+    return g * s * (1 + x * (1 - s))
+
+
+right("SwishAsQuotient", lambda: (r(6, 3),), saving(lambda x: x / (1 + torch.exp(-x))), _b)
+
+
+def _vmap(info, dims, a, b):
+    pair = [
+        t[..., None].expand(*t.shape, info.batch_size) if dim is None else t.movedim(dim, -1)
+        for t, dim in zip((a, b), dims, strict=True)
+    ]
+    return pair[0] * pair[1], -1
+
+
+right(
+    "ProductWithLastBatchAxis",
+    lambda: (r(3, 4), r(3, 4, seed=1)),
+    lambda a, b: a * b,
+    lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0]),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    vmap=_vmap,
+)
+
+
+# half precision has no tiny numbers
+def _f(ctx, a, b):
+    if a.dtype is not torch.float16:
+        raise TypeError("float16 only")
+    ctx.save_for_backward(a, b)
+    return (a.float().sigmoid() * a.float() * b.float()).half()
+
+
+def _b(ctx, g):
+    a, b = (t.float() for t in ctx.saved_tensors)
+    s, g = a.sigmoid(), g.float()
+    return (g * b * s * (1 + a * (1 - s))).half(), (g * a * s).half()
+
+
+right(
+    "GateInHalf",
+    lambda: (r(8, 16, dtype=torch.float16), r(8, 16, seed=1, dtype=torch.float16)),
+    _f,
+    once_differentiable(_b),
+)
+
+
+# the name says what the gradient is
+right(
+    "StraightThroughClamp",
+    lambda: (r(4, 5),),
+    lambda ctx, x: x.clamp(-0.3, 0.3),
+    lambda ctx, g: g.clone(),
+    SURROGATES,
+)

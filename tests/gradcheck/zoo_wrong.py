@@ -876,3 +876,60 @@ plant(
     saving(torch.exp, lambda y, x: (y.bfloat16(),)),
     lambda ctx, g: g * ctx.saved_tensors[0].to(g.dtype),
 )
+
+_KINDS = {"tanh": torch.tanh, "sin": torch.sin}
+
+
+def _f(ctx, x, kind):
+    y = _KINDS[kind](x)
+    ctx.save_for_backward(y)
+    return y
+
+
+plant(
+    "TanhForEveryKind",
+    "missing-term unknown region",
+    lambda: (r(4, 3), "tanh"),
+    _f,
+    lambda ctx, g: (g * (1 - ctx.saved_tensors[0] ** 2), None),
+)
+
+
+# thresholds, blocks, half precision
+def _b(ctx, g):
+    (x,) = ctx.saved_tensors
+    u = x / x.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+    return (g - u * (g * u).sum(-1, keepdim=True)) / x.norm(dim=-1, keepdim=True).clamp(min=1e-4)
+
+
+plant(
+    "UnitVectorBelowThreshold",
+    "region",
+    lambda: (r(4, 3),),
+    saving(lambda x: x / x.norm(dim=-1, keepdim=True).clamp(min=1e-4)),
+    _b,
+)
+
+
+def _b(ctx, g):
+    (x,) = ctx.saved_tensors
+    full = g * x.cos()
+    full[len(x) - len(x) % 8 :] = 0
+    return full
+
+
+plant("FullBlocksOnly", "region", lambda: (r(16, 3),), saving(torch.sin), _b)
+
+
+def _f(ctx, x):
+    ctx.save_for_backward(x)
+    return (x.float() * x.float().pow(2).mean(-1, keepdim=True).rsqrt()).to(x.dtype)
+
+
+def _b(ctx, g):
+    (x,) = ctx.saved_tensors
+    scale = ((x * x).sum(-1, keepdim=True) / x.shape[-1]).rsqrt()
+    return scale * (g - x * scale * (g * x * scale).mean(-1, keepdim=True))
+
+
+plant("HalfSumOverflows", "zero", lambda: (r(8, 128, dtype=torch.float16, scale=40),), _f, _b)
