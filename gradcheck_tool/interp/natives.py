@@ -92,7 +92,13 @@ def const(value: Value | None, default: Any = None) -> Any:
 
 def load() -> None:
     """Import every module that registers natives."""
-    from gradcheck_tool.interp import folding, memoised, operator_functions, pylib  # noqa: F401  (register)
+    from gradcheck_tool.interp import (  # noqa: F401  (register)
+        executors,
+        folding,
+        memoised,
+        operator_functions,
+        pylib,
+    )
     from gradcheck_tool.interp.torchlib import (  # noqa: F401  (register)
         arrays,
         autograd,
