@@ -587,4 +587,12 @@ loss = w.exp().sum()
 loss.backward()
 loss.backward()  # raises
 """,
+    "the sum of complex numbers is complex": """
+import torch
+phase = torch.ones(3, requires_grad=True)
+wave = torch.polar(torch.ones(3), phase)
+wave.sum().abs().backward()
+wave = torch.polar(torch.ones(3), phase)
+wave.sum().backward()  # raises
+""",
 }
