@@ -91,6 +91,11 @@ def is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: s
     if label.startswith(_OTHER_VALUES) and loops(session.problem):
         session.notes.append("forward iterates: it was judged only at values like the given ones")
         return True
+    if label.startswith("tiny") and bool(
+        (evidence.reference.abs() <= evidence.tolerance)[evidence.off].all()
+    ):
+        session.notes.append(f"input {evidence.index} has a gradient where it is too small for an influence")
+        return True
     if answer.word in ("zero", "none") and _is_random(session):
         session.notes.append(
             f"input {evidence.index} has a zero gradient although random numbers drawn depend on it"

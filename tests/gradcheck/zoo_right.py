@@ -823,6 +823,15 @@ right(
 )
 
 
+# what is close to zero is rounded to zero, and keeps its gradient
+right(
+    "SnapToZero",
+    lambda: (r(4, 5), 1e-7),
+    lambda ctx, x, near: torch.where(x.abs() < near, 0.0, x),
+    lambda ctx, g: (g.clone(), None),
+)
+
+
 # half precision has no tiny numbers
 def _f(ctx, a, b):
     if a.dtype is not torch.float16:
