@@ -22,7 +22,7 @@ from gradcheck_tool.autograd.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, conditions, iterate
-from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.interp.torchlib import breaks, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,6 +161,7 @@ def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
         mine = s.edit(left)  # type: ignore[arg-type]
         mine.items += items
         mine.open = mine.open or is_open
+        kept.note_extended(m, s, site, left, items)  # type: ignore[arg-type]
         return [(s, left)]
     record = s.get(left, Instance)
     own = (

@@ -13,7 +13,8 @@ class NeverCleared(Rule):
     On some path: backward, step, and then another backward, without clearing the gradients in between
     (`optimizer.zero_grad()`, `model.zero_grad()`, `p.grad = None`, `p.grad.zero_()`, a helper, base
     class or framework that does it). Where in the iteration they are cleared does not matter, and
-    several backward calls before one step (gradient accumulation) are fine.
+    several backward calls before one step (gradient accumulation) are fine. An update by hand, and a
+    total to which the gradient of an input is added, count as steps.
 
     ## Why it is wrong
 
@@ -116,14 +117,13 @@ class NeverCleared(Rule):
 def _message(event: BackwardCall, applied: list[Accumulation]) -> str:
     named = list(dict.fromkeys(item.owner or item.parameter for item in applied))
     whose = " and ".join(f"`{name}`" for name in named[:2])
+    used = "that an earlier step has already applied" if applied[0].owner else "that were already used"
     return (
-        f"the backward of `{event.root}` adds to gradients of {whose} that an earlier step has already "
-        "applied: "
-        "nothing clears them in between"
+        f"the backward of `{event.root}` adds to gradients of {whose} {used}: nothing clears them in between"
     )
 
 
 def _advice(item: Accumulation) -> str:
     if item.owner:
         return f"call `{item.owner}.zero_grad()` once for every step"
-    return f"set `{item.parameter}.grad = None` after the update"
+    return f"set `{item.parameter}.grad = None` when it has been used"

@@ -62,10 +62,11 @@ class GraphCollected(Rule):
 
     def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
         if event.kind == "append":
+            detached = value_detached(event.site) if type(event.site.node).__name__ == "Call" else None
             yield self.finding(
                 event,
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "
                 "back-propagates it",
                 f"collect `{with_method(event.value, 'detach()')}` (or `.item()`)",
-                fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
+                fix=self.unsafe_fix("Detach the value", detached),
             )

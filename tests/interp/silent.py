@@ -394,3 +394,58 @@ SILENT |= {
         "g.unsqueeze(-1) * share",
     ),
 }
+
+
+def kept(container: str, keeping: str) -> Silent:
+    """A loop that keeps each loss with its graph."""
+    program = f"""
+model = nn.Linear(3, 1)
+history = {container}
+for step in range(3):
+    loss = model(torch.ones(2, 3)).pow(2).mean()
+    loss.backward()
+    model.zero_grad()
+    {keeping}  # <- GL602
+values = list(history.values()) if isinstance(history, dict) else history
+symptom = any(torch.is_tensor(value) and value.requires_grad for value in values)
+"""
+    return Silent(HEAD + program, keeping, keeping.replace("loss", "loss.item()"))
+
+
+def updated(update: str) -> Silent:
+    """A loop that moves a parameter by its gradient, which it does not clear."""
+    program = f"""
+weight = torch.ones(2, requires_grad=True)
+norms = []
+for _ in range(3):
+    (3 * weight).sum().backward()  # <- GL401
+    {update}
+    norms.append(float(weight.grad.norm()))
+symptom = norms[-1] > 2.9 * norms[0]
+"""
+    cleared = "norms.append(float(weight.grad.norm()))\n"
+    return Silent(HEAD + program, cleared, f"{cleared}    weight.grad = None\n")
+
+
+SILENT |= {
+    "losses are kept under their steps": kept("{}", "history[step] = loss"),
+    "losses are kept in places of a list": kept("[0.0] * 3", "history[step] = loss"),
+    "a list is extended by a loss": kept("[]", "history += [loss]"),
+    "a gradient is added by a method": updated("weight.data.add_(weight.grad, alpha=-0.1)"),
+    "a gradient is subtracted by a method": updated("weight.data.sub_(0.1 * weight.grad)"),
+    "the moved weight is copied": updated("weight.data.copy_(weight - 0.1 * weight.grad)"),
+    "the gradients of an input are summed and never cleared": Silent(
+        HEAD
+        + """
+model = nn.Linear(2, 1).requires_grad_(False)
+point = torch.ones(1, 2, requires_grad=True)
+total = torch.zeros(1, 2)
+for _ in range(4):
+    model(point).sum().backward()  # <- GL401
+    total += point.grad
+symptom = not torch.allclose(total, 4 * model.weight)
+""",
+        "    total += point.grad\n",
+        "    total += point.grad\n    point.grad = None\n",
+    ),
+}

@@ -26,7 +26,13 @@ from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iterate import elements
 from gradcheck_tool.interp.torchlib import breaks, contraction, inner_updates, losses, masks
 from gradcheck_tool.interp.torchlib.sizes import Tensors, factory_shape, output_shapes
-from gradcheck_tool.interp.torchlib.tensors import as_tensor, dtype_class, note_assigned, note_zeroed
+from gradcheck_tool.interp.torchlib.tensors import (
+    as_tensor,
+    dtype_class,
+    note_assigned,
+    note_manual_step,
+    note_zeroed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,6 +72,9 @@ def find_native(name: str) -> Native | None:
             note_zeroed(m, s, args[0], call.site)
         elif name.endswith(".fill_"):
             note_assigned(s, args[0])
+        elif name.endswith((".add_", ".sub_", ".copy_")) and isinstance(args[0], Ref):
+            for operand in args[1:]:
+                note_manual_step(m, s, args[0], s.get(operand, Tensor), call.site)
         elif name.endswith(".mul_") and len(args) == 2 and s.get(args[0], Tensor) is not None:
             masks.note_product(m, s, args[0], args[1], call.site)  # type: ignore[arg-type]
         return out
@@ -92,8 +101,6 @@ def call_inplace_operator(
         masks.note_product(m, s, left, right, site)
     source = s.get(right, Tensor)
     if source is not None and isinstance(left, Ref):
-        from gradcheck_tool.interp.torchlib.tensors import note_manual_step
-
         note_manual_step(m, s, left, source, site)
     return result
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.autograd.engine import numel_is_one
 from gradcheck_tool.autograd.events import GraphKept
 from gradcheck_tool.autograd.heap import Class, Dict, Frame, Instance, List, Node, State, Tensor
-from gradcheck_tool.autograd.values import Lib, Ref, Tup, Value, fresh
+from gradcheck_tool.autograd.values import Const, Lib, Ref, Tup, Value, fresh
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.autograd.graph import Pass
     from gradcheck_tool.interp.machine import Exit, Machine
 
@@ -76,11 +78,26 @@ def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value
 
 
 def note_item(m: Machine, s: State, site: Any, obj: Value, index: Value, value: Value) -> None:
-    """A result is stored in a dictionary: was it computed from what the same code stored there before?"""
-    table = s.get(obj, Dict)
-    target = getattr(site.node, "targets", None)
-    if table is not None and target:
-        _note_stored(m, s, site, table.items.get(index), value, _text(site, target[0].target))
+    """A result is stored in a dictionary or list: in place of what it was computed from, or beside others?"""
+    table, row = s.get(obj, Dict), s.get(obj, List)
+    targets = getattr(site.node, "targets", None)
+    if not targets or not isinstance(obj, Ref):
+        return
+    target = targets[0].target
+    if table is not None:
+        _note_stored(m, s, site, table.items.get(index), value, _text(site, target))
+    if _is_free(s, table, row, index):
+        _note_collected(m, s, site, obj, value, getattr(target, "value", target), site.node.value)
+
+
+def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:
+    """Holds a dictionary or list no tensor at this place?"""
+    if table is not None:
+        return s.get(table.items.get(index), Tensor) is None
+    at = index.value if row is not None and isinstance(index, Const) else None
+    if row is None or not isinstance(at, int) or not -len(row.items) <= at < len(row.items):
+        return False
+    return s.get(row.items[at], Tensor) is None
 
 
 def _note_stored(m: Machine, s: State, site: Any, old: Value | None, value: Value, container: str) -> None:
@@ -108,7 +125,23 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
 
 
 def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
-    """Something has been appended to a list: does it hold a result, and is it not the first one here?
+    """Something has been appended to a list."""
+    func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
+    if getattr(func, "value", None) is not None and len(args) == 1 and s.get(container, List) is not None:
+        _note_collected(m, s, site, container, value, func.value, args[0].value)  # type: ignore[union-attr]
+
+
+def note_extended(m: Machine, s: State, site: Any, container: Ref, items: Sequence[Value]) -> None:
+    """`kept += [result]` appends, too."""
+    written: Sequence[Any] = getattr(getattr(site.node, "value", None), "elements", ())
+    if len(items) == 1 == len(written):
+        _note_collected(m, s, site, container, items[0], site.node.target, written[0].value)
+
+
+def _note_collected(
+    m: Machine, s: State, site: Any, container: Ref, value: Value, name_node: Any, value_node: Any
+) -> None:
+    """A container has got another element: does it hold a result, and is it not the first one here?
 
     Results of one forward, such as its losses at several scales, keep one graph between them.
     """
@@ -116,13 +149,10 @@ def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -
     tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
     if tensor is None or tensor.node is None or _in_module(s):
         return
-    func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
-    if getattr(func, "value", None) is None or len(args) != 1 or s.get(container, List) is None:
-        return
     key = id(site.node)
     m.keeper.owner[tensor.node.id] = (key, fresh())
     first = m.keeper.rounds.setdefault((key, container.id), tensor.node)
-    name, text = _text(site, getattr(func, "value", None)), _text(site, args[0].value)
+    name, text = _text(site, name_node), _text(site, value_node)
     # A result of unknown size counts once something has been trained.
     counts = numel_is_one(tensor.shape) is True or m.keeper.passes > 0
     if counts and first != tensor.node and (m.keeper.main or _is_local(s, name)):

@@ -233,7 +233,8 @@ def _suspect(m: Machine, s: State, optimizer: Ref, text: str, subject: Ref, name
     """Hold back that an optimizer does not train a module or a parameter."""
     is_parameter = s.get(subject, Tensor) is not None
     reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
-    steps = [story(reached, f"this backward gives `{name}` gradients")]
+    whose = f"`{name}`" if is_parameter else f"the parameters of `{name}`"
+    steps = [story(reached, f"this backward gives {whose} gradients")]
     if s[subject].site is not None:
         steps.insert(0, story(s[subject].site, f"`{name}` is made here"))
     event = UntrainedModule(

@@ -388,12 +388,21 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
 
 
 def note_manual_step(m: Machine, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
-    """A parameter updated from its own gradient by hand counts as an optimizer step for it."""
+    """A tensor updated from its own gradient, or a total from an input's, counts as an optimizer step."""
     target: Tensor = s[ref]
     owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
-    if source is None or owner not in source.grads_of:
+    if source is None:
         return
-    leaf = s.edit(owner)
+    if owner in source.grads_of:
+        _use_gradient(m, s.edit(owner), site)
+        return
+    for at in source.grads_of:
+        if not s[at].is_param and target.leaf is True and target.rg is False:  # type: ignore[index]
+            _use_gradient(m, s.edit(at), site)  # type: ignore[arg-type]
+
+
+def _use_gradient(m: Machine, leaf: Tensor, site: Any) -> None:
+    """The gradient of a leaf is used: for the second time, if nothing has cleared it."""
     if leaf.grad_state == "mixed" and leaf.step_site is not None:
         _note_applied_twice(m, leaf, site)
     if leaf.grad_state in ("fresh", "mixed"):
@@ -429,13 +438,13 @@ def note_assigned(s: State, value: Value) -> None:
 
 
 def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
-    """An update by hand applies gradients that an earlier one has applied already, with new ones added."""
+    """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
     where = leaf.backward_site
     again = Accumulation(str(leaf.name), "", True, where, leaf.step_site, True)
     steps = (
-        story(leaf.step_site, f"`{leaf.name}` is updated from its gradient here"),
+        story(leaf.step_site, f"the gradient of `{leaf.name}` is used here"),
         story(where, "this backward adds to the gradient, because nothing has cleared it"),
-        story(site, "the old gradient is applied again together with the new"),
+        story(site, "the old gradient is used again together with the new"),
     )
     m.emit(
         BackwardCall(
