@@ -438,16 +438,19 @@ def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
     return ref
 
 
+def _may_lead_to(s: State, p: Pass, at: Value, *, borrows: bool) -> bool:
+    """May the pass come to an edge? Not to that of a tensor which requires grad for its base alone."""
+    if not isinstance(at, Ref):
+        return not borrows
+    return at in {*p.leaves, *p.ran} or at in p.flows or at.id in _reachable(s, p)
+
+
 def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
     """The error for an input of autograd.grad that the outputs do not depend on, if that is certain."""
     at = edge(s, target)
-    if p.opaque or not isinstance(at, Ref):
-        return None
-    if at.id in {r.id for r in p.leaves} or at.id in {r.id for r in p.ran} or at in p.flows:
-        return None
-    if at.id in _reachable(s, p):
-        return None
     tensor: Tensor = s[target]
+    if p.opaque or _may_lead_to(s, p, at, borrows=tensor.borrows and tensor.rg is True):
+        return None
     return UnusedInput(
         site=p.site,
         story=_made(tensor),

@@ -38,6 +38,12 @@ for step in range(3):
     h.mul_(0.5)
     h.sum().backward()
 """,
+    "a view that requires grad because its base does is not used": """
+c = torch.ones(2, 3)
+v = c[0]
+c.requires_grad = True
+torch.autograd.grad(s * 2.0, v)
+""",
     "what may raise in a helper goes to the handler around its call": """
 import json
 def read(path):
@@ -421,6 +427,12 @@ p, q, r = w.unbind()
 with torch.no_grad():
     w.add_(1.0)
 checkpoint(lambda x: torch.ones(3), p, use_reentrant=False)
+""",
+    "a view requires grad as soon as its base does, and may be unused": """
+c = torch.ones(2, 3)
+v = c[0]
+c.requires_grad = True
+torch.autograd.grad(s * 2.0, v, allow_unused=True)
 """,
     "ctx is no reason to expect an exception": """
 class Exp(torch.autograd.Function):

@@ -323,6 +323,8 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     wanted = call.get(1, "inputs") or NONE
     one = s.get(tensor_of(s, wanted), Tensor) is not None
     inputs = _tensors(m, s, wanted, call.site)
+    for ref in inputs:
+        engine.follow_base(s, ref)
     m.suspicions.clear(ref.id for ref in inputs)
     complete = one or not elements(s, wanted)[1]
     place = ("empty-inputs", id(call.site.node))
