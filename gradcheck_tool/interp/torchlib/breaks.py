@@ -103,7 +103,7 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
                     cut.kind == "create-graph" and is_term
                 ):
                     breaks.setdefault(id(cut), _break(cut))
-                elif is_term and cut.kind != "retensor" and (missed or _is_unasked(cut, loose)):
+                elif is_term and cut.kind != "retensor" and (missed or _is_unasked(cut, loose, s[ref])):
                     name = str(loose.name) or str(cut.call)
                     constants.setdefault(id(loose), replace(_break(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
@@ -141,14 +141,15 @@ def _held(s: State) -> set[int]:
     return {ref.id for ref in reachable(s, named)}
 
 
-def _is_unasked(cut: Cut, loose: Loose) -> bool:
+def _is_unasked(cut: Cut, loose: Loose, node: Node) -> bool:
     """Is it a constant term that nobody writes on purpose?
 
-    `loss + other.detach()` may be a trick to change a value only; a term that is computed from many values
-    that were cut off before is none.
+    `loss + other.detach()` may be a trick to change a value only, and so is a shift by a statistic of the
+    value itself; a term that is computed from many other values that were cut off before is none.
     """
     if cut.kind in ("detach", "data"):
-        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage
+        shifts = set(cut.sources) <= set(node.inputs)
+        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not shifts
     return cut.kind in UNASKED
 
 
