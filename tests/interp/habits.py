@@ -218,3 +218,13 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """
+
+HABITS["scores are shifted by a statistic of their own"] = """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 3)
+scores = net(torch.rand(4, 3)).cumsum(1)
+scores -= scores.detach().mean()
+scores.sum().backward()
+"""
