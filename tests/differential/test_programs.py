@@ -428,6 +428,13 @@ with torch.no_grad():
     w.add_(1.0)
 checkpoint(lambda x: torch.ones(3), p, use_reentrant=False)
 """,
+    "hooks keep the inputs of checkpoints": """
+with torch.autograd.graph.save_on_cpu():
+    y = checkpoint(torch.sin, w, use_reentrant=True) + checkpoint(torch.sin, w, use_reentrant=False)
+    with torch.no_grad():
+        w.add_(1.0)
+    y.sum().backward()
+""",
     "a view requires grad as soon as its base does, and may be unused": """
 c = torch.ones(2, 3)
 v = c[0]

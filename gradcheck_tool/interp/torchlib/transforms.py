@@ -140,7 +140,9 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
         _refuse_inference(s, tensors, call)
     # A checkpoint that is not reentrant passes its arguments on and does not ask for their histories.
     edge = engine.history if reentrant is False else engine.edge
-    inputs = tuple(engine.saved(s, ref, edge(s, ref), "input", call.site, itself=True) for ref in tensors)
+    # What hooks keep, they alone know.
+    kept = tensors if s.saving_hooks == NONE else []
+    inputs = tuple(engine.saved(s, ref, edge(s, ref), "input", call.site, itself=True) for ref in kept)
     start = fresh()
     for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
