@@ -125,9 +125,7 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
         outcome = run.check(request.paths, progress)
     _refuse_wrong_settings(run)
     if request.verbose:
-        for path, functions in outcome.unfinished.items():
-            note(f"{path}: work limit reached in {', '.join(functions)}")
-        note(f"{count(outcome.files, 'file')} in {time.perf_counter() - started:.2f} s")
+        _tell_work(outcome, time.perf_counter() - started)
     if request.write_baseline is not None:
         return _write_baseline(request.write_baseline, outcome, output)
     if request.diff:
@@ -150,6 +148,12 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
     if last is not None and seen is not None:
         last.save(run.root, seen, Printed(out, err, status))
     return status
+
+
+def _tell_work(outcome: Outcome, seconds: float) -> None:
+    for path, functions in outcome.unfinished.items():
+        note(f"{path}: work limit reached in {', '.join(functions)}")
+    note(f"{count(outcome.files, 'file')} in {seconds:.2f} s")
 
 
 def _check_stdin(run: Run, request: Request, output: Output) -> int:

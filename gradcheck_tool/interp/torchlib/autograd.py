@@ -354,6 +354,17 @@ def grad(m: Machine, s: State, call: Args) -> Result:
         cotangents=given if call.flag(6, "is_grads_batched", False) is False else (),
     )
     run_pass(m, s, p)
+    results = _asked_for(s, p, inputs, call, create)
+    states = _run_functions(m, s, p)
+    return [(st, Tup(tuple(results))) for st in states]
+
+
+def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Args, create: bool | None) -> list[Value]:
+    """What a pass gives for each of its inputs.
+
+    Raises:
+        Raised: for an input that is certainly not used, where that is not allowed.
+    """
     zeros = call.flag(7, "materialize_grads", False)
     allow = call.flag(5, "allow_unused", zeros)
     results: list[Value] = []
@@ -372,8 +383,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
             made = s.edit(results[-1])  # type: ignore[arg-type]
             if create is not False:
                 made.rg, made.leaf, made.unsure_graph = None, None, True
-    states = _run_functions(m, s, p)
-    return [(st, Tup(tuple(results))) for st in states]
+    return results
 
 
 def _forget_graphs(s: State, roots: Sequence[Ref], call: Args) -> None:
