@@ -166,7 +166,9 @@ class Modules:
     def _imports_of(self, importer: Path, *, partial: bool) -> Imports:
         def imports(dotted: str, level: int) -> ModuleIR | None:
             self.asked.append((str(importer), dotted, level))
-            key = (importer, dotted, level)
+            # Files of a folder import the same, but for themselves.
+            own = importer.stem in ("__init__", dotted.partition(".")[0])
+            key = (importer if own else importer.parent, dotted, level)
             if key not in self._found:
                 self._found[key] = find_module(importer, dotted, level)
             path = self._found[key]
