@@ -260,8 +260,9 @@ class _Seeds:
         self._names += [(name, rf"\b{name}\(") for name in _imported(source)]
         if "checkpoint(" in source and "torch.utils" in source:
             self._names.append(("checkpoint", _CHECKPOINT))
-        if "zero_grad(" in source and any(map(_STEPS.search, outline.code)):
-            self._names += _present(_NAMES_WITH_STEPS, source)
+        clearing = _present(_NAMES_WITH_STEPS, source)
+        if clearing and any(map(_STEPS.search, outline.code)):
+            self._names += clearing
         self._modes = _has_any(source, _MODES)
         self._right_modes = _RIGHT_MODE if "inference_mode" in source else _RIGHT_WITHOUT_INFERENCE
         self._functions = frozenset(unit.name for unit in outline.units)

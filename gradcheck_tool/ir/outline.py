@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from gradcheck_tool.sources.source import split_lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
@@ -94,7 +94,7 @@ def outline(source: str) -> Outline | None:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = Outline(source, tree.body, _split(source))
+    found = Outline(source, tree.body, split_lines(source))
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
@@ -103,10 +103,6 @@ def outline(source: str) -> Outline | None:
     found.runs = any(_runs(statement, own) for statement in tree.body)
     _known[source] = found
     return found
-
-
-def _split(source: str) -> list[str]:
-    return _LINE_END.split(source) if "\r" in source else source.split("\n")
 
 
 def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[str]) -> None:

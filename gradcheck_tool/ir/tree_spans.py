@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.spans import UnplacedError, text_between
+from gradcheck_tool.sources.source import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from libcst.metadata import CodeRange
 
     from gradcheck_tool.ir.spans import Span
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class TreeSpans:
@@ -52,7 +50,7 @@ class TreeSpans:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return _LINE_END.split(self._source)
+        return split_lines(self._source)
 
     @cached_property
     def _ranges(self) -> Mapping[cst.CSTNode, CodeRange]:
@@ -69,7 +67,7 @@ class TreeSpans:
         """
         if "\f" not in self._source:
             return {}
-        printed = _LINE_END.split(with_deep_recursion(lambda: self._tree.code, self._filename))
+        printed = split_lines(with_deep_recursion(lambda: self._tree.code, self._filename))
         return {
             row: len(line) - len(kept)
             for row, (line, kept) in enumerate(zip(self._lines, printed, strict=False), start=1)

@@ -94,4 +94,4 @@ def split_lines(text: str) -> list[str]:
 
     `str.splitlines` also splits at form feeds and other characters that end no line in Python.
     """
-    return _LINE_END.split(text)
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
