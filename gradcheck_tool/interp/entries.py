@@ -193,6 +193,7 @@ def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State, entry: ir.Func
         return [*(end for end in limit.exits if end.kind == "raise"), Exit(s, "return", NONE)]
     finally:
         m.total_left -= given - m.steps_left
+        m.executed += given - m.steps_left
 
 
 def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None:

@@ -103,8 +103,8 @@ Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 class Machine:
     """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
 
-    `entered` collects the functions whose code was executed, `noted` what has been said already,
-    `exhausted` the names of the entry points that reached the limit.
+    `executed` counts instructions, `entered` collects the functions whose code was executed, `noted` what has
+    been said already, `exhausted` the names of the entry points that reached the limit.
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
@@ -136,6 +136,7 @@ class Machine:
         self.limit = limit
         self.steps_left = limit
         self.total_left = total
+        self.executed = 0
         self.entered: set[int] = set()
         self.handlers: dict[int, dict[int, int]] = {}
         self.raised: dict[int, Event] = {}
