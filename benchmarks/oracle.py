@@ -158,10 +158,10 @@ class _Watcher:
     """A checker with all rules, of which the events and instructions are seen."""
 
     def __init__(self) -> None:
-        from gradcheck_tool.checker import Checker
         from gradcheck_tool.config import Config
-        from gradcheck_tool.interp import machine
-        from gradcheck_tool.ruleset import RuleSet
+        from gradcheck_tool.interp import solver as machine
+        from gradcheck_tool.rulebook.ruleset import RuleSet
+        from gradcheck_tool.session.files import Checker
 
         self._checker = Checker()
         self._config = Config(ROOT, select=("ALL",))

@@ -21,9 +21,9 @@ import libcst
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradcheck_tool.checker import Checker
 from gradcheck_tool.config import Config
-from gradcheck_tool.pool import COLLECT_AT
+from gradcheck_tool.session.files import Checker
+from gradcheck_tool.session.pool import COLLECT_AT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

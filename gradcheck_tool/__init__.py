@@ -11,57 +11,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcheck_tool.autograd.events import Accumulation as Accumulation
-    from gradcheck_tool.autograd.events import BackwardCall as BackwardCall
-    from gradcheck_tool.autograd.events import BroadcastLoss as BroadcastLoss
-    from gradcheck_tool.autograd.events import CheckpointUse as CheckpointUse
-    from gradcheck_tool.autograd.events import ClipGradients as ClipGradients
-    from gradcheck_tool.autograd.events import DistributedMisuse as DistributedMisuse
-    from gradcheck_tool.autograd.events import DroppedResult as DroppedResult
-    from gradcheck_tool.autograd.events import EngineError as EngineError
-    from gradcheck_tool.autograd.events import EvalModeTraining as EvalModeTraining
-    from gradcheck_tool.autograd.events import Event as Event
-    from gradcheck_tool.autograd.events import ExhaustedParameters as ExhaustedParameters
-    from gradcheck_tool.autograd.events import FlagWrite as FlagWrite
-    from gradcheck_tool.autograd.events import FreedGraph as FreedGraph
-    from gradcheck_tool.autograd.events import FunctionDefect as FunctionDefect
-    from gradcheck_tool.autograd.events import FunctionDefinition as FunctionDefinition
-    from gradcheck_tool.autograd.events import FunctionError as FunctionError
-    from gradcheck_tool.autograd.events import GradientsCleared as GradientsCleared
-    from gradcheck_tool.autograd.events import GradModeMisuse as GradModeMisuse
-    from gradcheck_tool.autograd.events import GradRead as GradRead
-    from gradcheck_tool.autograd.events import GraphBreak as GraphBreak
-    from gradcheck_tool.autograd.events import GraphKept as GraphKept
-    from gradcheck_tool.autograd.events import HookMisuse as HookMisuse
-    from gradcheck_tool.autograd.events import InnerUpdateCut as InnerUpdateCut
-    from gradcheck_tool.autograd.events import InvalidTensorUse as InvalidTensorUse
-    from gradcheck_tool.autograd.events import LeafWrite as LeafWrite
-    from gradcheck_tool.autograd.events import MaskedDecay as MaskedDecay
-    from gradcheck_tool.autograd.events import MethodUse as MethodUse
-    from gradcheck_tool.autograd.events import ModuleAttribute as ModuleAttribute
-    from gradcheck_tool.autograd.events import NameUse as NameUse
-    from gradcheck_tool.autograd.events import NoGraph as NoGraph
-    from gradcheck_tool.autograd.events import NonReparametrised as NonReparametrised
-    from gradcheck_tool.autograd.events import NonScalarRoot as NonScalarRoot
-    from gradcheck_tool.autograd.events import OptimizerRemade as OptimizerRemade
-    from gradcheck_tool.autograd.events import OptimizerStep as OptimizerStep
-    from gradcheck_tool.autograd.events import ParameterOfResult as ParameterOfResult
-    from gradcheck_tool.autograd.events import ParameterReplaced as ParameterReplaced
-    from gradcheck_tool.autograd.events import RetainGradCall as RetainGradCall
-    from gradcheck_tool.autograd.events import SavedTensorModified as SavedTensorModified
-    from gradcheck_tool.autograd.events import ScalerError as ScalerError
-    from gradcheck_tool.autograd.events import SchedulerStep as SchedulerStep
-    from gradcheck_tool.autograd.events import Site as Site
-    from gradcheck_tool.autograd.events import StoryStep as StoryStep
-    from gradcheck_tool.autograd.events import UncalledMethod as UncalledMethod
-    from gradcheck_tool.autograd.events import UnguardedNone as UnguardedNone
-    from gradcheck_tool.autograd.events import UntrainedModule as UntrainedModule
-    from gradcheck_tool.autograd.events import UnusedInput as UnusedInput
-    from gradcheck_tool.autograd.events import UnversionedWrite as UnversionedWrite
-    from gradcheck_tool.autograd.events import ViewWrite as ViewWrite
-    from gradcheck_tool.autograd.events import WindowDiscarded as WindowDiscarded
-    from gradcheck_tool.autograd.events import ZeroGradient as ZeroGradient
-    from gradcheck_tool.check import check_source as check_source
+    from gradcheck_tool.analysis.program import check_source as check_source
+    from gradcheck_tool.domain.events import Accumulation as Accumulation
+    from gradcheck_tool.domain.events import BackwardCall as BackwardCall
+    from gradcheck_tool.domain.events import BroadcastLoss as BroadcastLoss
+    from gradcheck_tool.domain.events import CheckpointUse as CheckpointUse
+    from gradcheck_tool.domain.events import ClipGradients as ClipGradients
+    from gradcheck_tool.domain.events import DistributedMisuse as DistributedMisuse
+    from gradcheck_tool.domain.events import DroppedResult as DroppedResult
+    from gradcheck_tool.domain.events import EngineError as EngineError
+    from gradcheck_tool.domain.events import EvalModeTraining as EvalModeTraining
+    from gradcheck_tool.domain.events import Event as Event
+    from gradcheck_tool.domain.events import ExhaustedParameters as ExhaustedParameters
+    from gradcheck_tool.domain.events import FlagWrite as FlagWrite
+    from gradcheck_tool.domain.events import FreedGraph as FreedGraph
+    from gradcheck_tool.domain.events import FunctionDefect as FunctionDefect
+    from gradcheck_tool.domain.events import FunctionDefinition as FunctionDefinition
+    from gradcheck_tool.domain.events import FunctionError as FunctionError
+    from gradcheck_tool.domain.events import GradientsCleared as GradientsCleared
+    from gradcheck_tool.domain.events import GradModeMisuse as GradModeMisuse
+    from gradcheck_tool.domain.events import GradRead as GradRead
+    from gradcheck_tool.domain.events import GraphBreak as GraphBreak
+    from gradcheck_tool.domain.events import GraphKept as GraphKept
+    from gradcheck_tool.domain.events import HookMisuse as HookMisuse
+    from gradcheck_tool.domain.events import InnerUpdateCut as InnerUpdateCut
+    from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
+    from gradcheck_tool.domain.events import LeafWrite as LeafWrite
+    from gradcheck_tool.domain.events import MaskedDecay as MaskedDecay
+    from gradcheck_tool.domain.events import MethodUse as MethodUse
+    from gradcheck_tool.domain.events import ModuleAttribute as ModuleAttribute
+    from gradcheck_tool.domain.events import NameUse as NameUse
+    from gradcheck_tool.domain.events import NoGraph as NoGraph
+    from gradcheck_tool.domain.events import NonReparametrised as NonReparametrised
+    from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
+    from gradcheck_tool.domain.events import OptimizerRemade as OptimizerRemade
+    from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
+    from gradcheck_tool.domain.events import ParameterOfResult as ParameterOfResult
+    from gradcheck_tool.domain.events import ParameterReplaced as ParameterReplaced
+    from gradcheck_tool.domain.events import RetainGradCall as RetainGradCall
+    from gradcheck_tool.domain.events import SavedTensorModified as SavedTensorModified
+    from gradcheck_tool.domain.events import ScalerError as ScalerError
+    from gradcheck_tool.domain.events import SchedulerStep as SchedulerStep
+    from gradcheck_tool.domain.events import Site as Site
+    from gradcheck_tool.domain.events import StoryStep as StoryStep
+    from gradcheck_tool.domain.events import UncalledMethod as UncalledMethod
+    from gradcheck_tool.domain.events import UnguardedNone as UnguardedNone
+    from gradcheck_tool.domain.events import UntrainedModule as UntrainedModule
+    from gradcheck_tool.domain.events import UnusedInput as UnusedInput
+    from gradcheck_tool.domain.events import UnversionedWrite as UnversionedWrite
+    from gradcheck_tool.domain.events import ViewWrite as ViewWrite
+    from gradcheck_tool.domain.events import WindowDiscarded as WindowDiscarded
+    from gradcheck_tool.domain.events import ZeroGradient as ZeroGradient
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
     from gradcheck_tool.findings import Finding as Finding
@@ -70,34 +70,34 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Position as Position
     from gradcheck_tool.findings import Severity as Severity
     from gradcheck_tool.findings import TraceStep as TraceStep
-    from gradcheck_tool.rulefix import applied as applied
-    from gradcheck_tool.rulefix import as_tuple as as_tuple
-    from gradcheck_tool.rulefix import assigned as assigned
-    from gradcheck_tool.rulefix import called_with as called_with
-    from gradcheck_tool.rulefix import callee_text as callee_text
-    from gradcheck_tool.rulefix import item_of as item_of
-    from gradcheck_tool.rulefix import keyword_renamed as keyword_renamed
-    from gradcheck_tool.rulefix import keyword_text as keyword_text
-    from gradcheck_tool.rulefix import only_argument as only_argument
-    from gradcheck_tool.rulefix import out_of_place as out_of_place
-    from gradcheck_tool.rulefix import receiver_replaced as receiver_replaced
-    from gradcheck_tool.rulefix import renamed as renamed
-    from gradcheck_tool.rulefix import source_text as source_text
-    from gradcheck_tool.rulefix import value_detached as value_detached
-    from gradcheck_tool.rulefix import with_keyword as with_keyword
-    from gradcheck_tool.rulefix import with_method as with_method
-    from gradcheck_tool.rulefix import without_keyword as without_keyword
-    from gradcheck_tool.ruleset import Draft as Draft
-    from gradcheck_tool.ruleset import DraftFix as DraftFix
-    from gradcheck_tool.ruleset import Replacement as Replacement
-    from gradcheck_tool.ruleset import Rule as Rule
-    from gradcheck_tool.ruleset import RuleSet as RuleSet
-    from gradcheck_tool.ruleset import by_site as by_site
+    from gradcheck_tool.rulebook.fixes import applied as applied
+    from gradcheck_tool.rulebook.fixes import as_tuple as as_tuple
+    from gradcheck_tool.rulebook.fixes import assigned as assigned
+    from gradcheck_tool.rulebook.fixes import called_with as called_with
+    from gradcheck_tool.rulebook.fixes import callee_text as callee_text
+    from gradcheck_tool.rulebook.fixes import item_of as item_of
+    from gradcheck_tool.rulebook.fixes import keyword_renamed as keyword_renamed
+    from gradcheck_tool.rulebook.fixes import keyword_text as keyword_text
+    from gradcheck_tool.rulebook.fixes import only_argument as only_argument
+    from gradcheck_tool.rulebook.fixes import out_of_place as out_of_place
+    from gradcheck_tool.rulebook.fixes import receiver_replaced as receiver_replaced
+    from gradcheck_tool.rulebook.fixes import renamed as renamed
+    from gradcheck_tool.rulebook.fixes import source_text as source_text
+    from gradcheck_tool.rulebook.fixes import value_detached as value_detached
+    from gradcheck_tool.rulebook.fixes import with_keyword as with_keyword
+    from gradcheck_tool.rulebook.fixes import with_method as with_method
+    from gradcheck_tool.rulebook.fixes import without_keyword as without_keyword
+    from gradcheck_tool.rulebook.ruleset import Draft as Draft
+    from gradcheck_tool.rulebook.ruleset import DraftFix as DraftFix
+    from gradcheck_tool.rulebook.ruleset import Replacement as Replacement
+    from gradcheck_tool.rulebook.ruleset import Rule as Rule
+    from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
+    from gradcheck_tool.rulebook.ruleset import by_site as by_site
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "gradcheck_tool.check": ("check_source",),
+    "gradcheck_tool.analysis.program": ("check_source",),
     "gradcheck_tool.findings": (
         "Applicability",
         "Edit",
@@ -108,7 +108,7 @@ _PUBLIC = {
         "Severity",
         "TraceStep",
     ),
-    "gradcheck_tool.rulefix": (
+    "gradcheck_tool.rulebook.fixes": (
         "without_keyword",
         "value_detached",
         "out_of_place",
@@ -127,8 +127,8 @@ _PUBLIC = {
         "with_keyword",
         "with_method",
     ),
-    "gradcheck_tool.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
-    "gradcheck_tool.autograd.events": (
+    "gradcheck_tool.rulebook.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
+    "gradcheck_tool.domain.events": (
         "BroadcastLoss",
         "EvalModeTraining",
         "InnerUpdateCut",

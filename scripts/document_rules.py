@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gradcheck_tool.links import RULES  # noqa: E402
-from gradcheck_tool.ruledoc import render_catalogue  # noqa: E402
-from gradcheck_tool.ruleset import RuleSet  # noqa: E402
+from gradcheck_tool.rulebook.documentation import render_catalogue  # noqa: E402
+from gradcheck_tool.rulebook.ruleset import RuleSet  # noqa: E402
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import torch
 from _measure import collect, layers, tables
 
-FOLDER = Path(__file__).parent.parent / "gradcheck_tool" / "autograd" / "tables"
+FOLDER = Path(__file__).parent.parent / "gradcheck_tool" / "engine" / "tables"
 
 
 def measured(only: set[str] | None = None) -> dict[str, str]:

@@ -60,7 +60,10 @@ class TestWheel:
     def test_loads_its_own_rules_when_installed(self, wheel, tmp_path):
         zipfile.ZipFile(wheel).extractall(tmp_path)
         where = python(
-            "-c", "import gradcheck_tool.builtin as b; print(b.builtin_pack())", path=tmp_path, cwd="/"
+            "-c",
+            "import gradcheck_tool.rulebook.builtin as b; print(b.builtin_pack())",
+            path=tmp_path,
+            cwd="/",
         )
         assert Path(where.stdout.strip()) == (tmp_path / "gradcheck_tool" / "_rules").resolve()
         explained = python("-m", "gradcheck_tool", "rule", "GL201", path=tmp_path, cwd="/")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from gradcheck_tool import __version__
 
 if TYPE_CHECKING:
-    from gradcheck_tool.sources.snapshot import Snapshot
+    from gradcheck_tool.cache.snapshot import Snapshot
 
 
 def main() -> None:

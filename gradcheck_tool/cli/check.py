@@ -101,7 +101,7 @@ def check(
 
     Nothing of what is checked is run.
     """
-    from gradcheck_tool.run import Options, Run
+    from gradcheck_tool.session.session import Options, Run
 
     if target_torch is not None and not is_version(target_torch):
         fail(f'--target-torch: {target_torch!r} is not a version such as "2.6"')

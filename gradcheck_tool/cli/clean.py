@@ -17,7 +17,7 @@ def clean(
 
     A `.gradlint_cache` holds results, and the calls that `gradlint record` has kept.
     """
-    from gradcheck_tool.sources.cache import remove_caches
+    from gradcheck_tool.cache.store import remove_caches
     from gradcheck_tool.sources.discover import absolute
 
     if not path.is_dir():

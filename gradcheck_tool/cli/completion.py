@@ -35,7 +35,7 @@ def _known() -> Iterator[tuple[str, str]]:
     """Code and name of each rule; the built-in ones when the configuration here cannot be used."""
     from gradcheck_tool.codes import CODES
     from gradcheck_tool.config import ConfigError, Configs, Overrides
-    from gradcheck_tool.ruleset import RulePackError, RuleSet
+    from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet
 
     try:
         packs = Configs(Path.cwd(), Overrides()).for_folder(Path.cwd()).rule_packs

@@ -100,7 +100,7 @@ _PRINTED = tuple(key for key in KEYS if key != "extend")
 
 
 def _rules_in_force(config: Config) -> list[str]:
-    from gradcheck_tool.checker import Checker
+    from gradcheck_tool.session.files import Checker
 
     return [rule.code for rule in Checker().ruleset(config).active]
 

@@ -139,7 +139,7 @@ def gradcheck(
 def _known(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
     """The selectors that were given, each of which has to match a code of the run-time engine."""
     from gradcheck_tool.codes import CODES
-    from gradcheck_tool.ruleselect import UnknownCodeError, check_selectors
+    from gradcheck_tool.rulebook.selection import UnknownCodeError, check_selectors
 
     selectors = options.codes(option, values)
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.findings import Finding
-    from gradcheck_tool.run import Outcome, Run
+    from gradcheck_tool.session.session import Outcome, Run
     from gradcheck_tool.sources.lines import SourceLines
 
 # Formats that people read: they get a closing line on standard error.

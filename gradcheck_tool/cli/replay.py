@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from gradcheck_tool.identity import identity
-from gradcheck_tool.sources.snapshot import Snapshot
+from gradcheck_tool.cache.cache_key import identity
+from gradcheck_tool.cache.snapshot import Snapshot
 
 # What reports depend on besides the command and the files.
 _ENVIRONMENT = ("CI_PROJECT_DIR", "FORCE_COLOR", "GITHUB_WORKSPACE", "HOME", "NO_COLOR")

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gradcheck_tool.cache.snapshot import Printed
 from gradcheck_tool.cli.console import count, fail, note
 from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
-from gradcheck_tool.sources.snapshot import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from gradcheck_tool.cache.snapshot import Snapshot
     from gradcheck_tool.cli.output import Output
-    from gradcheck_tool.fixing import Change
-    from gradcheck_tool.run import Outcome, Run
-    from gradcheck_tool.sources.snapshot import Snapshot
+    from gradcheck_tool.session.fixing import Change
+    from gradcheck_tool.session.session import Outcome, Run
 
 STDIN = Path("-")
 # The status of a run that could not do its work.

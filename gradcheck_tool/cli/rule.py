@@ -21,12 +21,12 @@ def rule(
 
     Tells what it detects, why that is wrong, and what to use instead.
     """
-    from gradcheck_tool import unused
     from gradcheck_tool.codes import find_code
     from gradcheck_tool.config import ConfigError, Configs, Overrides
-    from gradcheck_tool.ruledoc import render, render_catalogue, render_code
-    from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION
-    from gradcheck_tool.ruleset import RulePackError, RuleSet, UnknownCodeError
+    from gradcheck_tool.rulebook.documentation import render, render_catalogue, render_code
+    from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
+    from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION
+    from gradcheck_tool.session import unused_suppressions as unused
 
     if (code is None) == (not every):
         fail("name one rule, or give --all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Edit, Position
-from gradcheck_tool.ruleselect import UNUSED_SUPPRESSION
+from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION
 from gradcheck_tool.sources.source import split_lines
 from gradcheck_tool.sources.suppression import read_suppressions, statement_rows
 

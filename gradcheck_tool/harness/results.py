@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradcheck_tool
+from gradcheck_tool.cache.store import digest, digest_file, mark, stamp
 from gradcheck_tool.harness.inputs.files import fingerprint, sample_files
 from gradcheck_tool.harness.outcomes import Outcome, pack_case, pack_finding, unpack_case, unpack_finding
-from gradcheck_tool.sources.cache import digest, digest_file, mark, stamp
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.discovery import Discovery

@@ -20,7 +20,7 @@ from gradcheck_tool.harness.outcomes import (
     unpack_finding,
 )
 from gradcheck_tool.harness.process import Answer, Worker
-from gradcheck_tool.pool import default_jobs
+from gradcheck_tool.session.pool import default_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

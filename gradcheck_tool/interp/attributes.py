@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.events import UnguardedNone
-from gradcheck_tool.autograd.heap import Class, Frame, Func, Instance, Node, State, Tensor
-from gradcheck_tool.autograd.values import (
+from gradcheck_tool.domain.events import UnguardedNone
+from gradcheck_tool.domain.heap import Class, Frame, Func, Instance, Node, State, Tensor
+from gradcheck_tool.domain.values import (
     NONE,
     Bound,
     Const,
@@ -23,10 +22,11 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Machine, Pairs
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
@@ -87,7 +87,7 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
     if isinstance(obj, Ref):
         return _get_record(m, s, obj, name, site)
     if name in ("is_floating_point", "is_complex"):
-        from gradcheck_tool.interp.torchlib.tensors import dtype_attribute
+        from gradcheck_tool.library.torch.tensors import dtype_attribute
 
         known = dtype_attribute(s, obj, name)
         if known is not None:
@@ -122,7 +122,7 @@ def raise_none(m: Machine, s: State, kind: str, value: NoGradient, site: Any) ->
 def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
     record = s.heap[obj.id]
     if isinstance(record, Tensor):
-        from gradcheck_tool.interp.torchlib.tensors import get_attribute
+        from gradcheck_tool.library.torch.tensors import get_attribute
 
         try:
             return get_attribute(m, s, obj, name, site)
@@ -130,7 +130,7 @@ def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
             m.raise_in(s, error.kind, error.event)
             return [(s, NONE)]
     if isinstance(record, Node):
-        from gradcheck_tool.interp.torchlib.tensors import node_attribute
+        from gradcheck_tool.library.torch.tensors import node_attribute
 
         return m.calls.guard(s, lambda: node_attribute(m, s, obj, name, site))
     if isinstance(record, Instance):
@@ -164,7 +164,7 @@ def _get_instance(m: Machine, s: State, obj: Ref, record: Instance, name: str, s
         return [(s, record.cls)]
     if found is not None:
         return [(s, bind(obj, found, s))]
-    from gradcheck_tool.interp.torchlib.instances import attribute
+    from gradcheck_tool.library.torch.instances import attribute
 
     known = attribute(m, s, obj, record, name, site)
     if known is not None:
@@ -184,7 +184,7 @@ def _get_module_variable(m: Machine, s: State, frame: Ref, record: Instance, nam
     value = variables.locals.get(name)
     if value is not None:
         return kept_promise(m, s, value)
-    from gradcheck_tool.interp.entries import import_module
+    from gradcheck_tool.analysis.entries import import_module
 
     dotted = variables.env.dotted
     inner = import_module(m, s, f"{dotted}.{name}", 0)
@@ -223,7 +223,7 @@ def put(m: Machine, s: State, obj: Value, name: str, value: Value, site: Any, au
         return [s]
     record = s.heap[obj.id]
     if isinstance(record, Tensor):
-        from gradcheck_tool.interp.torchlib.tensors import set_attribute
+        from gradcheck_tool.library.torch.tensors import set_attribute
 
         try:
             set_attribute(m, s, obj, name, value, site, augmented)
@@ -250,7 +250,7 @@ def _put_instance(
     tensor = s.get(value, Tensor)
     if tensor is not None and (not isinstance(tensor.name, str) or not tensor.name):
         s.edit(value).name = f"{record.name or 'self'}.{name}"  # type: ignore[arg-type]
-    from gradcheck_tool.interp.torchlib.instances import assigned
+    from gradcheck_tool.library.torch.instances import assigned
 
     s.edit(obj).attrs[name] = value
     assigned(m, s, obj, name, value, site)
@@ -264,6 +264,6 @@ def delete(m: Machine, s: State, obj: Value, name: str, site: Any) -> None:
         if isinstance(record, (Instance, Class, Func)) and name in record.attrs:
             del s.edit(obj).attrs[name]
         elif isinstance(record, Tensor) and name == "grad":
-            from gradcheck_tool.interp.torchlib.tensors import set_attribute
+            from gradcheck_tool.library.torch.tensors import set_attribute
 
             set_attribute(m, s, obj, name, NONE, site, False)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd import optable
-from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import (
+from gradcheck_tool.domain.heap import (
     Class,
     Dict,
     Frame,
@@ -18,7 +16,8 @@ from gradcheck_tool.autograd.heap import (
     Tensor,
     merge,
 )
-from gradcheck_tool.autograd.values import (
+from gradcheck_tool.domain.read_tracking import WatchedHeap
+from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     Bound,
@@ -33,18 +32,23 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.autograd.watched import WatchedHeap
-from gradcheck_tool.interp import attributes, classes, handed_on, iterate, natives, uses
+from gradcheck_tool.engine import optable
+from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.interp import attributes, classes
+from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp import registry as natives
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
-from gradcheck_tool.interp.natives import Args
+from gradcheck_tool.interp.registry import Args
 from gradcheck_tool.interp.summaries import running
-from gradcheck_tool.interp.torchlib import breaks
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.python import passthrough as handed_on
+from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.machine import Machine, Pairs
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 MAX_DEPTH = 30
 MAX_RECURSION = 3
@@ -449,7 +453,7 @@ class Calls:
         if isinstance(record, Class):
             return classes.instantiate(self.m, s, func, call.args, call.kwargs, call.site)
         if isinstance(record, Instance):
-            from gradcheck_tool.interp.torchlib.instances import call_instance
+            from gradcheck_tool.library.torch.instances import call_instance
 
             return self.guard(s, lambda: call_instance(self.m, s, func, record, call))
         return self.unknown_call(s, call)
@@ -468,8 +472,8 @@ class Calls:
     def _call_lib(self, s: State, name: str, call: Args) -> Pairs:
         native = natives.FUNCTIONS.get(name)
         if native is None:
-            from gradcheck_tool.interp.torchlib.functions import find_native
-            from gradcheck_tool.interp.torchlib.modules import find_layer
+            from gradcheck_tool.library.torch.functions import find_native
+            from gradcheck_tool.library.torch.modules import find_layer
 
             native = find_layer(name) or find_native(name)
         if native is not None:
@@ -478,7 +482,7 @@ class Calls:
         return self.unknown_call(s, call)
 
     def _call_method(self, s: State, func: Method, call: Args) -> Pairs:
-        from gradcheck_tool.interp.torchlib.instances import kind_of, method_native
+        from gradcheck_tool.library.torch.instances import kind_of, method_native
 
         call.receiver = func.receiver
         native = method_native(self.m, s, func.receiver, func.name)
@@ -517,7 +521,7 @@ class Calls:
             return [(s, unknown("data"))] if func.kind == "data" else None
         name = str(key[2])
         if name in TENSOR_ONLY and isinstance(key[1], Sym):
-            from gradcheck_tool.interp.torchlib.tensors import adopt
+            from gradcheck_tool.library.torch.tensors import adopt
 
             receiver = adopt(self.m, s, key[1], call.site)
             return self.method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
@@ -545,7 +549,7 @@ class Calls:
                 s.heap.watch.cut.add(func.function)
             return [(s, unknown())]
         if call.text and func.function.name == "forward":
-            from gradcheck_tool.interp.torchlib.contracts import direct_forward
+            from gradcheck_tool.library.torch.function_text import direct_forward
 
             direct_forward(self.m, s, func, call)
         if func.wrap or func.function.is_generator:
@@ -692,7 +696,7 @@ class Calls:
         return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))
 
     def _manager_native(self, s: State, manager: Value, name: str) -> Any:
-        from gradcheck_tool.interp.torchlib.instances import families
+        from gradcheck_tool.library.torch.instances import families
 
         found = (natives.METHODS.get((family, name)) for family in families(s, manager))
         return next((native for native in found if native is not None), None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.events import FunctionDefinition
-from gradcheck_tool.autograd.heap import Class, Dict, Frame, Func, Instance, List, State
-from gradcheck_tool.autograd.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.events import FunctionDefinition
+from gradcheck_tool.domain.heap import Class, Dict, Frame, Func, Instance, List, State
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Machine, Pairs
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dataclasses", "threading")
 
@@ -93,7 +93,7 @@ def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
         if func is not None:
             methods[name] = func.function
     m.emit(FunctionDefinition(site=site, function=record.name, methods=methods))
-    from gradcheck_tool.interp.torchlib.contracts import announce
+    from gradcheck_tool.library.torch.function_text import announce
 
     announce(m, s, ref)
 
@@ -103,8 +103,8 @@ def instantiate(
 ) -> Pairs:
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
-    from gradcheck_tool.interp.torchlib.instances import created
-    from gradcheck_tool.interp.torchlib.registration import constructed
+    from gradcheck_tool.library.torch.instances import created
+    from gradcheck_tool.trackers.registration import constructed
 
     record: Class = s[cls]
     if is_subclass(s, cls, "typing.NamedTuple"):
@@ -120,7 +120,7 @@ def instantiate(
     if init is None and "#dataclass" in record.attrs:
         return _init_dataclass(m, s, ref, cls, args, kwargs, site)
     if init is None:
-        from gradcheck_tool.autograd.values import Method, Super
+        from gradcheck_tool.domain.values import Method, Super
 
         base = Method(Super(cls, ref), "__init__")
         return [(state, ref) for state, _ in m.calls.call(s, base, args, kwargs, site)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.autograd.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
-from gradcheck_tool.autograd.values import Ref, Sym, Value, truth
+from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.values import Ref, Sym, Value, truth
 from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Machine
+    from gradcheck_tool.interp.solver import Machine
 
 
 def known(s: State, value: Value) -> bool | None:

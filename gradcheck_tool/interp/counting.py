@@ -12,12 +12,12 @@ import operator
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcheck_tool.autograd.values import Const, Sym, Value
+from gradcheck_tool.domain.values import Const, Sym, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.autograd.heap import State
+    from gradcheck_tool.domain.heap import State
 
 # So many numbers are tried at most.
 MAX_TRIED = 512

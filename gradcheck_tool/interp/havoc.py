@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.heap import (
+from gradcheck_tool.domain.heap import (
     Dict,
     Instance,
     Iter,
@@ -13,7 +13,7 @@ from gradcheck_tool.autograd.heap import (
     State,
     Tensor,
 )
-from gradcheck_tool.autograd.values import Bound, Method, Partial, Ref, Tup, Value, unknown
+from gradcheck_tool.domain.values import Bound, Method, Partial, Ref, Tup, Value, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

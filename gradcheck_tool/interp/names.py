@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.heap import Instance, State
-from gradcheck_tool.autograd.values import Lib, Ref, Sym, Value
+from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.values import Lib, Ref, Sym, Value
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Machine
+    from gradcheck_tool.interp.solver import Machine
     from gradcheck_tool.ir import nodes as ir
 
 BUILTINS = frozenset(dir(builtins))
@@ -83,7 +83,7 @@ def kept_promise(m: Machine, s: State, value: Value) -> Value:
 def _from_repository(
     m: Machine, s: State, module: str, level: int, attribute: str | None, top: bool
 ) -> Value | None:
-    from gradcheck_tool.interp.entries import import_module
+    from gradcheck_tool.analysis.entries import import_module
 
     found = import_module(m, s, module, level)
     if attribute is None:
@@ -105,7 +105,7 @@ def _library_object(module: str, level: int, attribute: str | None, top: bool) -
 
 def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value]:
     """What `from module import *` binds, as far as it is known."""
-    from gradcheck_tool.interp.entries import import_module
+    from gradcheck_tool.analysis.entries import import_module
 
     local = import_module(m, s, module, level)
     record = s.get(local, Instance)
@@ -113,7 +113,7 @@ def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value
         variables = s[record.attrs["#frame"]].locals  # type: ignore[index]
         return {k: v for k, v in variables.items() if isinstance(k, str) and not k.startswith("_")}
     if level == 0 and module.split(".", maxsplit=1)[0] == "torch":
-        from gradcheck_tool.autograd import optable
+        from gradcheck_tool.engine import optable
 
         names = {name.rpartition(".")[2] for name in optable.names(module)} | set(_STAR.get(module, ()))
         return {name: Lib(f"{module}.{name}") for name in names}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.autograd.values import (
+from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -21,13 +20,16 @@ from gradcheck_tool.autograd.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp import attributes, conditions, iterate
-from gradcheck_tool.interp.torchlib import breaks, kept
+from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.interp import attributes, conditions
+from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.interp.machine import Machine, Pairs
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     "+": (operator.add, "__add__", "__radd__"),
@@ -67,7 +69,7 @@ def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, 
             attributes.raise_none(m, s, "TypeError", value, site)
             return [(s, NONE)]
     if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.interp.torchlib.functions import call_operator
+        from gradcheck_tool.library.torch.functions import call_operator
 
         return m.calls.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
     if isinstance(left, Const) and isinstance(right, Const):
@@ -149,11 +151,11 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
 def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
     """The operation of `left op= right`: lists and tensors change themselves."""
     if is_tensor(s, left):
-        from gradcheck_tool.interp.torchlib.functions import call_inplace_operator
+        from gradcheck_tool.library.torch.functions import call_inplace_operator
 
         return m.calls.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
     if isinstance(left, Sym):
-        from gradcheck_tool.interp.torchlib.tensors import write_array
+        from gradcheck_tool.library.torch.tensors import write_array
 
         write_array(s, left, site, text)
     if op == "+" and s.get(left, List) is not None:
@@ -182,7 +184,7 @@ def unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> 
             return [(s, Sym(("not", value if not isinstance(value, Ref) else Sym(("truth", value))), "bool"))]
         return [(s, FALSE if answer else TRUE)]
     if is_tensor(s, value):
-        from gradcheck_tool.interp.torchlib.functions import call_unary
+        from gradcheck_tool.library.torch.functions import call_unary
 
         return m.calls.guard(s, lambda: call_unary(m, s, op, value, site, text))
     if isinstance(value, Const):
@@ -201,7 +203,7 @@ def compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
     if op in ("in", "not-in"):
         return [(s, _membership(s, left, right, op == "not-in"))]
     if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.interp.torchlib.functions import call_compare
+        from gradcheck_tool.library.torch.functions import call_compare
 
         try:
             return [(s, call_compare(m, s, op, left, right, site, text))]

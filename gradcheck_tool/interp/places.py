@@ -13,7 +13,7 @@ from gradcheck_tool.ir.wording import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gradcheck_tool.autograd.events import Event, Site
+    from gradcheck_tool.domain.events import Event, Site
 
 
 class Places:

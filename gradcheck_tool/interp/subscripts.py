@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.engine import Raised
-from gradcheck_tool.autograd.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.autograd.values import NONE, Bound, Const, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp.torchlib import breaks
+from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.machine import Machine, Pairs
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 
 def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
     """`obj[index]`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
-        from gradcheck_tool.interp.torchlib.tensors import get_item
+        from gradcheck_tool.library.torch.tensors import get_item
 
         return m.calls.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
     if isinstance(record, List):
@@ -89,8 +89,8 @@ def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, 
     own = attributes.in_class(s, record.cls, "__getitem__")
     if own is not None:
         return m.calls.call(s, Bound(obj, own), [index], {}, site)
-    from gradcheck_tool.interp.torchlib.instances import item
-    from gradcheck_tool.interp.torchlib.modules import container_items, is_mapping, mapped
+    from gradcheck_tool.library.torch.instances import item
+    from gradcheck_tool.library.torch.modules import container_items, is_mapping, mapped
 
     known = item(s, obj, record, index)  # type: ignore[arg-type]
     if known is not None:
@@ -101,7 +101,7 @@ def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, 
     if items is not None:
         value = _sequence(s, items, record.open, index, is_list=True)
         if isinstance(index, Slice) and isinstance(value, Ref):
-            from gradcheck_tool.interp.torchlib.modules import container
+            from gradcheck_tool.library.torch.modules import container
 
             return [(s, container(s, record.cls, s[value].items, site))]
         return [(s, value)]
@@ -114,7 +114,7 @@ def put(
     """`obj[index] = value`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
-        from gradcheck_tool.interp.torchlib.tensors import set_item
+        from gradcheck_tool.library.torch.tensors import set_item
 
         try:
             set_item(m, s, obj, index, value, site, text, augmented)  # type: ignore[arg-type]
@@ -132,13 +132,13 @@ def put(
         own = attributes.in_class(s, record.cls, "__setitem__")
         if own is not None:
             return [state for state, _ in m.calls.call(s, Bound(obj, own), [index, value], {}, site)]
-        from gradcheck_tool.interp.torchlib.modules import set_container_item
-        from gradcheck_tool.interp.torchlib.registration import note_item
+        from gradcheck_tool.library.torch.modules import set_container_item
+        from gradcheck_tool.trackers.registration import note_item
 
         note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
         set_container_item(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(obj, Sym):
-        from gradcheck_tool.interp.torchlib.tensors import write_array
+        from gradcheck_tool.library.torch.tensors import write_array
 
         write_array(s, obj, site, text)
         breaks.compute(m, obj, (obj, value))
@@ -155,7 +155,7 @@ def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
     ):
         mine.items[index.value] = value
     elif isinstance(index, Slice):
-        from gradcheck_tool.interp.iterate import elements
+        from gradcheck_tool.interp.iteration import elements
 
         bounds = _bounds(index)
         items, is_open = elements(s, value)

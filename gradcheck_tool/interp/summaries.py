@@ -15,7 +15,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.autograd.heap import (
+from gradcheck_tool.domain.heap import (
     COMPOUND,
     Dict,
     Frame,
@@ -29,15 +29,15 @@ from gradcheck_tool.autograd.heap import (
     Storage,
     Tensor,
 )
-from gradcheck_tool.autograd.values import NONE, Const, Ref, Sym, Value, fresh
-from gradcheck_tool.autograd.watched import Watch, Watched, WatchedHeap
+from gradcheck_tool.domain.read_tracking import Watch, Watched, WatchedHeap
+from gradcheck_tool.domain.values import NONE, Const, Ref, Sym, Value, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.autograd.heap import Func
-    from gradcheck_tool.interp.machine import Machine, Pairs
-    from gradcheck_tool.interp.natives import Args
+    from gradcheck_tool.domain.heap import Func
+    from gradcheck_tool.interp.registry import Args
+    from gradcheck_tool.interp.solver import Machine, Pairs
 
 HISTORY = (Tensor, Storage, Node, SavingHooks)
 # What a call may hand out.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Location
-    from gradcheck_tool.rule import Rule
+    from gradcheck_tool.rulebook.rule import Rule
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
 Lines = Callable[[str, int | None], Sequence[str]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.findings import Edit, Finding, Location, Position
     from gradcheck_tool.report.context import ReportContext
-    from gradcheck_tool.rule import Rule
+    from gradcheck_tool.rulebook.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -56,7 +56,7 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    from gradcheck_tool.ruledoc import described, family, render
+    from gradcheck_tool.rulebook.documentation import described, family, render
 
     doc = described(type(rule))
     what = doc.sections.get("What it detects", doc.summary) or rule.name

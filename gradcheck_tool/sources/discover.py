@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.cache.store import FOLDER
 from gradcheck_tool.config import ConfigError
-from gradcheck_tool.sources.cache import FOLDER
 from gradcheck_tool.sources.patterns import PatternError, Patterns
 
 if TYPE_CHECKING:

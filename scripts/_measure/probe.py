@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Shown:
-    """What one output is: see `gradcheck_tool.autograd.optable.Output`.
+    """What one output is: see `gradcheck_tool.engine.optable.Output`.
 
     `dtype` and `shape` are all the descriptions that fit; None and `differentiable` None where the
     arguments cannot tell (none can require grad, all are 0-dim). `dense` is the kind of view when the

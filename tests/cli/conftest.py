@@ -8,7 +8,7 @@ from tests.fakes import fake_check_source
 def project(tmp_path, monkeypatch):
     """An empty folder to run in; the engine reports every `BAD` (GL201) and `UGLY` (GL301)."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gradcheck_tool.checker.check_source", fake_check_source)
+    monkeypatch.setattr("gradcheck_tool.session.files.check_source", fake_check_source)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     return tmp_path
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gradcheck_tool.sources import results
-from gradcheck_tool.sources.cache import FOLDER
-from gradcheck_tool.sources.results import ResultCache
+from gradcheck_tool.cache import results
+from gradcheck_tool.cache.results import ResultCache
+from gradcheck_tool.cache.store import FOLDER
 from tests import fakes
 from tests.fakes import finding, replacement, step
 
@@ -23,7 +23,7 @@ def checked(monkeypatch):
         seen.append(filename.rsplit("/", 1)[-1])
         return fakes.fake_check_source(source, filename, *rest, **options)
 
-    monkeypatch.setattr("gradcheck_tool.checker.check_source", watching)
+    monkeypatch.setattr("gradcheck_tool.session.files.check_source", watching)
     return seen
 
 
@@ -140,7 +140,7 @@ class TestCache:
 
         write("a.py", "x = BAD\n")
         with monkeypatch.context() as patch:
-            patch.setattr("gradcheck_tool.sources.cache.json.dump", full)
+            patch.setattr("gradcheck_tool.cache.store.json.dump", full)
             assert again()[0] == [("GL201", "a.py")]
         assert {path.name for path in (project / FOLDER).iterdir()} == {".gitignore", "CACHEDIR.TAG"}
 
@@ -213,7 +213,7 @@ def test_a_worker_that_dies_fails_the_run_and_says_so(gradlint, write, monkeypat
             os._exit(1)
         return fakes.fake_check_source(source, filename, *rest, **options)
 
-    monkeypatch.setattr("gradcheck_tool.checker.check_source", fatal)
+    monkeypatch.setattr("gradcheck_tool.session.files.check_source", fatal)
     for number in range(40):
         write(f"f{number:02}.py", "x = BAD\n")
     result = gradlint("check", "--no-cache", "--jobs", "2", "--output-format", "json")

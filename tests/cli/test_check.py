@@ -143,7 +143,7 @@ class TestFilesThatCannotBeChecked:
                 raise KeyError("surprise")
             return fake_check_source(source, filename, *rest, **options)
 
-        monkeypatch.setattr("gradcheck_tool.checker.check_source", fragile)
+        monkeypatch.setattr("gradcheck_tool.session.files.check_source", fragile)
         write("bad.py", BAD)
         write("odd.py", GOOD)
         result = gradlint("check", "--output-format", "concise")

@@ -157,7 +157,7 @@ def test_an_interrupt_is_no_finding(gradlint, monkeypatch):
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gradcheck_tool.sources.cache.remove_caches", interrupted)
+    monkeypatch.setattr("gradcheck_tool.cache.store.remove_caches", interrupted)
     assert gradlint("clean").exit_code == 130
 
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from gradcheck_tool.cache import snapshot
+from gradcheck_tool.cache.store import FOLDER
 from gradcheck_tool.cli import main as entry_point
-from gradcheck_tool.sources import snapshot
-from gradcheck_tool.sources.cache import FOLDER
 from tests import fakes
 
 PACK = '''
@@ -66,7 +66,7 @@ def again(main, project, monkeypatch):
         looked_into.append(filename.rsplit("/", 1)[-1])
         return fakes.fake_check_source(source, filename, *rest, **options)
 
-    monkeypatch.setattr("gradcheck_tool.checker.check_source", watching)
+    monkeypatch.setattr("gradcheck_tool.session.files.check_source", watching)
 
     def run(*options):
         looked_into.clear()
@@ -254,7 +254,7 @@ class TestWhatItHangsOn:
 
         write("a.py", "x = BAD\n")
         with monkeypatch.context() as patch:
-            patch.setattr("gradcheck_tool.checker.check_source", fails)
+            patch.setattr("gradcheck_tool.session.files.check_source", fails)
             assert main("check")[0] == 2
         assert main("check")[0] == 1
 

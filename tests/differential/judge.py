@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gradcheck_tool.autograd.events import BackwardCall, EngineError, UnversionedWrite
-from gradcheck_tool.interp import analyze
+from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.domain.events import BackwardCall, EngineError, UnversionedWrite
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
 from tests.differential.generator import FLAG

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from gradcheck_tool.interp.torchlib.contraction import is_saved
+from gradcheck_tool.library.torch.contraction import is_saved
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
 

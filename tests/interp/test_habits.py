@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradcheck_tool.check import check_source
-from gradcheck_tool.checker import Checker
+from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.config import Config
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.session.files import Checker
 from tests.interp.habits import HABITS
 
 RULES = RuleSet.load()

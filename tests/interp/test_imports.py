@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.autograd.events import EngineError
-from gradcheck_tool.interp import analyze
-from gradcheck_tool.interp.entries import Plan
+from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.domain.events import EngineError
 from gradcheck_tool.ir.lower import lower_module
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from gradcheck_tool.autograd.events import BackwardCall, EngineError, Event
-from gradcheck_tool.interp import analyze
-from gradcheck_tool.interp.entries import Plan
+from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.domain.events import BackwardCall, EngineError, Event
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
 from tests.interp.programs import PROGRAMS

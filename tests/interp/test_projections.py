@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gradcheck_tool.autograd.events import UnversionedWrite
-from gradcheck_tool.interp import analyze
+from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.domain.events import UnversionedWrite
 from gradcheck_tool.ir.lower import lower_module
 
 torch = pytest.importorskip("torch")

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from gradcheck_tool.check import check_source
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.analysis.program import check_source
+from gradcheck_tool.rulebook.ruleset import RuleSet
 from tests.interp.silent import SILENT
 
 torch = pytest.importorskip("torch")

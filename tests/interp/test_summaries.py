@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.autograd.events import EngineError
-from gradcheck_tool.interp import analyze
-from gradcheck_tool.interp.entries import Plan
+from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.domain.events import EngineError
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
 

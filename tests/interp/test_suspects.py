@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from gradcheck_tool.check import Look, check_source
-from gradcheck_tool.ruledoc import read_doc
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.analysis.program import Look, check_source
+from gradcheck_tool.rulebook.documentation import read_doc
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 RULES = RuleSet.load().select(["ALL"], target_torch=None)
 EXAMPLES = [

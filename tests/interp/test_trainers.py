@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.autograd.events import BackwardCall, EngineError, FreedGraph, NoGraph, OptimizerStep
-from gradcheck_tool.interp import analyze
+from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.domain.events import BackwardCall, EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
 

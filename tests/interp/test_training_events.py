@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.autograd.events import (
+from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.domain.events import (
     Event,
     ExhaustedParameters,
     FreedGraph,
@@ -18,7 +19,6 @@ from gradcheck_tool.autograd.events import (
     SchedulerStep,
     WindowDiscarded,
 )
-from gradcheck_tool.interp import analyze
 from gradcheck_tool.ir.lower import lower_module
 
 HEAD = """

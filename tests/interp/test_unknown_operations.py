@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from gradcheck_tool.autograd.events import EngineError
-from gradcheck_tool.interp import analyze
+from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.domain.events import EngineError
 from gradcheck_tool.ir.lower import lower_module
 
 HEAD = """

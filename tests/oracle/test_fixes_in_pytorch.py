@@ -7,9 +7,9 @@ import warnings
 import pytest
 
 from gradcheck_tool.fixes.edits import apply_edits
-from gradcheck_tool.rule import Rule  # noqa: TC001 - pytest reads annotations
-from gradcheck_tool.ruledoc import Program, read_doc
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.documentation import Program, read_doc
+from gradcheck_tool.rulebook.rule import Rule  # noqa: TC001 - pytest reads annotations
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 torch = pytest.importorskip("torch")
 
@@ -34,7 +34,7 @@ LEFT_ALONE = {"GL103-1", "GL204-0", "GL316-1", "GL316-2", "GL316-3", "GL401-1"}
 
 @pytest.mark.parametrize(("rule", "program"), FIXED)
 def test_the_fix_of_an_example_is_right(rule: Rule, program: Program, request: pytest.FixtureRequest) -> None:
-    from gradcheck_tool.check import check_source
+    from gradcheck_tool.analysis.program import check_source
 
     everything = RULES.select(["ALL"])
     before = check_source(program.source, "example.py", everything)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gradcheck_tool.ruledoc import RAISES, Program, read_doc
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.documentation import RAISES, Program, read_doc
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.rule import Rule
+    from gradcheck_tool.rulebook.rule import Rule
 
 torch = pytest.importorskip("torch")
 
@@ -126,7 +126,7 @@ def test_use_instead_runs_clean(rule: Rule, program: Program) -> None:
 
 @pytest.mark.parametrize(("rule", "program"), [*WRONG, *RIGHT])
 def test_gradlint_agrees(rule: Rule, program: Program) -> None:
-    from gradcheck_tool.check import check_source
+    from gradcheck_tool.analysis.program import check_source
 
     everything = RuleSet.load().select(["ALL"], target_torch=None)
     findings = check_source(program.source, f"{rule.code}.py", everything)

@@ -177,7 +177,7 @@ def test_sarif_is_valid(findings):
 
 
 def test_sarif_describes_the_rules_that_were_in_force():
-    from gradcheck_tool.ruleset import RuleSet
+    from gradcheck_tool.rulebook.ruleset import RuleSet
 
     schema = json.loads((SCHEMAS / "sarif-2.1.0.json").read_text())
     rules = RuleSet.load().active
@@ -190,7 +190,7 @@ def test_sarif_describes_the_rules_that_were_in_force():
 
 
 def test_sarif_links_to_the_documentation_where_it_has_an_address(monkeypatch):
-    from gradcheck_tool.ruleset import RuleSet
+    from gradcheck_tool.rulebook.ruleset import RuleSet
 
     rules = RuleSet.load().active
     context = ReportContext(REPO, lines, lambda: rules)

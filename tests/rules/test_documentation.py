@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.rule import Rule
-from gradcheck_tool.ruledoc import Mark, family, read_doc, read_marks, render
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.documentation import Mark, family, read_doc, read_marks, render
+from gradcheck_tool.rulebook.rule import Rule
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = [pytest.param(rule, id=rule.code) for rule in RuleSet.load().known]

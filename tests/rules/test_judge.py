@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gradcheck_tool.autograd.events import (
+from gradcheck_tool.domain.events import (
     BackwardCall,
     EngineError,
     Event,
@@ -16,9 +16,9 @@ from gradcheck_tool.autograd.events import (
     StoryStep,
 )
 from gradcheck_tool.findings import Applicability, Edit, Location, Position, Severity
-from gradcheck_tool.rule import Draft, DraftFix, Replacement, Rule
-from gradcheck_tool.rulepack import RulePackError
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.pack import RulePackError
+from gradcheck_tool.rulebook.rule import Draft, DraftFix, Replacement, Rule
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gradcheck_tool.builtin import builtin_pack
 from gradcheck_tool.report import sarif
 from gradcheck_tool.report.context import ReportContext
-from gradcheck_tool.ruledoc import render, render_catalogue
-from gradcheck_tool.rulepack import RulePackError, load_pack
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.builtin import builtin_pack
+from gradcheck_tool.rulebook.documentation import render, render_catalogue
+from gradcheck_tool.rulebook.pack import RulePackError, load_pack
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.ruledoc import Program, read_doc
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.documentation import Program, read_doc
+from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.sources.prefilter import may_hold_findings
 
 EXAMPLES = [

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gradcheck_tool import rulefix
-from gradcheck_tool.autograd.events import Site
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.findings import Edit
 from gradcheck_tool.fixes.edits import apply_edits
 from gradcheck_tool.ir.lower import lower_light, lower_module
 from gradcheck_tool.ir.outline import outline
 from gradcheck_tool.ir.positions import locate
+from gradcheck_tool.rulebook import fixes as rulefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.rule import Rule
-from gradcheck_tool.ruleset import RuleSet, UnknownCodeError
+from gradcheck_tool.rulebook.rule import Rule
+from gradcheck_tool.rulebook.ruleset import RuleSet, UnknownCodeError
 
 
 def rule(code: str, *, default: bool = True, since: str | None = None, until: str | None = None) -> Rule:

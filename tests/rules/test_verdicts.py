@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gradcheck_tool.autograd import events as ev
+from gradcheck_tool.domain import events as ev
 from gradcheck_tool.findings import Finding, Location, Position
-from gradcheck_tool.ruleset import RuleSet
+from gradcheck_tool.rulebook.ruleset import RuleSet
 
 RULES = RuleSet.load().select(["ALL"])
 

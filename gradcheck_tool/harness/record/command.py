@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.cache.store import FOLDER, mark
 from gradcheck_tool.harness.record import store
-from gradcheck_tool.sources.cache import FOLDER, mark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sources.cache import digest
+from gradcheck_tool.cache.store import digest
 
 if TYPE_CHECKING:
     from pathlib import Path

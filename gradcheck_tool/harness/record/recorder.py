@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.cache.store import digest
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.harness.record.arguments import pack
 from gradcheck_tool.harness.record.calls import (
@@ -22,7 +23,6 @@ from gradcheck_tool.harness.record.calls import (
 from gradcheck_tool.harness.record.interception import intercept
 from gradcheck_tool.harness.record.kinds import kind_of, outline_of, sizes_of
 from gradcheck_tool.harness.record.tensors import NotStorableError
-from gradcheck_tool.sources.cache import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

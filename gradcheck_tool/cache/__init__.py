@@ -1,0 +1,1 @@
+"""What is remembered from one run to the next."""

@@ -1,0 +1,74 @@
+"""The result cache: what checking a file gave, for as long as nothing that it depends on changes.
+
+One JSON file for each way of checking (tool, rules, configuration).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.cache.packing import pack, unpack
+from gradcheck_tool.cache.store import FOLDER, forget_oldest, read_entries, write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gradcheck_tool.findings import Finding
+
+# `(importer, dotted name, dots)` of an import, and the digest of what it led to (None: no such file).
+Import = tuple[str, str, int]
+Dependency = tuple[Import, str | None]
+Resolve = Callable[[Import], str | None]
+
+# Ways of checking whose results stay: those of older versions and of selections long gone do not.
+KEPT = 16
+
+
+class ResultCache:
+    """Results of one way of checking.
+
+    Entries are `[digest, dependencies, findings]` by file name.
+    """
+
+    def __init__(self, root: Path, key: str) -> None:
+        """`root` is the folder that gets a `.gradlint_cache`; `key` names the way of checking."""
+        self._path = root / FOLDER / f"check-{key}.json"
+        self._entries = read_entries(self._path)
+        self._new: dict[str, list[Any]] = {}
+
+    def get(self, filename: str, content: str, resolve: Resolve) -> tuple[Finding, ...] | None:
+        """The findings of a file, if neither it nor what it depends on has changed.
+
+        Args:
+            filename: absolute path.
+            content: digest of the file's bytes.
+            resolve: digest of what an import leads to now.
+        """
+        entry = self._entries.get(filename)
+        try:
+            if entry is None or entry[0] != content:
+                return None
+            if any(resolve((name, dotted, level)) != found for (name, dotted, level), found in entry[1]):
+                return None
+            return tuple(map(unpack, entry[2]))
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    def put(
+        self, filename: str, content: str, dependencies: Sequence[Dependency], findings: Sequence[Finding]
+    ) -> None:
+        """Remember a result until `save`."""
+        packed = [[list(asked), found] for asked, found in dependencies]
+        self._new[filename] = [content, packed, [pack(finding) for finding in findings]]
+
+    def save(self) -> None:
+        """Write what is new beside what other runs have written since. Failing to is no error."""
+        if not self._new:
+            return
+        kept = {name: entry for name, entry in read_entries(self._path).items() if os.path.exists(name)}  # noqa: PTH110
+        write(self._path, {**kept, **self._new})
+        forget_oldest(self._path.parent.glob("check-*.json"), KEPT)
+        self._new.clear()

@@ -1,0 +1,81 @@
+"""What a command printed, for as long as nothing that it looked at changes.
+
+To print it again costs no more than to look at times and sizes: no program is read.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.cache.seen import Seen
+from gradcheck_tool.cache.store import FOLDER, digest, forget_oldest, read_entries, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Commands of which the last output stays remembered.
+KEPT = 16
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What went to standard output and to standard error, and the exit status."""
+
+    out: str
+    err: str
+    status: int
+
+
+class Snapshot:
+    """The last run of one command: of the same tool in the same folder, asked for the same."""
+
+    def __init__(self, folder: Path, asked: object) -> None:
+        """`folder` is where the command runs; the text of `asked` tells commands apart.
+
+        It has to be made before the command looks at anything.
+        """
+        self._name = f"run-{digest(repr((str(folder), asked)).encode(errors='surrogateescape'))}.json"
+        self._folder = folder
+        self._started = time.time_ns()
+
+    def load(self) -> Printed | None:
+        """What was printed, if everything is as it was.
+
+        The cache lies at the root of the project, which nobody knows before reading configurations.
+        """
+        for parent in (self._folder, *self._folder.parents):
+            entries = read_entries(parent / FOLDER / self._name)
+            if entries:
+                return _unchanged(entries)
+        return None
+
+    def save(self, root: Path, seen: Seen, printed: Printed) -> None:
+        """Remember what was printed, unless a file may have changed since it was looked at.
+
+        Args:
+            root: the folder with the cache: where the command runs or above it.
+            seen: what the output hangs on.
+            printed: the output.
+        """
+        try:
+            state = seen.state()
+        except OSError:
+            return
+        if state.settled >= self._started:
+            return
+        cache = root / FOLDER
+        write(cache / self._name, {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)})
+        forget_oldest(cache.glob("run-*.json"), KEPT)
+
+
+def _unchanged(entries: dict[str, Any]) -> Printed | None:
+    try:
+        seen = Seen(**{kind: tuple(paths) for kind, paths in entries["seen"].items()})
+        if seen.state().digest != entries["state"]:
+            return None
+        printed = Printed(**entries["printed"])
+        return printed if isinstance(printed.out + printed.err, str) else None
+    except (AttributeError, LookupError, OSError, TypeError, ValueError):
+        return None

@@ -1,0 +1,491 @@
+"""Iteration: elements of containers, iterators, generators, unpacking.
+
+An iterable of which nothing is known gives at least one element; after that it may end at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.heap import Dict, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.interp import counting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+STOP: Any = Lib("#stop")
+KNOWN_LENGTH = 16
+# An open list of so many elements may well hold no more.
+SEVERAL = 2
+RANGE_LENGTH = 4
+
+
+def elements(s: State, value: Value) -> tuple[list[Value], bool]:
+    """The elements that are known, and whether there may be more."""
+    if isinstance(value, Tup):
+        return list(value.items), value.open
+    if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
+        return [Const(c) for c in value.value], False
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, List):
+        return list(record.items), record.open
+    if isinstance(record, Dict):
+        return list(record.items), record.open
+    if isinstance(record, Iter) and record.kind == "drained":
+        return [], False
+    if isinstance(record, Iter) and record.kind == "items":
+        rest, is_open = elements(s, record.parts[0])
+        return rest[record.position :], is_open
+    if isinstance(record, Iter) and record.kind == "range":
+        known = _range(record)
+        if known is not None and len(known) <= KNOWN_LENGTH:
+            return [Const(n) for n in known[record.position :]], False
+    if isinstance(record, Instance):
+        from gradcheck_tool.library.torch.modules import container_items
+
+        items = container_items(s, value)  # type: ignore[arg-type]
+        if items is not None:
+            return items, record.open
+    return [], True
+
+
+def make(m: Machine, s: State, value: Value, site: Any) -> Pairs:
+    """`iter(value)`."""
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, (Iter, Generator)):
+        return [(s, value)]
+    if isinstance(record, Tensor):
+        from gradcheck_tool.library.torch.tensors import rows
+
+        return [(s, s.new(Iter("items", (rows(m, s, value, site),))))]  # type: ignore[arg-type]
+    if isinstance(record, (List, Dict)) or isinstance(value, (Tup, Const)):
+        return [(s, s.new(Iter("items", (value,))))]
+    if isinstance(record, Instance):
+        return _iterate_instance(m, s, value, record, site)  # type: ignore[arg-type]
+    return [(s, s.new(Iter("unknown", (value,))))]
+
+
+def _iterate_instance(m: Machine, s: State, value: Ref, record: Instance, site: Any) -> Pairs:
+    from gradcheck_tool.interp import attributes
+
+    items, is_open = elements(s, value)
+    if items or not is_open:
+        return [(s, s.new(Iter("items", (Tup(tuple(items), open=is_open),))))]
+    if isinstance(record.cls, Ref):
+        method = attributes.in_class(s, record.cls, "__iter__")
+        if method is not None:
+            out: Pairs = []
+            for state, iterator in m.calls.call(
+                s, attributes.bind(state_value=value, func=method, s=s), [], {}, site
+            ):
+                if state.exc is None and not isinstance(
+                    s.heap.get(getattr(iterator, "id", -1)), (Iter, Generator)
+                ):
+                    iterator = state.new(Iter("object", (iterator,)))
+                out.append((state, iterator))
+            return out
+        if attributes.in_class(s, record.cls, "__getitem__") is not None:
+            return [(s, s.new(Iter("getitem", (value,))))]
+    return [(s, s.new(Iter("unknown", (value,))))]
+
+
+def _range(record: Iter) -> range | None:
+    numbers = [p.value for p in record.parts if isinstance(p, Const) and isinstance(p.value, int)]
+    if not numbers or len(numbers) != len(record.parts) or (len(numbers) == 3 and numbers[2] == 0):
+        return None
+    return range(*numbers)
+
+
+def advance(m: Machine, s: State, iterator: Value, site: Any) -> Pairs:
+    """`next(iterator)`: the states with the element, or STOP."""
+    record = s.heap.get(iterator.id) if isinstance(iterator, Ref) else None
+    if isinstance(record, Generator):
+        return _resume(m, s, iterator, record, site)  # type: ignore[arg-type]
+    if not isinstance(record, Iter):
+        return _unknown_next(s, None, unknown())
+    ref: Ref = iterator  # type: ignore[assignment]
+    step = _ADVANCE.get(record.kind, _advance_unknown)
+    return step(m, s, ref, record, site)  # type: ignore[no-any-return]
+
+
+def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    items, is_open = elements(s, record.parts[0])
+    position = record.position
+    if position < len(items):
+        mine = s.edit(ref)
+        mine.position = position + 1
+        if position >= KNOWN_LENGTH:
+            return [(s, STOP)]
+        return [(s, items[position])]
+    if not is_open or len(items) >= SEVERAL:
+        # An open list may well end here; that it goes on is one more case of the elements that are known.
+        s.edit(ref).kind = "drained"
+        return [(s, STOP)]
+    kind = items[-1].kind if items and isinstance(items[-1], Sym) else None
+    return _unknown_next(s, ref, unknown(kind))
+
+
+def _advance_range(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    known = _range(record)
+    position = record.position
+    if known is not None and len(known) <= RANGE_LENGTH:
+        if position >= len(known):
+            return [(s, STOP)]
+        s.edit(ref).position = position + 1
+        return [(s, Const(known[position]))]
+    if known is not None and position < 2:
+        mine = s.edit(ref)
+        mine.position, mine.last = position + 1, Const(known[position])
+        return [(s, mine.last)]
+    start = record.parts[0] if len(record.parts) > 1 else Const(0)
+    if known is None and (len(record.parts) > 2 or not isinstance(start, Const)):
+        return _unknown_next(s, ref, unknown("int"))
+    if known is None and position < 2:
+        number: Value = Const(start.value + position) if isinstance(start.value, int) else unknown("int")  # type: ignore[union-attr]
+    else:
+        number = counting.later(record.last, known)
+        if not counting.is_possible(s, number):
+            return [(s, STOP)]
+    s.edit(ref).last = number
+    if known is None and isinstance(number, Sym) and record.parts:
+        s.facts[Sym(("cmp", "<", number, record.parts[-1]), "bool")] = True
+    return _unknown_next(s, ref, number)
+
+
+def _advance_count(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    start = record.parts[0] if record.parts else Const(0)
+    mine = s.edit(ref)
+    if len(record.parts) > 1 or not isinstance(start, Const):
+        return [(s, unknown())]
+    mine.last = Const(start.value + record.position) if record.position < 2 else counting.later(record.last)
+    mine.position = min(record.position + 1, 3)
+    return [(s, mine.last)]
+
+
+def _unknown_next(s: State, ref: Ref | None, value: Value) -> Pairs:
+    """One more element, or (from the second on) the end."""
+    out: Pairs = []
+    if ref is not None:
+        if s[ref].position > 0:
+            other = s.fork()
+            out.append((other, STOP))
+        s.edit(ref).position = min(s[ref].position + 1, 3)
+    out.insert(0, (s, value))
+    return out
+
+
+def _advance_unknown(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    source = record.parts[0] if record.parts else NONE
+    kind = source.kind if isinstance(source, Sym) else None
+    if isinstance(source, Ref):
+        from gradcheck_tool.library.torch.data import batch, element_kind
+
+        rows = batch(s, source, site)
+        if rows is not None:
+            return _unknown_next(s, ref, rows)
+        kind = element_kind(s, source)
+    from gradcheck_tool.trackers.gradient_reach import compute
+
+    return _unknown_next(s, ref, compute(m, unknown(kind), (source,)))
+
+
+def _advance_some(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    """An element of the iterator inside, or (from the second on) the end before that one's."""
+    ends = [(s.fork(), STOP)] if record.position else []
+    s.edit(ref).position = min(record.position + 1, 3)
+    return advance(m, s, record.parts[0], site) + ends
+
+
+def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    inner, start = record.parts
+    out: Pairs = []
+    for state, value in advance(m, s, inner, site):
+        if state.exc is not None or value is STOP:
+            out.append((state, value))
+            continue
+        position = state[ref].position
+        mine = state.edit(ref)
+        mine.position = min(position + 1, 3)
+        if _is_listed(state, inner):
+            mine.position = position + 1
+        if isinstance(start, Const) and (position < 2 or _is_listed(state, inner)):
+            number: Value = Const(start.value + position)
+        else:
+            number = counting.later(record.last) if isinstance(start, Const) else unknown("int")
+        mine.last = number
+        out.append((state, Tup((number, value))))
+    return out
+
+
+def is_bounded(s: State, iterator: Value) -> bool:
+    """Will the iterator end after a small number of elements that are all known?
+
+    An open list of several is taken to end after those.
+    """
+    record = s.get(iterator, Iter)
+    if record is None:
+        return False
+    if record.kind == "items" and len(elements(s, record.parts[0])[0]) >= SEVERAL:
+        return True
+    if record.kind == "range":
+        known = _range(record)
+        return known is not None and len(known) <= RANGE_LENGTH
+    if record.kind == "enumerate":
+        return is_bounded(s, record.parts[0])
+    if record.kind in ("zip", "map"):
+        return any(is_bounded(s, part) for part in record.parts)
+    return _is_listed(s, iterator)
+
+
+def is_near(counter: Value, limit: Value) -> bool:
+    """Are these two known numbers a few rounds apart?"""
+    numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
+    if len(numbers) < 2 or not all(isinstance(number, (int, float)) for number in numbers):
+        return False
+    return bool(abs(numbers[0] - numbers[1]) <= RANGE_LENGTH)
+
+
+def _is_listed(s: State, iterator: Value) -> bool:
+    record = s.get(iterator, Iter)
+    return record is not None and record.kind in ("items", "drained") and not elements(s, record.parts[0])[1]
+
+
+def _advance_zip(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    """Element by element. A listed part decides the length: where one is listed, unknown ones go on."""
+    rows: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
+    done: Pairs = []
+    listed = any(_is_listed(s, part) for part in record.parts)
+    for part in record.parts:
+        after: list[tuple[State, tuple[Value, ...]]] = []
+        for state, values in rows:
+            results = advance(m, state, part, site)
+            if listed and not _is_listed(state, part):
+                results = [pair for pair in results if pair[1] is not STOP] or [(state, unknown())]
+            for state2, value in results:
+                if state2.exc is not None or value is STOP:
+                    done.append((state2, value))
+                else:
+                    after.append((state2, (*values, value)))
+        rows = after
+    return [(state, Tup(values)) for state, values in rows] + done
+
+
+def _advance_map(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    func, *parts = record.parts
+    out: Pairs = []
+    for state, row in _advance_zip(m, s, ref, _view(record, tuple(parts)), site):
+        if state.exc is not None or row is STOP:
+            out.append((state, row))
+        else:
+            out += m.calls.call(state, func, list(row.items), {}, site)  # type: ignore[union-attr]
+    return out
+
+
+def _view(record: Iter, parts: tuple[Value, ...]) -> Iter:
+    view = Iter(record.kind, parts)
+    view.position = record.position
+    return view
+
+
+def _advance_object(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    """An object with `__next__`: the exception it raises is taken for the end."""
+    out: Pairs = []
+    for state, value in m.calls.method(s, record.parts[0], "__next__", [], {}, site):
+        if state.exc is not None:
+            state.exc = None
+            value = STOP
+        out.append((state, value))
+    return out
+
+
+def _advance_getitem(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    return _unknown_next(s, ref, unknown())
+
+
+def _advance_drained(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+    return [(s, STOP)]
+
+
+def exhaust(s: State, value: Value) -> None:
+    """Something has gone through an iterable to its end: an iterator has nothing left."""
+    record = s.get(value, Iter)
+    if record is not None and record.kind == "items":
+        s.edit(value).kind = "drained"  # type: ignore[arg-type]
+
+
+_ADVANCE: dict[str, Any] = {
+    "drained": _advance_drained,
+    "items": _advance_items,
+    "range": _advance_range,
+    "enumerate": _advance_enumerate,
+    "some": _advance_some,
+    "count": _advance_count,
+    "zip": _advance_zip,
+    "map": _advance_map,
+    "object": _advance_object,
+    "getitem": _advance_getitem,
+    "unknown": _advance_unknown,
+}
+
+
+def throw(m: Machine, s: State, ref: Ref, exc: Value, site: Any) -> Pairs:
+    """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
+    out: Pairs = []
+    for state, value in _resume(m, s, ref, s[ref], site, exc):
+        if state.exc == exc:
+            state.exc = None
+            out.append((state, FALSE))
+        else:
+            out.append((state, TRUE if value is STOP else unknown("bool")))
+    return out
+
+
+def _resume(
+    m: Machine, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
+) -> Pairs:
+    """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
+    if record.block is None:
+        return [(s, STOP)]
+    if record.frame in s.frames or len(s.frames) > 60:
+        return [(s, unknown())]
+    for manager in record.managers:
+        m.calls.enter(s, manager, site)
+    s.frames.append(record.frame)
+    s.exc = thrown
+    out: Pairs = []
+    for end in m.run_frame(s, record.block, record.index):
+        state = end.state
+        state.frames.pop()
+        mine = state.edit(ref)
+        if end.kind == "yield":
+            mine.block, mine.index = end.block, end.index
+            out.append((state, end.value))
+            continue
+        mine.block = None
+        if end.kind == "raise":
+            state.exc = end.value
+        out.append((state, STOP if state.exc is None else NONE))
+    m.calls.leave_all([state for state, _ in out], record.managers, site)
+    return m.calls.merge_results(out)
+
+
+def unpack(
+    m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
+) -> list[State]:
+    """Assign the elements of a value to registers."""
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, Tensor):
+        from gradcheck_tool.library.torch.tensors import rows
+
+        try:
+            value = rows(m, s, value, site, count=len(dsts) if star is None else None)  # type: ignore[arg-type]
+        except Raised as error:
+            m.raise_in(s, error.kind, error.event)
+            return [s]
+    elif isinstance(record, (Generator, Iter)):
+        return _unpack_iterator(m, s, value, dsts, star, site)
+    items, is_open = elements(s, value)
+    _spread(m, s, value, items, is_open, dsts, star)
+    return [s]
+
+
+def _unpack_iterator(
+    m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
+) -> list[State]:
+    rows: list[tuple[State, list[Value], bool]] = [(s, [], False)]
+    out: list[State] = []
+    for _ in range(len(dsts) if star is None else KNOWN_LENGTH):
+        after = []
+        for state, values, ended in rows:
+            if ended:
+                after.append((state, values, True))
+                continue
+            for state2, item in advance(m, state, value, site):
+                if state2.exc is not None:
+                    out.append(state2)
+                elif item is STOP:
+                    after.append((state2, values, True))
+                else:
+                    after.append((state2, [*values, item], False))
+        rows = after[:4]
+    for state, values, ended in rows:
+        if star is None and len(values) < len(dsts):
+            continue
+        _spread(m, state, value, values, not ended, dsts, star)
+        out.append(state)
+    return out
+
+
+def _spread(
+    m: Machine,
+    s: State,
+    source: Value,
+    items: list[Value],
+    is_open: bool,
+    dsts: Sequence[int],
+    star: int | None,
+) -> None:
+    def at(index: int) -> Value:
+        if 0 <= index < len(items):
+            return items[index]
+        if isinstance(source, Sym):
+            return Sym(("item", source, index), source.kind)
+        return unknown()
+
+    if star is None:
+        for index, reg in enumerate(dsts):
+            m.set(s, reg, at(index))
+        return
+    after = len(dsts) - star - 1
+    for index in range(star):
+        m.set(s, dsts[index], at(index))
+    end = len(items) - after if not is_open else len(items)
+    m.set(s, dsts[star], s.new(List(items[star:end], is_open)))
+    for index in range(after):
+        m.set(s, dsts[star + 1 + index], at(end + index) if not is_open else unknown())
+
+
+def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:
+    """All elements of an iterable: states with the elements that are known and whether there are more."""
+    items, is_open = elements(s, value)
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    lazy = isinstance(record, Generator) or (
+        isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
+    )
+    if isinstance(record, Tensor):
+        from gradcheck_tool.library.torch.tensors import rows
+
+        row = rows(m, s, value, site)  # type: ignore[arg-type]
+        return [(s, list(row.items), row.open)]
+    if isinstance(record, Instance) and isinstance(record.cls, Ref) and not items:
+        ((s, value), *_) = make(m, s, value, site)
+        record = s.heap.get(value.id) if isinstance(value, Ref) else None
+        lazy = isinstance(record, (Generator, Iter))
+    if not lazy:
+        exhaust(s, value)
+        return [(s, items, is_open)]
+    done: list[tuple[State, list[Value], bool]] = []
+    rows_: list[tuple[State, list[Value]]] = [(s, [])]
+    for _ in range(KNOWN_LENGTH):
+        after: list[tuple[State, list[Value]]] = []
+        for state, values in rows_:
+            for state2, item in advance(m, state, value, site):
+                if state2.exc is not None or item is STOP:
+                    done.append((state2, values, False))
+                else:
+                    after.append((state2, [*values, item]))
+        rows_ = after[:2]
+        if not rows_:
+            break
+        if len(rows_[0][1]) >= 3 and done and not any(st.exc for st, _, _ in done):
+            break
+    finished = [(st, v, True) for st, v in rows_]
+    raised = [entry for entry in done if entry[0].exc is not None]
+    ended = [entry for entry in done if entry[0].exc is None]
+    # The longest that ended stands for all; where there are several, or one went on, it may be longer.
+    longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
+    return (longest or finished[:1]) + raised[:2]

@@ -1,0 +1,468 @@
+"""The abstract machine: executes functions of the IR on sets of states.
+
+`run_frame` is the solver: blocks wait with the states that reached them, the block that comes first in
+the function's order goes next, so that all ways into a join have arrived before it runs and loops
+come round before what follows them. States that are the same at a join become one; a loop ends when
+a state comes round that was there before.
+
+Known unsoundness, all of it on the side of silence: loops are cut after a few rounds, states beyond a
+limit are dropped, deep recursion returns something unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.domain.heap import (
+    Dict,
+    Frame,
+    Instance,
+    Iter,
+    List,
+    Record,
+    State,
+    Tensor,
+    merge,
+    same_state,
+    signature,
+)
+from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Sym, Value, unknown
+from gradcheck_tool.interp import counting
+from gradcheck_tool.interp.places import Places
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.wording import one_line
+from gradcheck_tool.trackers.accumulation import Windows
+from gradcheck_tool.trackers.suspicions import Suspicions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MAX_STATES = 8
+MAX_ROUNDS = 5
+# Rounds of which none is left out: two cycles of the longest that is followed, and one more.
+MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
+MAX_BOUNDED = 18
+WIDEN_ROUND = 2
+MAX_SEEN = 32
+COMPARISON = 20
+
+
+class Exhausted(Exception):
+    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
+
+    exits: Sequence[Exit] = ()
+
+
+@dataclass(slots=True)
+class Env:
+    """What all functions of one module share: the parsed module and the frame of its body."""
+
+    module: ir.ModuleIR
+    globals: Ref
+    dotted: str = "__main__"
+
+
+@dataclass(slots=True)
+class Exit:
+    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which goes on at block, index)."""
+
+    state: State
+    kind: str
+    value: Value
+    block: int = 0
+    index: int = 0
+
+
+class Label:
+    """The source text of a node, made when a message needs it."""
+
+    __slots__ = ("_text", "module", "node")
+
+    def __init__(self, module: ir.ModuleIR, node: Any) -> None:
+        self.module = module
+        self.node = node
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            text = one_line(self.module.spans.text(self.node))
+            self._text = text if len(text) <= 60 else text[:57] + "..."
+        return self._text
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+Pairs = list[tuple[State, Value]]
+# States that were at a loop head, by the head and the rounds of the loops around it.
+Seen = dict[tuple[int, ...], list[tuple[int, State]]]
+
+
+class Machine:
+    """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
+
+    `executed` counts instructions, `entered` collects the functions whose code was executed, `noted` what has
+    been said already, `exhausted` the names of the entry points that reached the limit.
+    """
+
+    def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
+        from gradcheck_tool.interp.calls import Calls
+        from gradcheck_tool.interp.summaries import Summaries
+        from gradcheck_tool.interp.transfer import STEPS
+        from gradcheck_tool.trackers.distributed import Watch
+        from gradcheck_tool.trackers.gradient_reach import Ledger
+        from gradcheck_tool.trackers.modes import Modes
+        from gradcheck_tool.trackers.retained_graphs import Keeper
+
+        self.places = Places()
+        self._tell = emit
+        self._told = 0
+        self.noted: set[tuple[object, ...]] = set()
+        self.switches: list[Any] = []
+        self.masks: dict[int, Site] = {}
+        self.suspicions = Suspicions()
+        self.windows = Windows()
+        self.stores: dict[tuple[int, str], Site] = {}
+        self.replaced: dict[int, Site] = {}
+        self.thawed: dict[int, tuple[Site, int]] = {}
+        self.made: dict[int, list[Ref]] = {}
+        self.early: dict[int, tuple[Event, Ref]] = {}
+        self.ledger = Ledger()
+        self.keeper = Keeper()
+        self.modes = Modes()
+        self.watch = Watch()
+        self.limit = limit
+        self.steps_left = limit
+        self.total_left = total
+        self.executed = 0
+        self.entered: set[int] = set()
+        self.handlers: dict[int, dict[int, int]] = {}
+        self.raised: dict[int, Event] = {}
+        self.exhausted: list[str] = []
+        self.importing: set[int] = set()
+        self.promised: dict[Value, Value] = {}
+        self.main: ir.ModuleIR | None = None
+        self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
+        self.calls = Calls(self)
+        self.summaries = Summaries(self)
+        self._steps = STEPS
+        self._rank: dict[int, dict[int, int]] = {}
+
+    # -- what is noted beside the states ----------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """Tell of something that happened."""
+        self._told += 1
+        self._tell(self.places.marked(event))
+
+    def notes(self) -> tuple[int, ...]:
+        """How much is told and noted; the same before and after what notes nothing.
+
+        Notes of tensors and graphs are left out.
+        """
+        keyed = (self.masks, self.stores, self.replaced, self.thawed, self.made, self.early, self.raised)
+        others = (self.noted, self.switches, self.ledger.numbers, self.modes.calls, self.modes.trained)
+        return (self._told, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def site(self, s: State, node: Any) -> Site:
+        """The place of a libcst node of the function that is running."""
+        return Site(s[s.frames[-1]].env.module, node)
+
+    def repeats(self, s: State, site: Site) -> bool:
+        """Is the place in a loop, or a function on the way to it called in one?"""
+        calls = [s[frame].site for frame in s.frames]
+        return any(at is not None and self.places.loop_of(at) is not None for at in (site, *calls))
+
+    def label(self, s: State, node: Any) -> Label:
+        """The source text of a node of the function that is running."""
+        return Label(s[s.frames[-1]].env.module, node)
+
+    # -- frames -----------------------------------------------------------------------------------
+
+    def rank(self, function: ir.Function) -> dict[int, int]:
+        """The position of each block in the order of work."""
+        known = self._rank.get(id(function))
+        if known is None:
+            known = {block: i for i, block in enumerate(function.order)}
+            self._rank[id(function)] = known
+        return known
+
+    def run_frame(self, s: State, block: int, index: int = 0) -> list[Exit]:
+        """Execute the innermost frame of `s` from a place on; all ways out of it.
+
+        A state with an exception has it raised there.
+        """
+        exits: list[Exit] = []
+        try:
+            self._run_blocks(s, block, index, exits)
+        except Exhausted as limit:
+            limit.exits = exits
+            raise
+        return exits
+
+    def _run_blocks(self, s: State, block: int, index: int, exits: list[Exit]) -> None:
+        function: ir.Function = s[s.frames[-1]].function
+        self.entered.add(id(function))
+        rank = self.rank(function)
+        before, s.changed = s.changed, set()
+        pending: dict[int, list[State]] = {}
+        seen: Seen = {}
+        start: list[tuple[int, State]] = []
+        if self._goes_on(s, function.blocks[block], start, exits):
+            start = self._run_block(s, function.blocks[block], index, exits)
+        for target, state in start:
+            pending.setdefault(target, []).append(state)
+        while pending:
+            at = min(pending, key=rank.__getitem__)
+            live = function.live_in.get(at)
+            waiting = pending.pop(at)
+            self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
+            states = merge(waiting, live, MAX_STATES, at not in function.loops)
+            leaving: list[State] = []
+            if at in function.loops:
+                states, leaving = self._new_at_head(states, seen, live, at)
+            for state in states:
+                for target, after in self._run_block(state, function.blocks[at], 0, exits):
+                    pending.setdefault(target, []).append(after)
+            for state in leaving:
+                for target, after in self._run_block(state, function.blocks[at], 0, exits):
+                    if target not in function.loops[at].blocks:
+                        pending.setdefault(target, []).append(after)
+        for end in exits:
+            end.state.changed |= before
+
+    def _new_at_head(
+        self, states: list[State], seen: Seen, live: Any, head: int
+    ) -> tuple[list[State], list[State]]:
+        """Which states are to run the loop's body, and which are only to leave the loop.
+
+        A state that has been here before, in the same round of the loops around, does neither. (In another
+        round there are other numbers, which decide how those end.) Once there were very many, the body is run
+        only for one that enters the loop or cannot leave it yet, and the others leave it, so that what
+        follows is run in any case.
+        """
+        new: list[State] = []
+        leaving: list[State] = []
+        function: ir.Function = states[0][states[0].frames[-1]].function
+        loops, block = function.loops, function.blocks[head]
+        around = [outer for outer, loop in loops.items() if outer != head and head in loop.blocks]
+        for state in states:
+            mark = signature(state, live)
+            counts = state[state.frames[-1]].rounds
+            most = self._most_rounds(state, block)
+            loose = counts.get(head, 0) > WIDEN_ROUND and most == MAX_ROUNDS
+            before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
+            if most != MAX_PINNED and any(
+                mark == known and same_state(old, state, live, loose) for known, old in before
+            ):
+                continue
+            total = sum(len(group) for at, group in seen.items() if at[0] == head)
+            if total < MAX_SEEN or ((most == MAX_BOUNDED or not counts.get(head)) and not new):
+                before.append((mark, state.fork()))
+                new.append(state)
+            else:
+                leaving.append(state)
+        return new, leaving
+
+    def _run_block(self, s: State, block: ir.Block, index: int, exits: list[Exit]) -> list[tuple[int, State]]:
+        out: list[tuple[int, State]] = []
+        stack = [(s, index)]
+        instrs, count = block.instrs, len(block.instrs)
+        while stack:
+            state, at = stack.pop()
+            alive = True
+            while at < count:
+                instr = instrs[at]
+                self.steps_left -= 1
+                if self.steps_left < 0:
+                    raise Exhausted
+                if type(instr) is ir.Yield:
+                    value = NONE if instr.value is None else self.get(state, instr.value)
+                    state.edit(state.frames[-1]).locals[instr.dst] = NONE
+                    exits.append(Exit(state, "yield", value, block.id, at + 1))
+                    alive = False
+                    break
+                after: list[State] | None
+                if type(instr) is ir.YieldFrom:
+                    after = self._delegate(state, instr, block.id, at, exits)
+                else:
+                    after = self._steps[type(instr)](self, state, instr)
+                at += 1
+                if after is not None:
+                    stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
+                    if not after or not self._goes_on(after[0], block, out, exits):
+                        alive = False
+                        break
+                    state = after[0]
+                elif state.exc is not None and not self._goes_on(state, block, out, exits):
+                    alive = False
+                    break
+            if alive:
+                self._terminate(state, block, out, exits)
+        return out
+
+    def _delegate(self, s: State, instr: ir.YieldFrom, block: int, at: int, exits: list[Exit]) -> list[State]:
+        """`yield from`: each element leaves the frame, which comes back to this instruction for the next."""
+        from gradcheck_tool.interp.iteration import STOP, advance, make
+
+        site = self.site(s, instr.node)
+        done: list[State] = []
+        for state, iterator in make(self, s, self.get(s, instr.value), site):
+            self.set(state, instr.value, iterator)
+            for after, value in [(state, STOP)] if state.exc else advance(self, state, iterator, site):
+                if after.exc is None and value is not STOP:
+                    exits.append(Exit(after, "yield", value, block, at))
+                else:
+                    self.set(after, instr.dst, unknown())
+                    done.append(after)
+        return done
+
+    def _goes_on(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> bool:
+        """Route a state with an exception to its handler; true where there is none."""
+        if s.exc is None:
+            return True
+        if block.handler is None:
+            exits.append(Exit(s, "raise", s.exc))
+        else:
+            out.append((block.handler, s))
+        return False
+
+    # -- ends of blocks ---------------------------------------------------------------------------
+
+    def _terminate(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> None:
+        end = block.terminator
+        if isinstance(end, ir.Jump):
+            self._arrive(s, end.target, end.back, out)
+        elif isinstance(end, ir.Branch):
+            for state, taken in self.decide(s, self.get(s, end.condition)):
+                if state.exc is not None:
+                    self._goes_on(state, block, out, exits)
+                else:
+                    self._arrive(state, end.then if taken else end.otherwise, False, out)
+        elif isinstance(end, ir.ForIter):
+            self._for_iter(s, end, block, out, exits)
+        elif isinstance(end, ir.Return):
+            value = NONE if end.value is None else self.get(s, end.value)
+            exits.append(Exit(s, "return", value))
+        elif isinstance(end, ir.Raise):
+            s.exc = self.get(s, end.exc) if end.exc is not None else unknown()
+            self._goes_on(s, block, out, exits)
+        elif isinstance(end, ir.Reraise):
+            s.exc = self.get(s, end.exc)
+            self._goes_on(s, block, out, exits)
+
+    def _arrive(self, s: State, target: int, back: bool, out: list[tuple[int, State]]) -> None:
+        """Go to a block; at the head of a loop count rounds, and forget counters from the third on."""
+        frame: Frame = s[s.frames[-1]]
+        if target in frame.function.loops:
+            frame = s.edit(s.frames[-1])
+            if not back:
+                frame.rounds[target] = 0
+                frame.entry[target] = s.heap.copy()
+            else:
+                frame.rounds[target] = frame.rounds.get(target, 0) + 1
+                most = self._most_rounds(s, frame.function.blocks[target])
+                if frame.rounds[target] == WIDEN_ROUND and most != MAX_BOUNDED:
+                    self._widen(s, frame.entry.get(target, {}))
+                if frame.rounds[target] > most:
+                    return
+        out.append((target, s))
+
+    def _most_rounds(self, s: State, head: ir.Block) -> int:
+        """How many rounds of a loop are executed: all of a few, those of short cycles, or the usual ones."""
+        from gradcheck_tool.interp.iteration import is_bounded, is_near
+
+        if isinstance(head.terminator, ir.ForIter):
+            iterator = self.get(s, head.terminator.iterator)
+            if is_bounded(s, iterator):
+                return MAX_BOUNDED
+            over = s.get(iterator, Iter)
+            return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_ROUNDS
+        last = head.instrs[-1] if head.instrs else None
+        counted = isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
+        return MAX_BOUNDED if counted else MAX_ROUNDS
+
+    def _widen(self, s: State, entry: dict[int, Record]) -> None:
+        """Forget numbers and lengths that the loop has changed: this is some later round of it."""
+        for number, record in list(dict.items(s.heap)):
+            old = dict.get(entry, number)
+            if old is None or old is record:
+                continue
+            if isinstance(record, Frame) and isinstance(old, Frame):
+                _forget(s, number, "locals", old.locals, record.locals)
+            elif isinstance(record, Instance) and isinstance(old, Instance):
+                _forget(s, number, "attrs", old.attrs, record.attrs)
+            elif isinstance(record, List) and isinstance(old, List) and len(record.items) != len(old.items):
+                s.edit(Ref(number)).open = True
+            elif isinstance(record, Dict) and isinstance(old, Dict):
+                if len(record.items) != len(old.items):
+                    s.edit(Ref(number)).open = True
+                else:
+                    _forget(s, number, "items", old.items, record.items)
+
+    def _for_iter(
+        self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]
+    ) -> None:
+        from gradcheck_tool.interp.iteration import STOP, advance
+
+        for state, value in advance(self, s, self.get(s, end.iterator), self.site(s, end.node)):
+            if state.exc is not None:
+                self._goes_on(state, block, out, exits)
+            elif value is STOP:
+                self._arrive(state, end.exhausted, False, out)
+            else:
+                self.set(state, end.dst, value)
+                self._arrive(state, end.body, False, out)
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def get(self, s: State, reg: int) -> Value:
+        """The value of a register of the running frame."""
+        value = s[s.frames[-1]].locals.get(reg)
+        return value if value is not None else unknown()
+
+    def set(self, s: State, reg: int, value: Value) -> None:
+        """Set a register of the running frame."""
+        s.edit(s.frames[-1]).locals[reg] = value
+
+    def decide(self, s: State, value: Value) -> list[tuple[State, bool]]:
+        """The ways a condition may go, each with the state that then holds."""
+        from gradcheck_tool.interp.conditions import decide
+
+        return decide(self, s, value)
+
+    def raise_in(self, s: State, kind: str, event: Event | None = None) -> None:
+        """Let an exception of a built-in class start in this state."""
+        ref = s.new(Instance(Lib(f"builtins.{kind}")))
+        if event is not None:
+            self.raised[ref.id] = event
+            s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
+        s.exc = ref
+
+    def tensor(self, s: State, value: Value) -> Ref | None:
+        """The value as a tensor, if it is one."""
+        return value if isinstance(value, Ref) and isinstance(s.heap[value.id], Tensor) else None
+
+
+def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:
+    for key, value in list(new.items()):
+        before = old.get(key)
+        if value is before or not isinstance(value, Const):
+            continue
+        if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+            if isinstance(before, (Const, Sym)):
+                getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
+
+
+def _some_later(before: Value, now: Const) -> Sym:
+    """The number of some later round of a loop that has changed it so far from `before`."""
+    grows = (
+        isinstance(before, Const)
+        and type(before.value) is type(now.value) is int
+        and before.value < now.value
+    )
+    return counting.later(Const(now.value - 1)) if grows else unknown(type(now.value).__name__)

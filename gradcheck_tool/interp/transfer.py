@@ -1,0 +1,397 @@
+"""One function for each instruction: what it does to a state.
+
+A step returns None when the state simply went on (perhaps with `exc` set), or the list of states it
+became.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.heap import Dict, Frame, Func, Instance, List, State, Tensor
+from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.interp import attributes, classes, operators, subscripts
+from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.names import BUILTINS, import_value, kept_promise, star_names
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.trackers import retained_graphs as kept
+from gradcheck_tool.trackers import uses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+States = list[State] | None
+
+
+def _bind(m: Machine, dst: int, pairs: Pairs) -> list[State]:
+    for state, value in pairs:
+        if state.exc is None:
+            m.set(state, dst, value)
+    return [state for state, _ in pairs]
+
+
+def const(m: Machine, s: State, i: ir.Const) -> States:
+    m.set(s, i.dst, Const(i.value))
+    return None
+
+
+def load_name(m: Machine, s: State, i: ir.LoadName) -> States:
+    m.set(s, i.dst, lookup(m, s, i.name, i.scope))
+    return None
+
+
+def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
+    """The value of a variable as the running function sees it; unknown where it is unbound."""
+    return kept_promise(m, s, _bound(s, name, scope))
+
+
+def _bound(s: State, name: str, scope: ir.Scope) -> Value:
+    frame: Frame = s[s.frames[-1]]
+    if scope in (ir.Scope.LOCAL, ir.Scope.CLASS):
+        local = frame.locals.get(name)
+        if local is not None:
+            return local
+    if scope in (ir.Scope.FREE, ir.Scope.CLASS):
+        parent = frame.parent
+        while parent is not None:
+            enclosing = s.fixed(parent)
+            if enclosing.function.kind is not ir.FunctionKind.CLASS:
+                captured = s.variable(parent, name)
+                if captured is not None:
+                    return captured
+            parent = enclosing.parent
+    if scope is ir.Scope.LOCAL and frame.function.kind is not ir.FunctionKind.MODULE:
+        return unknown()
+    value = s.variable(frame.env.globals, name)
+    if value is not None:
+        return value
+    if name in BUILTINS:
+        return Lib(f"builtins.{name}")
+    return Sym(("global", frame.env.dotted, name))
+
+
+def store_name(m: Machine, s: State, i: ir.StoreName) -> States:
+    value = m.get(s, i.src)
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, Instance) and not record.name:
+        s.edit(value).name = i.name  # type: ignore[arg-type]
+    tensor = s.get(value, Tensor)
+    if tensor is not None and not isinstance(tensor.name, str):
+        s.edit(value).name = i.name  # type: ignore[arg-type]
+    if tensor is not None and tensor.view == "detached":
+        uses.note_rebound(m, s, i, value)
+    s.edit(_owner(s, i.name, i.scope)).locals[i.name] = value
+    return None
+
+
+def _owner(s: State, name: str, scope: ir.Scope) -> Ref:
+    """The frame whose variable a store binds."""
+    frame: Frame = s[s.frames[-1]]
+    if scope is ir.Scope.GLOBAL:
+        return frame.env.globals  # type: ignore[no-any-return]
+    if scope is ir.Scope.FREE:
+        parent = frame.parent
+        while parent is not None:
+            enclosing: Frame = s[parent]
+            if (
+                name in enclosing.function.local_names
+                and enclosing.function.kind is not ir.FunctionKind.CLASS
+            ):
+                return parent
+            parent = enclosing.parent
+    return s.frames[-1]
+
+
+def del_name(m: Machine, s: State, i: ir.DelName) -> States:
+    s.edit(_owner(s, i.name, i.scope)).locals.pop(i.name, None)
+    return None
+
+
+def get_attr(m: Machine, s: State, i: ir.GetAttr) -> States:
+    obj = m.get(s, i.obj)
+    pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
+    if isinstance(obj, Ref):
+        uses.note_attribute(m, pairs[0][0] if pairs else s, obj, pairs[0][1] if pairs else NONE, i)
+    return _bind(m, i.dst, pairs)
+
+
+def set_attr(m: Machine, s: State, i: ir.SetAttr) -> States:
+    value = m.get(s, i.src)
+    uses.note_store(m, s, m.get(s, i.obj), i)
+    if s.get(value, Tensor) is not None:
+        kept.note_attribute(m, s, m.site(s, i.node), m.get(s, i.obj), i.name, value)
+    return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
+
+
+def del_attr(m: Machine, s: State, i: ir.DelAttr) -> States:
+    attributes.delete(m, s, m.get(s, i.obj), i.name, m.site(s, i.node))
+    return None
+
+
+def get_item(m: Machine, s: State, i: ir.GetItem) -> States:
+    return _bind(m, i.dst, subscripts.get(m, s, m.get(s, i.obj), m.get(s, i.index), m.site(s, i.node)))
+
+
+def set_item(m: Machine, s: State, i: ir.SetItem) -> States:
+    obj, index, value, site = m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node)
+    if s.get(value, Tensor) is not None:
+        kept.note_item(m, s, site, obj, index, value)
+    return subscripts.put(m, s, obj, index, value, site, m.label(s, i.node), i.augmented)
+
+
+def del_item(m: Machine, s: State, i: ir.DelItem) -> States:
+    subscripts.delete(m, s, m.get(s, i.obj), m.get(s, i.index))
+    return None
+
+
+def build_slice(m: Machine, s: State, i: ir.BuildSlice) -> States:
+    parts = [None if reg is None else m.get(s, reg) for reg in (i.lower, i.upper, i.step)]
+    m.set(s, i.dst, Slice(*parts))
+    return None
+
+
+def call(m: Machine, s: State, i: ir.Call) -> States:
+    out: list[State] = []
+    if m.calls.may_raise_unseen(s, i):
+        other = s.fork()
+        other.exc = unknown()
+        out.append(other)
+    return _bind(m, i.dst, m.calls.instruction(s, i)) + out
+
+
+def bin_op(m: Machine, s: State, i: ir.BinOp) -> States:
+    left, right = m.get(s, i.left), m.get(s, i.right)
+    before = s.get(left, Tensor)
+    history = None if before is None else before.node
+    results = operators.binary(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
+    return _bind(m, i.dst, _summed(m, i, history, right, results))
+
+
+def inplace_op(m: Machine, s: State, i: ir.InplaceOp) -> States:
+    left, right = m.get(s, i.left), m.get(s, i.right)
+    before = s.get(left, Tensor)
+    history = None if before is None else before.node
+    results = operators.inplace(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
+    return _bind(m, i.dst, _summed(m, i, history, right, results))
+
+
+def _summed(
+    m: Machine, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Pairs
+) -> Pairs:
+    """Note a sum with a tensor: it may be a running total."""
+    if i.op == "+":
+        for state, result in results:
+            if state.exc is None and state.get(result, Tensor) is not None:
+                kept.note_sum(m, state, m.site(state, i.node), history, right, result)
+    return results
+
+
+def unary_op(m: Machine, s: State, i: ir.UnaryOp) -> States:
+    value = m.get(s, i.value)
+    return _bind(m, i.dst, operators.unary(m, s, i.op, value, m.site(s, i.node), m.label(s, i.node)))
+
+
+def compare(m: Machine, s: State, i: ir.Compare) -> States:
+    left, right = m.get(s, i.left), m.get(s, i.right)
+    uses.note_comparison(m, s, i)
+    return _bind(m, i.dst, operators.compare(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
+
+
+def _elements(m: Machine, s: State, items: list[tuple[int, bool]]) -> tuple[list[Value], bool]:
+    values: list[Value] = []
+    is_open = False
+    for reg, starred in items:
+        value = m.get(s, reg)
+        if not starred:
+            values.append(value)
+            continue
+        more, rest = iterate.elements(s, value)
+        values += more
+        is_open = is_open or rest
+    return values, is_open
+
+
+def build_tuple(m: Machine, s: State, i: ir.BuildTuple) -> States:
+    values, is_open = _elements(m, s, i.items)
+    m.set(s, i.dst, Tup(tuple(values), open=is_open))
+    return None
+
+
+def build_list(m: Machine, s: State, i: ir.BuildList) -> States:
+    values, is_open = _elements(m, s, i.items)
+    m.set(s, i.dst, s.new(List(values, is_open)))
+    return None
+
+
+def build_set(m: Machine, s: State, i: ir.BuildSet) -> States:
+    values, is_open = _elements(m, s, i.items)
+    m.set(s, i.dst, s.new(List(dict.fromkeys(values), is_open, "set")))
+    return None
+
+
+def build_dict(m: Machine, s: State, i: ir.BuildDict) -> States:
+    record = Dict()
+    for key, reg in i.items:
+        value = m.get(s, reg)
+        if key is not None:
+            record.items[m.get(s, key)] = value
+            continue
+        other = s.get(value, Dict)
+        if other is None:
+            record.open = True
+        else:
+            record.items.update(other.items)
+            record.open = record.open or other.open
+    m.set(s, i.dst, s.new(record))
+    return None
+
+
+def append(m: Machine, s: State, i: ir.Append) -> States:
+    container = m.get(s, i.container)
+    if s.get(container, List) is not None:
+        s.edit(container).items.append(m.get(s, i.value))  # type: ignore[arg-type]
+    return None
+
+
+def insert_item(m: Machine, s: State, i: ir.InsertItem) -> States:
+    container = m.get(s, i.container)
+    if s.get(container, Dict) is not None:
+        s.edit(container).items[m.get(s, i.key)] = m.get(s, i.value)  # type: ignore[arg-type]
+    return None
+
+
+def format_string(m: Machine, s: State, i: ir.Format) -> States:
+    texts = []
+    for part in i.parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        value = m.get(s, part)
+        if not isinstance(value, Const):
+            m.set(s, i.dst, unknown("str"))
+            return None
+        texts.append(str(value.value))
+    m.set(s, i.dst, Const("".join(texts)))
+    return None
+
+
+def copy(m: Machine, s: State, i: ir.Copy) -> States:
+    m.set(s, i.dst, m.get(s, i.src))
+    return None
+
+
+def unpack(m: Machine, s: State, i: ir.Unpack) -> States:
+    return iterate.unpack(m, s, m.get(s, i.src), i.dsts, i.star, m.site(s, i.node))
+
+
+def get_iter(m: Machine, s: State, i: ir.GetIter) -> States:
+    uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
+    return _bind(m, i.dst, iterate.make(m, s, m.get(s, i.src), m.site(s, i.node)))
+
+
+def import_(m: Machine, s: State, i: ir.Import) -> States:
+    m.set(s, i.dst, import_value(m, i))
+    return None
+
+
+def import_star(m: Machine, s: State, i: ir.ImportStar) -> States:
+    frame = s.edit(s.frames[-1])
+    for name, value in star_names(m, s, i.module, i.level).items():
+        frame.locals[name] = value
+    return None
+
+
+def make_function(m: Machine, s: State, i: ir.MakeFunction) -> States:
+    frame: Frame = s[s.frames[-1]]
+    defaults = {name: m.get(s, reg) for name, reg in i.defaults.items()}
+    m.set(s, i.dst, s.new(Func(i.function, s.frames[-1], defaults, frame.env)))
+    return None
+
+
+def make_class(m: Machine, s: State, i: ir.MakeClass) -> States:
+    return _bind(m, i.dst, classes.make(m, s, i))
+
+
+def enter_with(m: Machine, s: State, i: ir.EnterWith) -> States:
+    if uses.note_manager(m, s, m.get(s, i.manager), i):
+        m.raise_in(s, "TypeError")
+        return None
+    return _bind(m, i.dst, m.calls.enter(s, m.get(s, i.manager), m.site(s, i.node)))
+
+
+def exit_with(m: Machine, s: State, i: ir.ExitWith) -> States:
+    exc = None if i.exc is None else m.get(s, i.exc)
+    return _bind(m, i.dst, m.calls.leave(s, m.get(s, i.manager), exc, m.site(s, i.node)))
+
+
+def catch(m: Machine, s: State, i: ir.Catch) -> States:
+    m.set(s, i.dst, s.exc if s.exc is not None else unknown())
+    s.exc = None
+    return None
+
+
+def match_exception(m: Machine, s: State, i: ir.MatchException) -> States:
+    m.set(s, i.dst, classes.exception_matches(s, m.get(s, i.exc), m.get(s, i.kind)))
+    return None
+
+
+def await_(m: Machine, s: State, i: ir.Await) -> States:
+    m.set(s, i.dst, m.get(s, i.value))
+    return None
+
+
+def match_test(m: Machine, s: State, i: ir.MatchTest) -> States:
+    value = m.get(s, i.subject)
+    for index, reg in enumerate(i.captures):
+        key = i.keys[index] if index < len(i.keys) else None
+        m.set(s, reg, classes.capture(s, value, i.kind, key, index))
+    m.set(s, i.dst, unknown("bool"))
+    return None
+
+
+def opaque(m: Machine, s: State, i: ir.Opaque) -> States:
+    m.set(s, i.dst, unknown())
+    return None
+
+
+STEPS: dict[type, Callable[[Any, State, Any], States]] = {
+    ir.Const: const,
+    ir.LoadName: load_name,
+    ir.StoreName: store_name,
+    ir.DelName: del_name,
+    ir.GetAttr: get_attr,
+    ir.SetAttr: set_attr,
+    ir.DelAttr: del_attr,
+    ir.GetItem: get_item,
+    ir.SetItem: set_item,
+    ir.DelItem: del_item,
+    ir.BuildSlice: build_slice,
+    ir.Call: call,
+    ir.BinOp: bin_op,
+    ir.InplaceOp: inplace_op,
+    ir.UnaryOp: unary_op,
+    ir.Compare: compare,
+    ir.BuildTuple: build_tuple,
+    ir.BuildList: build_list,
+    ir.BuildSet: build_set,
+    ir.BuildDict: build_dict,
+    ir.Append: append,
+    ir.InsertItem: insert_item,
+    ir.Format: format_string,
+    ir.Copy: copy,
+    ir.Unpack: unpack,
+    ir.GetIter: get_iter,
+    ir.Import: import_,
+    ir.ImportStar: import_star,
+    ir.MakeFunction: make_function,
+    ir.MakeClass: make_class,
+    ir.EnterWith: enter_with,
+    ir.ExitWith: exit_with,
+    ir.Catch: catch,
+    ir.MatchException: match_exception,
+    ir.Await: await_,
+    ir.MatchTest: match_test,
+    ir.Opaque: opaque,
+}

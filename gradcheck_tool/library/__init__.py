@@ -1,0 +1,34 @@
+"""Models of Python's library and of torch: what their functions, classes and methods do to a state."""
+
+from __future__ import annotations
+
+
+def load() -> None:
+    """Import every module that registers models."""
+    from gradcheck_tool.library.python import (  # noqa: F401  (register)
+        builtins,
+        executors,
+        folding,
+        memoised,
+        operator_functions,
+    )
+    from gradcheck_tool.library.torch import (  # noqa: F401  (register)
+        arrays,
+        autograd,
+        data,
+        distributions,
+        factories,
+        frameworks,
+        functional,
+        functions,
+        grad_modes,
+        grad_scaler,
+        gradient_edges,
+        modules,
+        optimizers,
+        parameters,
+        saved_hooks,
+        tensors,
+        transforms,
+    )
+    from gradcheck_tool.trackers import distributed  # noqa: F401  (registers)

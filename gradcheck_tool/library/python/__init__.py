@@ -1,0 +1,1 @@
+"""Models of Python's built-in functions and standard library."""

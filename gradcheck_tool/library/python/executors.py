@@ -1,0 +1,58 @@
+"""Executors of threads: what is submitted is called at once, and what comes of it waits in a future."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.values import NONE, Lib, unknown
+from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.library.python import builtins as pylib
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+EXECUTOR = "concurrent.futures.ThreadPoolExecutor"
+FUTURE = "concurrent.futures.Future"
+
+
+@function(EXECUTOR)
+def executor(m: Machine, s: State, call: Args) -> Result:
+    return s.new(Instance(Lib(EXECUTOR)))
+
+
+@method(EXECUTOR, "submit")
+def submit(m: Machine, s: State, call: Args) -> Result:
+    """A new thread records gradients, whatever mode the one that submits is in."""
+    if not call.args or call.unsure:
+        return unknown()
+    endless = s.fork()
+    before, s.grad, s.inference = (s.grad, s.inference), True, False
+    out: Pairs = []
+    for state, value in m.calls.call(s, call.args[0], call.args[1:], call.kwargs, call.site, call.text):
+        raised, state.exc = state.exc, None
+        state.grad, state.inference = before
+        outcome = {"#result": value} if raised is None else {"#raised": raised}
+        out.append((state, state.new(Instance(Lib(FUTURE), outcome))))
+    return out or [(endless, unknown())]
+
+
+@method(FUTURE, "result")
+def result(m: Machine, s: State, call: Args) -> Result:
+    """What the call has returned, or what it has raised, again."""
+    outcome = s[call.self].attrs
+    s.exc = outcome.get("#raised")
+    return outcome.get("#result", NONE)  # type: ignore[no-any-return]
+
+
+@method(EXECUTOR, "map")
+def map_(m: Machine, s: State, call: Args) -> Result:
+    """As the built-in, where that would record gradients as the threads do."""
+    return pylib.map_(m, s, call) if call.args and s.grad is True else unknown()
+
+
+@function("concurrent.futures.as_completed")
+def as_completed(m: Machine, s: State, call: Args) -> Result:
+    """The futures themselves, in some order."""
+    return iterate.make(m, s, call.args[0], call.site) if call.args else unknown()

@@ -1,0 +1,48 @@
+"""Functions that remember what they have returned: `functools.lru_cache` and `functools.cache`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import Dict, Instance, State
+from gradcheck_tool.domain.values import Bound, Const, Lib, Ref, Tup
+from gradcheck_tool.interp.registry import Args, Result, function, method
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+MEMOISED = Lib("#memoised")
+
+
+@function("functools.lru_cache", "functools.cache")
+def memoise(m: Machine, s: State, call: Args) -> Result:
+    """The decorator, with or without arguments."""
+    if len(call.args) == 1 and isinstance(call.args[0], (Ref, Bound)):
+        return s.new(Instance(MEMOISED, {"#func": call.args[0], "#table": s.new(Dict())}))
+    return Lib("functools.cache")
+
+
+@method("#memoised", "__call__")
+def recall(m: Machine, s: State, call: Args) -> Result:
+    """What the function returned for the same arguments, else what it returns now."""
+    record: Instance = s[call.self]
+    table: Ref = record.attrs["#table"]  # type: ignore[assignment]
+    named = tuple(Tup((Const(name), value)) for name, value in sorted(call.kwargs.items()))
+    key = Tup((*call.args, *named))
+    known: Dict = s[table]
+    if key in known.items:
+        return known.items[key]
+    out: Pairs = m.calls.call(
+        s, record.attrs["#func"], call.args, call.kwargs, call.site, call.text, call.unsure
+    )
+    for state, value in out:
+        if state.exc is None and not call.unsure:
+            state.edit(table).items[key] = value
+    return out
+
+
+@method("#memoised", "cache_clear")
+def forget(m: Machine, s: State, call: Args) -> Result:
+    """Nothing is remembered any more."""
+    s.edit(s[call.self].attrs["#table"]).items.clear()
+    return Const(None)

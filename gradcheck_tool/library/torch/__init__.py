@@ -1,0 +1,1 @@
+"""Models of torch and of libraries around it."""

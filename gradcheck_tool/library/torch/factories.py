@@ -1,0 +1,226 @@
+"""Functions that make tensors out of sizes, numbers or other data: new leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import List, State, Tensor
+from gradcheck_tool.domain.values import NONE, Const, Ref, Sym, Tup, Value
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine.operations import story
+from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.library.torch.sizes import factory_shape
+from gradcheck_tool.library.torch.tensors import as_tensor, dtype_class, integer_leaf
+from gradcheck_tool.trackers import gradient_reach as breaks
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.interp.solver import Machine
+
+FACTORIES = {
+    "zeros": None,
+    "ones": None,
+    "rand": None,
+    "randn": None,
+    "empty": None,
+    "full": None,
+    "eye": None,
+    "linspace": None,
+    "logspace": None,
+    "arange": None,
+    "randint": "int",
+    "randperm": "int",
+}
+
+
+@function(*(f"torch.{name}" for name in FACTORIES))
+def factory(m: Machine, s: State, call: Args) -> Result:
+    """`torch.zeros(...)` and the like: a new leaf."""
+    name = natives.lib_name(call.func).rpartition(".")[2]
+    dtype = dtype_class(call.kwargs.get("dtype")) or FACTORIES[name] or _factory_dtype(name, call)
+    return _leaf(m, s, call, dtype, _shape_of_factory(s, name, call))
+
+
+@function("torch.normal")
+def normal(m: Machine, s: State, call: Args) -> Result:
+    """Samples with a history that leads to the parameters, and derivatives that are zero."""
+    given = {name: s.get(call.get(index, name), Tensor) for index, name in enumerate(("mean", "std"))}
+    args = {name: call.get(index, name) for index, name in enumerate(given) if given[name] is not None}
+    if not args:
+        size = call.get(2, "size")
+        return _leaf(m, s, call, "float", factory_shape(s, [size]) if size is not None else None)
+    shapes = [tensor.shape for tensor in given.values() if tensor is not None]
+    effect = engine.Effect(node="NormalBackward", frees=False)
+    return engine.apply(s, effect, args, call.site, call.text, (shapes[0] if len(shapes) == 1 else None,))[0]  # type: ignore[arg-type]
+
+
+def _factory_dtype(name: str, call: Args) -> str | None:
+    if name == "arange":
+        values = [natives.const(a) for a in call.args]
+        if None in values:
+            return None
+        return "float" if any(isinstance(v, float) for v in values) else "int"
+    if name == "full":
+        fill = natives.const(call.get(1, "fill_value"))
+        return {bool: "bool", int: "int", float: "float"}.get(type(fill))
+    return "float"
+
+
+def _shape_of_factory(s: State, name: str, call: Args) -> Shape:
+    if name in ("arange", "linspace", "logspace"):
+        steps = natives.const(call.get(2, "steps")) if name != "arange" else None
+        ends = [natives.const(a) for a in call.args]
+        if name == "arange" and ends and all(isinstance(e, int) for e in ends) and (len(ends) < 3 or ends[2]):
+            return (len(range(*ends)),)
+        return (steps if isinstance(steps, int) else None,)
+    if name == "randperm":
+        return (None,)
+    if name == "eye":
+        sizes = [natives.const(a) for a in call.args]
+        return (
+            tuple(sizes * 2 if len(sizes) == 1 else sizes[:2])
+            if all(isinstance(n, int) for n in sizes)
+            else None
+        )
+    if name == "randint":
+        given = [a for a in call.args if isinstance(a, (Tup, Ref))]
+        size = call.kwargs.get("size") or (given[-1] if given else None)
+        return factory_shape(s, [size]) if size is not None else None
+    if name == "full":
+        size = call.get(0, "size")
+        return factory_shape(s, [size]) if size is not None else None
+    return factory_shape(s, [call.kwargs["size"]] if "size" in call.kwargs else call.args)
+
+
+def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> Ref:
+    out = as_tensor(m, s, call.kwargs["out"], call.site) if "out" in call.kwargs else None
+    if out is not None:
+        engine.bump(s, out, call.site, str(call.text), "inplace")
+        return out
+    on = call.flag(-1, "requires_grad", False)
+    if on and dtype in ("int", "bool"):
+        raise integer_leaf(call.site, call.text, call.text)
+    return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)
+
+
+@function(
+    "torch.zeros_like",
+    "torch.ones_like",
+    "torch.rand_like",
+    "torch.randn_like",
+    "torch.empty_like",
+    "torch.full_like",
+    "torch.randint_like",
+)
+def like(m: Machine, s: State, call: Args) -> Result:
+    source = as_tensor(m, s, call.args[0], call.site) if call.args else None
+    dtype = dtype_class(call.kwargs.get("dtype")) or (s[source].dtype if source is not None else None)
+    return _leaf(m, s, call, dtype, s[source].shape if source is not None else None)
+
+
+@function(
+    "torch.tensor",
+    "torch.as_tensor",
+    "torch.from_numpy",
+    "torch.Tensor",
+    "torch.FloatTensor",
+    "torch.LongTensor",
+    "torch.asarray",
+    "torch.DoubleTensor",
+    "torch.IntTensor",
+    "torch.BoolTensor",
+    "torch.HalfTensor",
+    "torch.ByteTensor",
+    "torch.frombuffer",
+    "torch.cuda.FloatTensor",
+    "torch.cuda.LongTensor",
+    "torch.scalar_tensor",
+    "torch.sparse_coo_tensor",
+)
+def from_data(m: Machine, s: State, call: Args) -> Result:
+    """Tensors from data: new leaves, whatever the history of the data was."""
+    name = natives.lib_name(call.func).rpartition(".")[2]
+    data = call.get(0, "data") or NONE
+    source = s.get(data, Tensor)
+    if name in ("as_tensor", "asarray") and source is not None:
+        return data
+    fixed = {
+        "FloatTensor": "float",
+        "Tensor": "float",
+        "LongTensor": "int",
+        "DoubleTensor": "float",
+        "IntTensor": "int",
+        "BoolTensor": "bool",
+        "HalfTensor": "float",
+        "ByteTensor": "int",
+    }
+    dtype = dtype_class(call.kwargs.get("dtype")) or fixed.get(name) or _data_dtype(s, data)
+    shape = _data_shape(s, data)
+    if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
+        shape = factory_shape(s, call.args) if call.args else (0,)
+    ref = _leaf(m, s, call, dtype, shape)
+    cuts = breaks.carried(m, s, data)
+    if cuts:
+        s[ref].cuts = cuts
+        s[ref].lost = s[ref].lost or ("item" if cuts[-1].kind == "item" else "numpy")
+    parts = [data] if source is not None else elements(s, data)[0]
+    for part in parts:
+        inner = s.get(part, Tensor)
+        if inner is not None and inner.rg and not s[ref].lost:
+            made = s.edit(ref)
+            engine.cut_off(s, made, "retensor", [part], call.site, call.text)  # type: ignore[list-item]
+            made.made_leaf = call.text if made.rg else ""
+            made.lost = "retensor"
+            made.lost_story = (
+                story(
+                    call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"
+                ),
+            )
+        elif (
+            isinstance(part, Sym)
+            and isinstance(part.key, tuple)
+            and part.key[0] == "number"
+            and not s[ref].lost
+        ):
+            s.edit(ref).lost = "item"
+    return ref
+
+
+def _data_dtype(s: State, data: Value) -> str | None:
+    tensor = s.get(data, Tensor)
+    if tensor is not None:
+        return tensor.dtype
+    if isinstance(data, Const):
+        return {bool: "bool", int: "int", float: "float", complex: "complex"}.get(type(data.value))
+    items, _is_open = elements(s, data)
+    kinds = {_data_dtype(s, item) for item in items}
+    if None in kinds or not kinds:
+        return None
+    return (
+        "complex"
+        if "complex" in kinds
+        else "float"
+        if "float" in kinds
+        else "int"
+        if "int" in kinds
+        else "bool"
+    )
+
+
+def _data_shape(s: State, data: Value) -> Shape:
+    tensor = s.get(data, Tensor)
+    if tensor is not None:
+        return tensor.shape
+    if isinstance(data, Const):
+        return () if isinstance(data.value, (int, float, bool, complex)) else None
+    if isinstance(data, Sym) and data.kind in ("int", "float", "bool"):
+        return ()
+    if isinstance(data, Tup) or s.get(data, List) is not None:
+        items, is_open = elements(s, data)
+        if is_open:
+            return None
+        inner = _data_shape(s, items[0]) if items else ()
+        return (len(items), *inner) if inner is not None else None
+    return None

@@ -1,0 +1,127 @@
+"""What the `backward` of a custom `autograd.Function` gets and returns, as the engine checks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import FunctionError
+from gradcheck_tool.domain.heap import Dict, Func, List, State, Tensor
+from gradcheck_tool.domain.values import NONE, Const, Tup, Value
+from gradcheck_tool.engine.operations import story
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch import function_text as contracts
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.interp.solver import Machine
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One application of a Function that a pass differentiates.
+
+    `made` is where it was applied, `site` the call that runs the pass, `inputs` its arguments.
+    """
+
+    name: str
+    func: Func
+    made: Site
+    site: Site
+    inputs: Tup
+
+
+def refuse(m: Machine, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
+    """Let the engine raise what it has against this Function."""
+    steps = (
+        story(a.made, f"`{a.name}` is applied to {len(a.inputs.items)} inputs here"),
+        story(a.site, "PyTorch raises when this backward runs it"),
+    )
+    event = FunctionError(site=where, story=steps, text=text, kind=kind, function=a.name, detail=text)
+    m.raise_in(s, error, event)
+
+
+def takes(m: Machine, s: State, a: Applied, outputs: int) -> bool:
+    """Can `backward` be called with a gradient for each output? Lets Python raise where it cannot."""
+    params = a.func.function.params
+    if any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
+        return True
+    needed = sum(p.name not in a.func.defaults for p in params)
+    if needed <= outputs + 1 <= len(params):
+        return True
+    text = f"{a.name}.backward() takes {len(params)} positional arguments but {outputs + 1} were given"
+    if outputs + 1 < needed:
+        text = f"{a.name}.backward() missing {needed - outputs - 1} required positional argument"
+    where = contracts.return_of(a.func) or a.site
+    refuse(m, s, a, where, "backward-arguments", text, "TypeError")
+    return False
+
+
+def check(m: Machine, s: State, a: Applied, value: Value) -> None:
+    """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input."""
+    if a.inputs.open or (isinstance(value, Tup) and value.open):
+        return
+    got = list(value.items) if isinstance(value, Tup) else [value]
+    expected = len(a.inputs.items)
+    is_known = isinstance(value, (Tup, Const)) or s.get(value, Tensor) or s.get(value, List)
+    surplus = [v for v in got[expected:] if v != NONE]
+    if is_known and (len(got) < expected or surplus):
+        kind = "not-a-tuple" if s.get(value, List) is not None else "gradient-count"
+        text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
+        where = _where(a, len(got), kind)
+        refuse(m, s, a, where, kind, f"function {a.name}Backward {text}", "RuntimeError")
+        return
+    for index, (given, gradient) in enumerate(zip(a.inputs.items, got)):  # noqa: B905  further Nones are allowed
+        _note_missing(m, s, a, index, given, gradient)
+        fault = _fault(s, a.name, index, given, gradient)
+        if fault is not None:
+            refuse(m, s, a, _where(a, len(got), fault[0]), *fault, "RuntimeError")
+            return
+
+
+def _note_missing(m: Machine, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
+    """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
+    tensor, contract = s.get(given, Tensor), contracts.contract_of(s, a.func.cls)
+    if tensor is None or tensor.rg is not True or contract is None:
+        return
+    key = ("missing", id(a.made.node), given)
+    if gradient != NONE:
+        m.suspicions.drop(key)
+    elif (node := contracts.guarded_inputs(contract).get(index)) is not None:
+        m.suspicions.hold(key, contract.defect(node, "none-for-input", contract.arguments()[index]))
+
+
+def _where(a: Applied, count: int, kind: str) -> Site:
+    made = ir.BuildList if kind == "not-a-tuple" else None
+    return contracts.return_of(a.func, count, made) or a.site
+
+
+def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tuple[str, str] | None:
+    """The kind and the text of what the engine has against one gradient."""
+    if gradient == NONE:
+        return None
+    tensor, like = s.get(gradient, Tensor), s.get(given, Tensor)
+    if tensor is None:
+        listed = s.get(gradient, List) is not None
+        if not listed and not isinstance(gradient, Const):
+            return None
+        kind = "list" if listed else type(gradient.value).__name__  # type: ignore[union-attr]
+        return "not-a-tuple" if listed else "gradient-misfit", f"expected Variable or None (got {kind})"
+    if isinstance(given, Const) or s.get(given, List) is not None or s.get(given, Dict) is not None:
+        return "gradient-misfit", (
+            f"function {name}Backward returned a gradient different than None at position {index + 1}, but "
+            "the corresponding forward input was not a Variable"
+        )
+    if like is not None and like.rg and not _fits(like.shape, tensor.shape):
+        return "gradient-misfit", f"Function {name}Backward returned an invalid gradient at index {index}"
+    return None
+
+
+def _fits(shape: tuple[int | None, ...] | None, gradient: tuple[int | None, ...] | None) -> bool:
+    """May a gradient of this shape be summed to the input's? Yes where a size is not known."""
+    if shape is None or gradient is None:
+        return True
+    if len(gradient) < len(shape):
+        return False
+    pairs = zip(reversed(shape), reversed(gradient))  # noqa: B905  leading sizes are summed over
+    return all(a is None or b is None or a in (1, b) for a, b in pairs)

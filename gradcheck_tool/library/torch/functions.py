@@ -1,0 +1,484 @@
+"""Operations of the measured tables: from a call's arguments to an effect on the graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain import shapes
+from gradcheck_tool.domain.heap import List, State, Tensor
+from gradcheck_tool.domain.values import (
+    NONE,
+    VERSION,
+    Const,
+    Lib,
+    Ref,
+    Slice,
+    Sym,
+    Tup,
+    Value,
+    fresh,
+    unknown,
+)
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine import optable
+from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.interp.havoc import forget_written, written_by
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.library.torch import contraction
+from gradcheck_tool.library.torch.sizes import Tensors, factory_shape, output_shapes
+from gradcheck_tool.library.torch.tensors import (
+    as_tensor,
+    dtype_class,
+    note_assigned,
+    note_manual_step,
+    note_zeroed,
+)
+from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import inner_updates, losses, masks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.interp.registry import Args, Native, Result
+    from gradcheck_tool.interp.solver import Machine
+
+OUT = (
+    "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+    "requires grad."
+)
+
+
+@functools.cache
+def find_native(name: str) -> Native | None:
+    """A native for a function or method that the tables describe."""
+    is_method = name.startswith("torch.Tensor.")
+    if is_method and optable.find(name) is None:
+        leaf = name.removeprefix("torch.Tensor.")
+        others = (
+            f"torch.{leaf}",
+            f"torch.nn.functional.{leaf}",
+            f"torch.special.{leaf}",
+            f"torch.linalg.{leaf}",
+        )
+        name = next((other for other in others if optable.find(other) is not None), name)
+    if name.endswith("_") and name.count(".") == 1 and optable.find(name) is None:
+        name = f"torch.Tensor.{name.removeprefix('torch.')}"
+    if optable.find(name) is None:
+        return None
+
+    def run(m: Machine, s: State, call: Args) -> Result:
+        args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
+        out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
+        if name.endswith(".zero_") or (name.endswith(".fill_") and Const(0) in args[1:]):
+            note_zeroed(m, s, args[0], call.site)
+        elif name.endswith(".fill_"):
+            note_assigned(s, args[0])
+        elif name.endswith((".add_", ".sub_", ".copy_")) and isinstance(args[0], Ref):
+            for operand in args[1:]:
+                note_manual_step(m, s, args[0], s.get(operand, Tensor), call.site)
+        elif name.endswith(".mul_") and len(args) == 2 and s.get(args[0], Tensor) is not None:
+            masks.note_product(m, s, args[0], args[1], call.site)  # type: ignore[arg-type]
+        return out
+
+    return run
+
+
+def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
+    """`left op right` with at least one tensor."""
+    result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
+    if op == "-":
+        losses.note_difference(m, s, left, right, result, site)
+        inner_updates.note_difference(m, s, left, right, result, site)
+    return result
+
+
+def call_inplace_operator(
+    m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+) -> Value:
+    """`left op= right` on a tensor. Matrix product has no in-place form."""
+    name = f"operator.{op}=" if op != "@" else f"operator.{op}"
+    result = call_named(m, s, name, [left, right], {}, site, text)
+    if op == "*" and isinstance(left, Ref):
+        masks.note_product(m, s, left, right, site)
+    source = s.get(right, Tensor)
+    if source is not None and isinstance(left, Ref):
+        note_manual_step(m, s, left, source, site)
+    return result
+
+
+def call_unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> Value:
+    """`-t`, `+t`, `~t`."""
+    name = {"-": "operator.neg", "+": "operator.pos", "~": "operator.~"}[op]
+    if optable.find(name) is None:
+        name = {"-": "torch.neg", "+": "torch.positive", "~": "torch.bitwise_not"}[op]
+    return call_named(m, s, name, [value], {}, site, text)
+
+
+def call_compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
+    """A comparison of tensors: a tensor of truth values without history."""
+    refs = {
+        n: r
+        for n, r in (("self", as_tensor(m, s, left, site)), ("other", as_tensor(m, s, right, site)))
+        if r is not None
+    }
+    effect = Effect(node="", differentiable=(False,), dtypes=("bool",))
+    shape = shapes.broadcast([s[r].shape for r in refs.values()])
+    return engine.apply(s, effect, refs, site, text, [shape])[0]
+
+
+def fact(s: State, value: Value | list[Value]) -> optable.ArgFact:
+    """What the tables need to know about an argument."""
+    if isinstance(value, list):
+        return _sequence_fact(s, value)
+    if isinstance(value, Const):
+        return ("const", value.value) if value.value is not Ellipsis else "other"
+    if isinstance(value, Tup):
+        return _sequence_fact(s, list(value.items))
+    if isinstance(value, Slice):
+        return "slice"
+    if isinstance(value, Sym):
+        return {"int": "number", "float": "number", "bool": "bool", "str": "str"}.get(
+            value.kind or "", "unknown"
+        )
+    if isinstance(value, Lib):
+        kind = dtype_class(value)
+        return f"dtype.{kind}" if kind in ("float", "int", "bool") else "other"
+    record = s.heap[value.id] if isinstance(value, Ref) else None
+    if isinstance(record, Tensor):
+        kind = f"tensor.{record.dtype}" if record.dtype else "tensor"
+        if record.dtype and record.shape is not None:
+            kind += ".0d" if record.shape == () else ".nd"
+        return kind
+    if isinstance(record, List):
+        return "list" if record.open else _sequence_fact(s, record.items)
+    return "other"
+
+
+def _sequence_fact(s: State, items: Sequence[Value]) -> optable.ArgFact:
+    if items and all(isinstance(i, Const) and isinstance(i.value, (int, float)) for i in items):
+        return ("const", tuple(i.value for i in items))  # type: ignore[union-attr]
+    if items and any(s.get(i, Tensor) is not None for i in items):
+        return "list.tensor"
+    if items and all(isinstance(i, Const) or (isinstance(i, Sym) and i.kind == "int") for i in items):
+        return "list.number"
+    return "list"
+
+
+def tensor_arguments(m: Machine, s: State, bound: Mapping[str, Value | list[Value]], site: Any) -> Tensors:
+    """The tensors among the arguments, by parameter."""
+    out: Tensors = {}
+    for name, value in bound.items():
+        if isinstance(value, (Ref, Sym)):
+            ref = as_tensor(m, s, value, site)
+            if ref is not None:
+                out[name] = ref
+                continue
+        items = (
+            value
+            if isinstance(value, list)
+            else elements(s, value)[0]
+            if isinstance(value, (Tup, Ref))
+            else []
+        )
+        refs = [
+            r for r in (as_tensor(m, s, i, site) for i in items if isinstance(i, (Ref, Sym))) if r is not None
+        ]
+        if refs:
+            out[name] = refs
+    return out
+
+
+def call_named(
+    m: Machine, s: State, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Any, text: Any
+) -> Value:
+    """Call an operation of the tables.
+
+    Raises:
+        Raised: where PyTorch would.
+    """
+    spec = optable.find(name)
+    bound = spec.bind(list(args), dict(kwargs)) if spec is not None else None
+    if spec is None or bound is None:
+        return _undecided(m, s, name, args, kwargs, site, text)
+    tensors = tensor_arguments(m, s, bound, site)
+    if not tensors:
+        return unknown()
+    facts = {p: fact(s, v) for p, v in bound.items()}
+    for p, v in bound.items():
+        known = (
+            as_tensor(m, s, v, site)
+            if isinstance(v, Sym) and v.kind == "data" and facts[p] == "unknown"
+            else None
+        )
+        if known is not None and p in ("self", "input"):
+            facts[p] = "tensor"
+    profile = spec.resolve(facts)
+    if profile is None:
+        return _undecided(m, s, name, args, kwargs, site, text)
+    leaf = name.rpartition(".")[2]
+    result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
+    breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Sym) and p != "alpha"])
+    return result
+
+
+def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.Profile:
+    """Gradients flow through every floating-point argument that any variant tracks.
+
+    What differs between variants in this is only whether the arguments are floating point at all, which
+    the engine sees for itself.
+    """
+    tracked = tuple(dict.fromkeys(p for _, variant in spec.variants for p in variant.tracked))
+    if not tracked or (tracked == profile.tracked and "out.differentiable" not in profile.undecided):
+        return profile
+    outputs = tuple(
+        dataclasses.replace(o, differentiable=True) if o.dtype in ("same", "promoted") else o
+        for o in profile.outputs
+    )
+    return dataclasses.replace(profile, tracked=tracked, outputs=outputs)
+
+
+def _undecided(
+    m: Machine, s: State, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Any, text: Any
+) -> Value:
+    """A call that the tables do not decide: what it writes to and what it returns is unknown."""
+    forget_written(s, written_by(name, args, kwargs))
+    return unknown_result(m, s, [*args, *kwargs.values()], site, text)
+
+
+def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
+    """An op that the tables do not decide: an unknown tensor, but no graph comes of constants."""
+    ref = engine.unknown_tensor(s, site, text)
+    if values and all(_is_constant(s, value) for value in values):
+        tensor: Tensor = s[ref]
+        tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, False
+        given = [r for value in values if isinstance(value, Ref) for r in [value] if s.get(r, Tensor)]
+        engine.cut_off(s, tensor, "", given, site, text)
+    return ref
+
+
+def _is_constant(s: State, value: Value) -> bool:
+    """Is it a number, a name or a tensor that certainly has no history?"""
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return tensor.rg is False and not tensor.unsure_graph
+    return isinstance(value, (Const, Slice)) or (
+        isinstance(value, Sym) and value.kind in ("int", "float", "bool", "str")
+    )
+
+
+def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0) -> Effect:
+    """The engine's view of a profile."""
+    first = profile.outputs[index] if profile.outputs else None
+    views = {"view": "plain", "multi": "multi-output"}
+    return Effect(
+        node=profile.node or name,
+        saves=profile.saves,
+        frees=None if "frees" in profile.undecided else profile.frees,
+        frees_if=profile.frees_if,
+        second=profile.second,
+        differentiable=tuple(
+            bool(o.differentiable) if o.differentiable is not None else True for o in profile.outputs
+        ),
+        dtypes=tuple(o.dtype or "" for o in profile.outputs),
+        view_of=first.view_of if first is not None else None,
+        view=views.get(first.view or "", first.view) if first is not None else None,
+        tracked=profile.tracked,
+        unimplemented=profile.unimplemented,
+        apart=profile.apart,
+        strided=tuple(o.strided for o in profile.outputs),
+        guarded=first is not None and first.view_of in profile.guarded,
+    )
+
+
+def apply_profile(
+    m: Machine,
+    s: State,
+    profile: optable.Profile,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+    site: Any,
+    text: Any,
+) -> Value:
+    """Apply a resolved profile to the tensors of a call."""
+    if profile.result in ("value", "none", "nested", None):
+        return NONE if profile.result == "none" else unknown("data")
+    _check_out(s, profile, tensors, leaf, site, text)
+    losses.check(m, s, leaf, tensors, site, text)
+    if leaf == "einsum":
+        profile, tensors = contraction.by_operand(s, profile, tensors, bound.get("equation"))
+    if profile.dense and not _all_contiguous(s, tensors):
+        saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
+        profile = dataclasses.replace(profile, saves=saves)
+    effect = effect_of(profile, leaf)
+    first = profile.outputs[0] if profile.outputs else None
+    if first is not None and first.view == "same" and first.view_of in tensors:
+        target = tensors[first.view_of]
+        if isinstance(target, Ref):
+            if first.view_of not in profile.writes:
+                return target
+            if leaf == "copy_" and tensors.get("src") == target:
+                effect = dataclasses.replace(effect, guarded=False)
+            values = _values_after(s, profile, target, tensors, bound, leaf)
+            shape = output_shapes(s, profile, tensors, bound, leaf)[0]
+            engine.apply_inplace(s, effect, target, tensors, site, text, values=values)
+            _note_form(s, target, first, shape)
+            return target
+    effect = _settle_view(s, effect, first, tensors, leaf)
+    if effect.view == "same":
+        return tensors[effect.view_of or ""]  # type: ignore[return-value]
+    made = engine.apply(
+        s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
+    )
+    for name in profile.writes:
+        written = tensors.get(name)
+        for ref in [written] if isinstance(written, Ref) else written or ():
+            engine.bump(s, ref, site, text, "buffer" if name.startswith("running") else "inplace")
+    out = tensors.get("out")
+    if isinstance(out, Ref) and profile.result == "tensor":
+        engine.bump(s, out, site, text, "inplace")
+        return out
+    source = tensors.get("self", tensors.get("input"))
+    if leaf == "clone" and made and isinstance(source, Ref):
+        s.edit(s[made[0]].storage).data = values_of(s, source)
+    if leaf in ("expand", "expand_as", "broadcast_to") and made:
+        _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
+    return pack(profile, made)
+
+
+def _values_after(
+    s: State,
+    profile: optable.Profile,
+    target: Ref,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+) -> Value | None:
+    """What the target holds after a write that may leave what is there; None for new values.
+
+    Values that a projection left are the same after the same projection once more.
+    """
+    before, source = s[s[target].storage].data, tensors.get("src")
+    if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
+        return before  # type: ignore[no-any-return]
+    if not profile.idempotent and (leaf not in ("mul_", "*=") or not _may_be_mask(s, tensors.get("other"))):
+        return None
+    mark = ("#projected", _whole(s, target), leaf, *_operands(s, target, tensors, bound))
+    again = isinstance(before, Sym) and isinstance(before.key, tuple) and before.key[:-1] == mark
+    return before if again else Sym((*mark, fresh()), VERSION)
+
+
+def _may_be_mask(s: State, factor: Ref | Sequence[Ref] | None) -> bool:
+    """May the factor be of zeros and ones? Nobody masks by what is trained."""
+    return isinstance(factor, Ref) and s[factor].rg is not True
+
+
+def _operands(
+    s: State, target: Ref, tensors: Tensors, bound: Mapping[str, Value | list[Value]]
+) -> Iterator[object]:
+    """What a call that writes to `target` is given besides: tensors by the values that they have now."""
+    for name, value in {**bound, **tensors}.items():
+        if not isinstance(value, (Const, Sym, Ref)):
+            yield fresh()
+        elif s.get(value, Tensor) is None:
+            yield name, value
+        elif value != target:
+            yield name, s[value].storage, s[s[value].storage].data  # type: ignore[index]
+
+
+def _note_form(s: State, target: Ref, output: optable.Output, shape: Shape) -> None:
+    """An operation in place may have changed the shape and the layout of its target, as `t_` does."""
+    written = s.edit(target)
+    if output.shape != output.view_of:
+        written.shape = shape
+    if output.strided:
+        written.dense = None
+
+
+def _whole(s: State, ref: Ref) -> Ref:
+    """The tensor that this one is, but for its history: what `.data` and `detach()` were asked of."""
+    tensor: Tensor = s[ref]
+    while tensor.view in ("data", "detached") and tensor.base is not None:
+        ref = tensor.base
+        tensor = s[ref]
+    return ref
+
+
+def values_of(s: State, ref: Ref) -> Sym:
+    """What stands for the values that a tensor has now, wherever they are copied to."""
+    return Sym(("#values", _whole(s, ref), s[s[ref].storage].data), VERSION)
+
+
+def _mark_overlap(
+    s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]
+) -> None:
+    """`expand` to a larger size makes elements share memory; asked only where both sizes are known."""
+    shape = s[source].shape if isinstance(source, Ref) else None
+    given = bound.get("size", bound.get("shape"))
+    wanted = factory_shape(s, given if isinstance(given, list) else [given]) if given is not None else None
+    if shape is None or wanted is None:
+        return
+    padded = (1,) * (len(wanted) - len(shape)) + shape
+    if any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)):
+        s.edit(out).overlaps = "all" if all(size == 1 for size in shape) else "some"
+
+
+def _all_contiguous(s: State, tensors: Tensors) -> bool:
+    """Are all tensor arguments certainly contiguous in memory?"""
+    refs = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
+    return all(s[ref].dense for ref in refs)
+
+
+def _no_out(tensors: Tensors) -> Tensors:
+    return {k: v for k, v in tensors.items() if k != "out"}
+
+
+def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, site: Any, text: Any) -> None:
+    """What is asked of a tensor that takes the result of a call.
+
+    Raises:
+        Raised: where an argument requires grad, and for elements that share memory, which kernels that
+            compute element by element refuse.
+    """
+    out = tensors.get("out")
+    if not isinstance(out, Ref):
+        return
+    refs = [r for value in tensors.values() for r in ([value] if isinstance(value, Ref) else value)]
+    recorded = s.grad is True and not s.inference and not engine.only_inference(s, refs)
+    for ref in refs if recorded else ():
+        if s[ref].rg:
+            why = f"`{s[ref].name}` requires grad"
+            raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
+    if "out" in profile.guarded:
+        engine.check_overlap(s[out], site, text)
+
+
+def _settle_view(
+    s: State, effect: Effect, first: optable.Output | None, tensors: Tensors, leaf: str
+) -> Effect:
+    """Decide whether `reshape` and its like return a view, where the argument is known to be contiguous.
+
+    `flatten` does as `reshape` does, but of one dimension it returns the tensor itself.
+    """
+    if effect.view != "maybe" or first is None:
+        return effect
+    source = tensors.get(first.view_of or "")
+    if not isinstance(source, Ref):
+        return effect
+    dimensions = len(s[source].shape or ())
+    if leaf == "flatten" and dimensions == 1:
+        return dataclasses.replace(effect, view="same")
+    dense = s[source].dense and (first.dense == "view" or (leaf == "flatten" and dimensions > 1))
+    return dataclasses.replace(effect, view="plain") if dense else effect
+
+
+def pack(profile: optable.Profile, made: Sequence[Ref]) -> Value:
+    """Outputs as the call returns them."""
+    if profile.result == "tensor":
+        return made[0] if made else NONE
+    names = tuple(o.name for o in profile.outputs if o.name)
+    many = any(o.many for o in profile.outputs)
+    return Tup(tuple(made), names if len(names) == len(made) else (), open=many and len(made) == 4)

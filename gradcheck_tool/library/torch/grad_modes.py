@@ -1,0 +1,115 @@
+"""Grad modes: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`, as managers and decorators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import Class, Func, Instance, State
+from gradcheck_tool.domain.values import FALSE, NONE, Const, Lib, Tup, Value, unknown
+from gradcheck_tool.interp import conditions
+from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+from gradcheck_tool.trackers import uses
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine
+
+
+def _decorated(s: State, manager: Value, target: Value) -> Value | None:
+    """A function that runs inside the manager, if the target is a function."""
+    func = s.get(target, Func)
+    if func is None:
+        return None
+    new = Func(func.function, func.frame, dict(func.defaults), func.env)
+    new.cls, new.attrs = func.cls, dict(func.attrs)
+    new.wrap = (manager, *func.wrap)
+    return s.new(new)
+
+
+@function("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
+def manager(m: Machine, s: State, call: Args) -> Result:
+    name = lib_name(call.func)
+    made = Instance(Lib(name), {"#on": Const(True)})
+    made.site = call.site
+    if call.args and (s.get(call.args[0], Func) or s.get(call.args[0], Class)):
+        ref = s.new(made)
+        return _decorated(s, ref, call.args[0]) or call.args[0]
+    if call.args and name == "torch.inference_mode":
+        on = conditions.known(s, call.args[0])
+        made.attrs["#on"] = Const(on) if on is not None else unknown("bool")
+    if "mode" in call.kwargs:
+        on = conditions.known(s, call.kwargs["mode"])
+        made.attrs["#on"] = Const(on) if on is not None else unknown("bool")
+    return s.new(made)
+
+
+@function("torch.set_grad_enabled")
+def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+    """Takes effect at the call; as a context manager it also restores what was before."""
+    value = call.get(0, "mode")
+    out: list[tuple[State, Value]] = []
+    for state, on in m.decide(s, value if value is not None else unknown("bool")):
+        before = Tup((Const(state.grad), Const(state.inference)))
+        ref = state.new(Instance(call.func, {"#on": Const(on), "#before": before}))
+        if state.grad is not False and not on:
+            state.off = (call.site, state.frames[-1])
+        state.grad = on
+        if on:
+            uses.note_enable(m, state, call.site)
+        out.append((state, ref))
+    return out
+
+
+@method("torch.no_grad", "__enter__")
+def enter(m: Machine, s: State, call: Args) -> Result:
+    """Entered again, a manager forgets what was before it; `set_grad_enabled` knows what it found."""
+    record = s.edit(call.self)
+    name = lib_name(record.cls)
+    if name != "torch.set_grad_enabled" or "#before" not in record.attrs:
+        record.attrs["#before"] = Tup((Const(s.grad), Const(s.inference)))
+    on = record.attrs.get("#on", Const(True))
+    if s.grad is not False and record.site is not None:
+        s.off = (record.site, s.frames[-1])
+    if name == "torch.no_grad":
+        s.grad = False
+    elif name == "torch.enable_grad":
+        uses.note_enable(m, s, record.site)
+        s.grad = True
+    elif name == "torch.set_grad_enabled":
+        s.grad = on.value if isinstance(on, Const) else None
+    elif name == "torch.inference_mode":
+        if on == Const(True):
+            s.grad, s.inference = False, True
+        elif on == FALSE:
+            s.grad, s.inference = (True if s.inference else s.grad), False
+        else:
+            s.grad = None
+    return NONE
+
+
+@method("torch.no_grad", "__exit__")
+def leave(m: Machine, s: State, call: Args) -> Result:
+    before = s[call.self].attrs.get("#before")
+    if isinstance(before, Tup):
+        s.grad, s.inference = (item.value for item in before.items)  # type: ignore[union-attr]
+    return FALSE
+
+
+@method("torch.no_grad", "__call__")
+def decorate(m: Machine, s: State, call: Args) -> Result:
+    if not call.args:
+        return unknown()
+    # `set_grad_enabled(...)` has taken effect when it was made; as a decorator it takes that back.
+    before = s.edit(call.self).attrs.pop("#before", None)
+    if isinstance(before, Tup):
+        s.grad = before.items[0].value  # type: ignore[union-attr]
+    return _decorated(s, call.self, call.args[0]) or call.args[0]
+
+
+@function("torch.is_grad_enabled")
+def is_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+    return Const(s.grad) if s.grad is not None else unknown("bool")
+
+
+@function("torch.is_inference_mode_enabled")
+def is_inference(m: Machine, s: State, call: Args) -> Result:
+    return Const(s.inference)

@@ -1,0 +1,158 @@
+"""Protocols of frameworks that own backward, step or clearing, as far as tensors and optimizers see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import ScalerError
+from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.values import NONE, TRUE, Const, Lib, Sym, Value, fresh, unknown
+from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.interp.places import owner_text, receiver_text
+from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.library.torch.optimizers import apply_step, params_of
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine
+
+SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+
+
+@function(*SCALERS)
+def scaler(m: Machine, s: State, call: Args) -> Result:
+    on = call.flag(-1, "enabled", True)
+    return s.new(Instance(Lib("torch.amp.GradScaler"), {"#on": Const(on is True)}))
+
+
+@method("torch.amp.GradScaler", "scale")
+def scale(m: Machine, s: State, call: Args) -> Result:
+    """A loss times a number: a product of the graph."""
+    from gradcheck_tool.library.torch.functions import call_named
+
+    s.edit(call.self).attrs["#scaled"] = TRUE
+    if not call.args:
+        return unknown()
+    if isinstance(call.args[0], Sym):
+        return call.args[0]
+    out = call_named(m, s, "operator.*", [call.args[0], Sym(fresh(), "float")], {}, call.site, call.text)
+    if s[call.self].attrs["#on"] == TRUE and not s[call.self].open:
+        s.known[Sym(("scaled", out))] = TRUE
+    return out
+
+
+def forget_scaling(s: State) -> None:
+    """Other code may have scaled losses with the scalers that are at hand."""
+    for ref, record in s.records(Instance):
+        if record.cls == Lib("torch.amp.GradScaler"):
+            s.edit(ref).attrs["#scaled"] = TRUE
+
+
+@method("torch.amp.GradScaler", "step")
+def scaler_step(m: Machine, s: State, call: Args) -> Result:
+    optimizer = call.get(0, "optimizer") or NONE
+    _check(m, s, call, optimizer, "step")
+    if s.get(optimizer, Instance) is not None and "#params" in s[optimizer].attrs:  # type: ignore[index]
+        apply_step(m, s, optimizer, call.site, call.text, scaler=receiver_text(call.site, "scaler"))  # type: ignore[arg-type]
+        return NONE
+    return m.calls.method(s, optimizer, "step", call.args[1:], call.kwargs, call.site)
+
+
+@method("torch.amp.GradScaler", "unscale_")
+def unscale(m: Machine, s: State, call: Args) -> Result:
+    """Takes the scale off the gradients of an optimizer's parameters."""
+    optimizer = call.get(0, "optimizer") or NONE
+    _check(m, s, call, optimizer, "unscale_")
+    for ref in params_of(s, optimizer)[0] if s.get(optimizer, Instance) is not None else ():  # type: ignore[arg-type]
+        if s[ref].grad_state == "scaled":
+            s.edit(ref).grad_state = "fresh"
+    return NONE
+
+
+@method("torch.amp.GradScaler", "update")
+def update(m: Machine, s: State, call: Args) -> Result:
+    """Begins a new iteration for every optimizer."""
+    _check(m, s, call, NONE, "update")
+    for ref, record in s.records(Instance):
+        if STAGE in record.attrs:
+            del s.edit(ref).attrs[STAGE]
+    return NONE
+
+
+def _check(m: Machine, s: State, call: Args, optimizer: Value, name: str) -> None:
+    """Follow the protocol of one optimizer between two updates.
+
+    Raises:
+        Raised: where the scaler does.
+    """
+    record: Instance = s[call.self]
+    known = s.get(optimizer, Instance)
+    if record.attrs["#on"] != TRUE or record.open:
+        return
+    if "#scaled" not in record.attrs and name != "unscale_":
+        text = f"Attempted {name} but _scale is None."
+        raise Raised(_refusal(call, optimizer, known, "never-scaled", text), "AssertionError")
+    if known is None or known.open or name == "update":
+        return
+    refused = _REFUSED.get((known.attrs.get(STAGE, NONE), name))
+    if refused is not None:
+        kind, text = refused
+        raise Raised(_refusal(call, optimizer, known, kind, text))
+    s.edit(optimizer).attrs[STAGE] = Const(name)  # type: ignore[arg-type]
+
+
+def _refusal(call: Args, optimizer: Value, known: Instance | None, kind: str, text: str) -> ScalerError:
+    owner = owner_text(call.site) if known is not None else ""
+    name = receiver_text(call.site, "scaler")
+    return ScalerError(site=call.site, text=text, kind=kind, scaler=name, optimizer=owner)
+
+
+STAGE = "#scaler-stage"
+_REFUSED: dict[tuple[Value, str], tuple[str, str]] = {
+    (Const("unscale_"), "unscale_"): (
+        "unscale-twice",
+        "unscale_() has already been called on this optimizer since the last update().",
+    ),
+    (Const("step"), "unscale_"): ("unscale-after-step", "unscale_() is being called after step()."),
+    (Const("step"), "step"): ("step-twice", "step() has already been called since the last update()."),
+}
+
+
+@method("torch.amp.GradScaler", "load_state_dict")
+def restore(m: Machine, s: State, call: Args) -> Result:
+    """What was scaled before is not known."""
+    s.edit(call.self).open = True
+    return NONE
+
+
+@method("torch.amp.GradScaler", "get_scale", "is_enabled", "state_dict")
+def scaler_other(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+@function(
+    "torch.autocast",
+    "torch.cuda.amp.autocast",
+    "torch.amp.autocast",
+    "torch.cpu.amp.autocast",
+    "torch.profiler.record_function",
+    "torch.autograd.profiler.record_function",
+    "torch.autograd.set_detect_anomaly",
+    "torch.autograd.detect_anomaly",
+    "torch.profiler.profile",
+    "torch.autograd.profiler.profile",
+    "torch.cuda.device",
+    "torch.device#with",
+    "torch.random.fork_rng",
+    "torch.backends.cudnn.flags",
+    "torch.nn.attention.sdpa_kernel",
+    "torch.cuda.stream",
+    "torch.autograd.graph.disable_saved_tensors_hooks",
+)
+def plain_manager(m: Machine, s: State, call: Args) -> Result:
+    """Managers that do not change what autograd records."""
+    return s.new(Instance(Lib("#plain-manager")))
+
+
+@method("#plain-manager", "__call__")
+def decorate(m: Machine, s: State, call: Args) -> Result:
+    return call.args[0] if call.args else unknown()

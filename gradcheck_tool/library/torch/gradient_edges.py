@@ -1,0 +1,44 @@
+"""`torch.autograd.graph.get_gradient_edge`: where the gradient of a tensor goes, to be asked for later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.values import NONE, Lib, Ref, Value, unknown
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.library.torch.tensors import as_tensor
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine
+
+
+@function("torch.autograd.graph.get_gradient_edge")
+def gradient_edge(m: Machine, s: State, call: Args) -> Result:
+    """A stand-in for the tensor with the history that it has now, whatever is written to it later.
+
+    Raises:
+        Raised: for a tensor that does not require grad.
+    """
+    ref = as_tensor(m, s, call.get(0, "tensor") or NONE, call.site)
+    if ref is None:
+        return unknown()
+    engine.refresh_view(s, ref)
+    tensor: Tensor = s[ref]
+    if tensor.rg is False and not tensor.unsure_graph:
+        raise engine.Raised(None)
+    held = ref
+    if tensor.node is not None:
+        held = engine.new_tensor(
+            s, tensor.site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, shape=tensor.shape, name=tensor.name
+        )
+        s[held].node = tensor.node
+    return s.new(Instance(Lib("torch.autograd.graph.GradientEdge"), {"#tensor": held}, open=True))
+
+
+def tensor_of(s: State, value: Value) -> Value:
+    """The stand-in where a value is a gradient edge; any other value as it is."""
+    record = s.get(value, Instance)
+    held = record.attrs.get("#tensor") if record is not None else None
+    return held if isinstance(held, Ref) else value

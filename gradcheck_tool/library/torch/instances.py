@@ -1,0 +1,191 @@
+"""Objects of library classes: which natives their methods and attributes have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import MethodUse
+from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.values import Bound, Const, Lib, Method, Ref, Slice, Super, Sym, Tup, Value
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp.registry import Args, Native, Result
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+
+def kind_of(s: State, value: Value) -> str:
+    """The kind of receiver that natives are registered for."""
+    if isinstance(value, Const):
+        return "str" if isinstance(value.value, (str, bytes)) else "number"
+    if isinstance(value, Tup):
+        return "tuple"
+    if isinstance(value, Slice):
+        return "slice"
+    if not isinstance(value, Ref):
+        return ""
+    record = s.heap[value.id]
+    kinds = {
+        Tensor: "tensor",
+        List: "list",
+        Dict: "dict",
+        Generator: "generator",
+        Iter: "iterator",
+        Func: "function",
+    }
+    return kinds.get(type(record), "")
+
+
+def families(s: State, value: Value) -> list[str]:
+    """The names under which natives for methods of an object (or class) are looked up."""
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    names: list[str] = []
+    if isinstance(record, Instance):
+        names = attributes.lib_bases(s, record.cls)
+    elif isinstance(record, Class):
+        names = [f"class {name}" for name in attributes.lib_bases(s, value)]
+    out = []
+    for name in names:
+        out.append(name)
+        out += _FAMILY.get(name, ())
+        if name.startswith("torch.nn.") and name not in _NOT_MODULES:
+            out.append("torch.nn.Module")
+        if name.startswith("torch.optim.lr_scheduler."):
+            out.append("scheduler")
+        elif name.startswith("torch.optim."):
+            out.append("torch.optim.Optimizer")
+    return list(dict.fromkeys(out))
+
+
+_NOT_MODULES = frozenset({"torch.nn.Parameter"})
+LIGHTNING = frozenset(
+    {"lightning.LightningModule", "lightning.pytorch.LightningModule", "pytorch_lightning.LightningModule"}
+)
+_FAMILY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(LIGHTNING, ("torch.nn.Module",)),
+    "torch.inference_mode": ("torch.no_grad",),
+    "torch.enable_grad": ("torch.no_grad",),
+    "torch.set_grad_enabled": ("torch.no_grad",),
+}
+
+
+def method_native(m: Machine, s: State, receiver: Value, name: str) -> Native | None:
+    """The native for `receiver.name`, if the model knows it."""
+    if isinstance(receiver, Super):
+        return _super_native(s, receiver, name)
+    kind = kind_of(s, receiver)
+    if kind == "tensor":
+        from gradcheck_tool.library.torch.tensors import tensor_native
+
+        return tensor_native(name)
+    if kind:
+        return natives.METHODS.get((kind, name))
+    for family in families(s, receiver):
+        native = natives.METHODS.get((family, name))
+        if native is not None:
+            return native
+    return None
+
+
+def _super_native(s: State, receiver: Super, name: str) -> Native | None:
+    """`super().name` where the method is a library class's."""
+    itself = receiver.receiver
+
+    def on_receiver(m: Machine, st: State, call: Args) -> Result:
+        call.receiver = itself
+        for family in families(st, itself):
+            native = natives.METHODS.get((family, name))
+            if native is not None:
+                return native(m, st, call)
+        inner = st.get(itself, Instance)
+        if name == "forward" and isinstance(itself, Ref) and inner is not None:
+            from gradcheck_tool.library.torch import modules
+
+            if modules.is_module(st, inner):
+                return modules.library_forward(m, st, itself, call)
+        if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
+            return Const(None)
+        return m.calls.unknown_call(st, call)
+
+    return on_receiver
+
+
+def call_instance(m: Machine, s: State, ref: Ref, record: Instance, call: Args) -> Result:
+    """`obj(...)`."""
+    from gradcheck_tool.library.torch import modules
+
+    if modules.is_module(s, record):
+        return modules.call_module(m, s, ref, call)
+    own = attributes.in_class(s, record.cls, "__call__")
+    if own is not None:
+        return m.calls.call(s, Bound(ref, own), call.args, call.kwargs, call.site, call.text, call.unsure)
+    for family in families(s, ref):
+        native = natives.METHODS.get((family, "__call__"))
+        if native is not None:
+            call.receiver = ref
+            return native(m, s, call)
+    call.receiver = ref
+    return m.calls.unknown_call(s, call)
+
+
+def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Pairs | None:
+    """Attributes of library objects that are not methods."""
+    for family in families(s, obj):
+        native = natives.METHODS.get((family, f".{name}"))
+        if native is not None:
+            found = native
+            call = Args(Method(obj, name), [], {}, site, "", obj)
+            return m.calls.guard(s, lambda: found(m, s, call))
+    lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
+    if (isinstance(record.cls, Lib) or lightning) and method_native(m, s, obj, name) is not None:
+        return [(s, Method(obj, name))]
+    if isinstance(record.cls, Lib):
+        if record.open:
+            return None
+        key = Sym(
+            ("attr", obj, name), "data" if name.startswith(("in_", "out_", "num_", "hidden_")) else None
+        )
+        return [(s, s.known.get(key, Method(obj, name)))]
+    return None
+
+
+def assigned(m: Machine, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
+    """An attribute of an object was set: modules notice parameters and sub-modules."""
+    if isinstance(value, Tup) or (
+        isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
+    ):
+        m.stores[obj.id, name] = site
+    record = s.get(value, Instance)
+    if record is not None and not record.name:
+        owner: Instance = s[obj]
+        s.edit(value).name = f"{owner.name or 'self'}.{name}"  # type: ignore[arg-type]
+
+
+def created(m: Machine, s: State, ref: Ref, site: Any) -> None:
+    """An object of a repository class was made, before `__init__`."""
+    from gradcheck_tool.library.torch import modules
+
+    if modules.is_module(s, s[ref]):
+        s.edit(ref).attrs.setdefault("training", Const(True))
+
+
+def item(s: State, obj: Ref, record: Instance, index: Value) -> Value | None:
+    """`obj[index]` for library objects that are not module containers."""
+    if record.cls == Lib("types.SimpleNamespace") and isinstance(index, Const):
+        return record.attrs.get(str(index.value))
+    return None
+
+
+def note_method(m: Machine, s: State, receiver: str, subject: Any, call: Args, name: str) -> None:
+    """Tell the rules that a method of a library object was called."""
+    m.emit(
+        MethodUse(
+            site=call.site,
+            receiver=receiver,
+            subject=str(subject),
+            name=name,
+            called=True,
+            keywords=tuple(call.kwargs),
+        )
+    )

@@ -1,0 +1,331 @@
+"""Optimizers: which parameters they hold, stepping, clearing, closures; schedulers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
+from gradcheck_tool.domain.heap import Dict, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp.iteration import elements, exhaust
+from gradcheck_tool.interp.places import receiver_text
+from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.library.torch.modules import clear, parameters_of, write_zeros
+from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import masks
+from gradcheck_tool.trackers import optimizer_life as protocols
+from gradcheck_tool.trackers.registration import gone_through
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.interp.solver import Machine, Pairs
+
+NAMES = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adagrad",
+    "Adadelta",
+    "Adamax",
+    "ASGD",
+    "LBFGS",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "Adafactor",
+    "Muon",
+]
+NON_LEAF = "can't optimize a non-leaf Tensor"
+CLOSURE = "step() missing 1 required positional argument: 'closure'"
+KINDS = {
+    "none": "none",
+    "fresh": "fresh",
+    "mixed": "fresh",
+    "used": "stale",
+    "zeroed": "zeroed",
+    "assigned": "fresh",
+    "scaled": "scaled",
+}
+
+
+@function(*(f"torch.optim.{name}" for name in NAMES))
+def make(m: Machine, s: State, call: Args) -> Result:
+    ref = s.new(Instance(call.func))
+    _fill(m, s, ref, call)
+    return ref
+
+
+@method("torch.optim.Optimizer", "__init__")
+def init(m: Machine, s: State, call: Args) -> Result:
+    """`super().__init__(params, ...)` of an optimizer of the repository or a subclass of a known one."""
+    _fill(m, s, call.self, call)
+    return NONE
+
+
+def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
+    given = gone_through(m, s, call.get(0, "params") or NONE, call.site)
+    params, is_open = parameters_of(s, given)
+    if not call.unsure:
+        _check_given(s, given, call)
+    exhaust(s, given)
+    for p in params:
+        engine.refresh_view(s, p)
+        tensor: Tensor = s[p]
+        if tensor.leaf is False and tensor.rg:
+            made = f"`{tensor.name}` is computed here, so it is no leaf"
+            raise engine.refused(
+                call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
+            )
+    if is_open or call.unsure:
+        params = [*params, unknown_group(s, call.site)]
+    mine = s.edit(ref)
+    mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
+    mine.attrs["#decay"] = masks.decays(s, call)
+    mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
+    mine.attrs["#again"] = Const(natives.const(call.get(2, "max_iter")) != 1)
+    mine.site = call.site
+    group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
+    mine = s.edit(ref)
+    mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
+    protocols.note_made(m, s, ref, call)
+
+
+def _check_given(s: State, given: Value, call: Args) -> None:
+    """An optimizer takes an iterable of parameters, or of groups of them, that is not empty.
+
+    A list may be empty on one of many paths only, so that just what `parameters()` returns is judged.
+
+    Raises:
+        Raised: for one tensor, for numbers, and for an iterator that certainly holds nothing.
+    """
+    iterator = s.get(given, Iter)
+    listed = iterator is not None and iterator.kind in ("items", "drained")
+    if s.get(given, Tensor) is not None:
+        text, error = "params argument given to the optimizer should be an iterable", "TypeError"
+    elif listed and elements(s, given) == ([], False):
+        text, error = "optimizer got an empty parameter list", "ValueError"
+    elif s.get(given, List) is not None and any(_is_number(item) for item in elements(s, given)[0]):
+        text, error = "optimizer can only optimize Tensors, but one of the params is", "TypeError"
+    else:
+        return
+    raise Raised(
+        InvalidTensorUse(
+            site=call.site, text=text, kind="optimizer-parameters", tensor="", call=str(call.text)
+        ),
+        error,
+    )
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (int, float))
+
+
+def unknown_group(s: State, site: Any) -> Ref:
+    """A stand-in for the parameters that an optimizer got from something unknown."""
+    ref = engine.new_tensor(s, site, rg=True, leaf=True, name="its parameters")
+    tensor: Tensor = s[ref]
+    tensor.group = tensor.is_param = True
+    return ref
+
+
+def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
+    """The parameters that an optimizer holds, and whether there may be more."""
+    held = s[ref].attrs.get("#params")
+    if not isinstance(held, Tup):
+        return [], True
+    return [p for p in held.items if isinstance(p, Ref)], held.open
+
+
+def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
+    """What the `.grad` of parameters that require grad are, in the words of `OptimizerStep`."""
+    kinds = {KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].rg is not False}
+    if is_open or not kinds:
+        kinds.add("unknown")
+    return frozenset(kinds)
+
+
+def step_parameters(
+    m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool, owner: str
+) -> None:
+    """Apply and mark as used the gradients of parameters; writes to those that have one."""
+    twice: list[Accumulation] = []
+    where = None
+    for p in params:
+        tensor = s.edit(p)
+        state = tensor.grad_state
+        if state in ("mixed", "mixed-used") and tensor.step_site is not None:
+            twice.append(
+                Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True)
+            )
+            where = tensor.backward_site
+        if state in ("fresh", "mixed", "used", "assigned", "scaled"):
+            tensor.grad_state = "unknown" if state == "assigned" else "used"
+            tensor.step_site = site
+            if tensor.grad != NONE:
+                engine.bump(s, p, site, str(text), "optimizer", versioned=not fused)
+    if twice and where is not None:
+        steps = (
+            story(twice[0].step, f"`{text}` applies the gradients here"),
+            story(where, "this backward adds to them, because nothing has cleared them"),
+            story(site, f"`{text}` applies the old gradients again together with the new"),
+        )
+        m.windows.added(
+            BackwardCall(
+                site=where,
+                story=steps,
+                root=receiver_text(where, str(text)),
+                retain_graph=False,
+                create_graph=False,
+                accumulated=tuple(twice),
+            ),
+            params[0],
+        )
+
+
+@method("torch.optim.Optimizer", "step")
+def step(m: Machine, s: State, call: Args) -> Result:
+    record = s[call.self]
+    name = natives.lib_name(record.cls)
+    closure = call.get(0, "closure")
+    if name.endswith(".LBFGS") and closure is None and not call.unsure:
+        raise Raised(
+            InvalidTensorUse(
+                site=call.site, text=CLOSURE, kind="closure-missing", tensor=record.name, call=str(call.text)
+            ),
+            "TypeError",
+        )
+    pairs: Pairs = [(s, NONE)]
+    if closure is not None and closure != NONE:
+        rounds = 2 if name.endswith(".LBFGS") and record.attrs.get("#again") == TRUE else 1
+        for number in range(rounds):
+            after: Pairs = []
+            for state, value in pairs:
+                if state.exc is not None or (number and not _moves(state, call.self)):
+                    after.append((state, value))
+                    continue
+                before, state.grad = state.grad, True
+                for st, v in m.calls.call(state, closure, [], {}, call.site):
+                    st.grad = before
+                    if number + 1 < rounds and st.exc is None:
+                        _apply(
+                            m, st, call.self, call.site, call.text, receiver_text(call.site, str(record.name))
+                        )
+                    after.append((st, v))
+            pairs = after
+    for state, _ in pairs:
+        if state.exc is None:
+            apply_step(m, state, call.self, call.site, call.text)
+    return pairs
+
+
+def _moves(s: State, ref: Ref) -> bool:
+    """Has a parameter of the optimizer a gradient? LBFGS ends after the first call of the closure if not."""
+    params, is_open = params_of(s, ref)
+    return is_open or any(s[param].grad_state != "none" for param in params)
+
+
+def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
+    """One optimizer step on the state."""
+    params, is_open = params_of(s, ref)
+    record = s[ref]
+    kinds = gradient_kinds(s, params, is_open)
+    name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
+    event = OptimizerStep(
+        site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.repeats(s, site)
+    )
+    m.emit(event)
+    breaks.note_step(m, s, event, params)
+    protocols.note_step(m, s, ref, site, name)
+    masks.stepped(m, s, ref, params, site, name)
+    _apply(m, s, ref, site, text, name)
+
+
+def _apply(m: Machine, s: State, ref: Ref, site: Any, text: Any, owner: str) -> None:
+    """Move the parameters by their gradients. (LBFGS does so after every call of the closure.)"""
+    params, is_open = params_of(s, ref)
+    step_parameters(m, s, params, is_open, site, text, s[ref].attrs.get("#fused") == TRUE, owner)
+
+
+@method("torch.optim.Optimizer", "zero_grad")
+def zero_grad(m: Machine, s: State, call: Args) -> Result:
+    params, is_open = params_of(s, call.self)
+    write_zeros(m, s, params, call)
+    clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
+    return NONE
+
+
+@method("torch.optim.Optimizer", "add_param_group")
+def add_param_group(m: Machine, s: State, call: Args) -> Result:
+    group = s.get(call.args[0], Dict) if call.args else None
+    more, is_open = (
+        parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
+    )
+    mine = s.edit(call.self)
+    held = mine.attrs.get("#params", Tup((), open=True))
+    m.suspicions.clear(p.id for p in more)
+    mine.attrs["#params"] = Tup((*held.items, *more), open=held.open or is_open)
+    return NONE
+
+
+@method(
+    "torch.optim.Optimizer",
+    "state_dict",
+    "load_state_dict",
+    "register_step_pre_hook",
+    "register_step_post_hook",
+)
+def bookkeeping(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+@method("torch.optim.Optimizer", ".state", ".defaults")
+def state_attribute(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")
+
+
+_SCHEDULERS = [
+    "LRScheduler",
+    "StepLR",
+    "MultiStepLR",
+    "ExponentialLR",
+    "CosineAnnealingLR",
+    "ReduceLROnPlateau",
+    "CyclicLR",
+    "OneCycleLR",
+    "LambdaLR",
+    "LinearLR",
+    "ConstantLR",
+    "PolynomialLR",
+    "CosineAnnealingWarmRestarts",
+    "MultiplicativeLR",
+    "SequentialLR",
+    "ChainedScheduler",
+]
+
+
+@function(*(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS))
+def make_scheduler(m: Machine, s: State, call: Args) -> Result:
+    return s.new(Instance(call.func, {"optimizer": call.get(0, "optimizer") or NONE}))
+
+
+@method("scheduler", "step")
+def scheduler_step(m: Machine, s: State, call: Args) -> Result:
+    protocols.note_scheduler_step(m, s, call.self, call.site)
+    return NONE
+
+
+@method("scheduler", "load_state_dict")
+def restore_scheduler(m: Machine, s: State, call: Args) -> Result:
+    protocols.forget(s, call.self)
+    return NONE
+
+
+@method("scheduler", "state_dict", "get_last_lr", "get_lr")
+def scheduler_other(m: Machine, s: State, call: Args) -> Result:
+    return unknown("data")

@@ -1,0 +1,210 @@
+"""`nn.Parameter`, `nn.init`, gradient clipping, and other functions over parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import ClipGradients
+from gradcheck_tool.domain.heap import Node, State, Tensor
+from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Value, unknown
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine import optable
+from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp.iteration import elements, exhaust
+from gradcheck_tool.interp.places import owner_text
+from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.library.torch.functions import call_named
+from gradcheck_tool.library.torch.modules import make_layer, parameters_of
+from gradcheck_tool.library.torch.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
+from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers.registration import gone_through
+from gradcheck_tool.trackers.uses import note_exhausted
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine
+
+
+@function("torch.nn.Parameter")
+def parameter(m: Machine, s: State, call: Args) -> Result:
+    """A new leaf on the memory of the data."""
+    data = call.get(0, "data") or NONE
+    source = as_tensor(m, s, data, call.site)
+    on = call.flag(1, "requires_grad", True)
+    dtype, shape, storage = "float", None, None
+    if source is not None:
+        tensor: Tensor = s[source]
+        dtype, shape, storage = tensor.dtype or "float", tensor.shape, tensor.storage
+        if on and tensor.dtype in ("int", "bool"):
+            raise integer_leaf(call.site, tensor.name, "Parameter")
+    ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
+    s[ref].is_param = True
+    s[ref].inference = False
+    if source is not None and s[source].rg and s[source].leaf is False:
+        breaks.note_parameter(m, s, ref, source, call.site)
+    return ref
+
+
+@function("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
+def from_pretrained(m: Machine, s: State, call: Args) -> Result:
+    """A table on the memory of given vectors, which does not learn unless it is told to."""
+    vectors, frozen = call.get(0, "embeddings") or NONE, call.flag(1, "freeze", True)
+    options = {name: value for name, value in call.kwargs.items() if name not in ("embeddings", "freeze")}
+    kind = Lib(natives.lib_name(call.func).removesuffix(".from_pretrained"))
+    table: Ref = make_layer(m, s, Args(kind, [unknown("int")] * 2, options, call.site, call.text))  # type: ignore[assignment]
+    learns = unknown("bool") if frozen is None else Const(not frozen)
+    weight = parameter(m, s, Args(call.func, [vectors, learns], {}, call.site, "weight"))
+    s.edit(table).attrs["weight"] = weight
+    return table
+
+
+@function("torch.autograd.Variable")
+def variable(m: Machine, s: State, call: Args) -> Result:
+    """Returns its argument; with `requires_grad=True` it makes a leaf of it."""
+    data = call.get(0, "data") or NONE
+    source = as_tensor(m, s, data, call.site)
+    on = call.flag(1, "requires_grad", False)
+    if source is None:
+        return unknown()
+    tensor: Tensor = s[source]
+    ref = engine.new_tensor(
+        s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name
+    )
+    if on and tensor.lost:
+        s[ref].made_leaf = call.text
+    if not on and tensor.rg:
+        return data if isinstance(data, Ref) else ref
+    return ref
+
+
+_INIT = [
+    "uniform_",
+    "normal_",
+    "trunc_normal_",
+    "constant_",
+    "ones_",
+    "zeros_",
+    "eye_",
+    "dirac_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "kaiming_uniform_",
+    "kaiming_normal_",
+    "orthogonal_",
+    "sparse_",
+    "uniform",
+    "normal",
+    "constant",
+    "xavier_uniform",
+    "xavier_normal",
+    "kaiming_uniform",
+    "kaiming_normal",
+    "orthogonal",
+    "eye",
+    "dirac",
+]
+
+
+@function(*(f"torch.nn.init.{name}" for name in _INIT))
+def init(m: Machine, s: State, call: Args) -> Result:
+    """Writes under no_grad of its own."""
+    ref = as_tensor(m, s, call.get(0, "tensor") or NONE, call.site)
+    if ref is None:
+        return unknown()
+    before, s.grad = s.grad, False
+    spec = optable.find(natives.lib_name(call.func))
+    guarded = spec is not None and all("tensor" in profile.guarded for _, profile in spec.variants)
+    engine.check_write(s, ref, [], call.site, call.text, guarded)
+    s.grad = before
+    engine.bump(s, ref, call.site, str(call.text), "parameter-update")
+    return ref
+
+
+@function(
+    "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm"
+)
+def clip(m: Machine, s: State, call: Args) -> Result:
+    given = call.get(0, "parameters") or NONE
+    note_exhausted(m, s, given, call.site, "clip")
+    given = gone_through(m, s, given, call.site)
+    params, is_open = parameters_of(s, given)
+    exhaust(s, given)
+    from gradcheck_tool.library.torch.optimizers import gradient_kinds
+
+    limit = natives.const(call.get(1, "max_norm"))
+    kinds = gradient_kinds(s, params, is_open)
+    m.emit(
+        ClipGradients(
+            site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")
+        )
+    )
+    if any(s[p].grad_state == "none" for p in params) is False:
+        for ref in params:
+            grad = s[ref].grad
+            if isinstance(grad, Ref) and s.get(grad, Tensor) is not None:
+                engine.bump(s, grad, call.site, str(call.text), "inplace")
+    return engine.new_tensor(s, call.site, shape=(), name="total_norm")
+
+
+@function(
+    "torch._foreach_mul_",
+    "torch._foreach_add_",
+    "torch._foreach_sub_",
+    "torch._foreach_div_",
+    "torch._foreach_zero_",
+    "torch._foreach_lerp_",
+    "torch._foreach_copy_",
+    "torch._foreach_addcmul_",
+    "torch._foreach_addcdiv_",
+    "torch._foreach_neg_",
+    "torch._foreach_clamp_min_",
+    "torch._foreach_clamp_max_",
+    "torch._foreach_sqrt_",
+)
+def foreach(m: Machine, s: State, call: Args) -> Result:
+    """The same in-place operation on every tensor of a list, and the element beside it of the other lists."""
+    name = natives.lib_name(call.func).removeprefix("torch._foreach_")
+    lists = [elements(s, value)[0] if s.get(value, Tensor) is None else [] for value in call.args]
+    for index, ref in enumerate(parameters_of(s, call.args[0] if call.args else NONE)[0]):
+        rest = [
+            items[index] if index < len(items) else value
+            for items, value in zip(lists, call.args, strict=True)
+        ]
+        before = s[ref].node
+        call_named(m, s, f"torch.Tensor.{name}", [ref, *rest[1:]], call.kwargs, call.site, call.text)
+        if name == "zero_":
+            note_zeroed(m, s, ref, call.site)
+        if s[ref].node != before and s.get(s[ref].node, Node) is not None:
+            _as_of_list(s, ref, name, rest[1:])
+        for source in rest[1:2]:
+            note_manual_step(m, s, ref, s.get(source, Tensor), call.site)
+    return NONE
+
+
+def _as_of_list(s: State, ref: Ref, name: str, operands: list[Value]) -> None:
+    """What is recorded for a list is other than for one tensor.
+
+    Copies have no derivative, and a number for all stays a number, where `mul_` makes a tensor of it.
+    """
+    node: Node = s.edit(s[ref].node)
+    if name == "copy_":
+        node.broken = "derivative for _foreach_copy_ is not implemented"
+    elif name in ("mul_", "div_") and s.get(operands[0], Tensor) is None and s[ref].base is None:
+        node.frees, node.slots = False, ()
+
+
+@function("torch.nn.utils.parameters_to_vector")
+def parameters_to_vector(m: Machine, s: State, call: Args) -> Result:
+    return unknown()
+
+
+@function("torch.nn.utils.vector_to_parameters")
+def vector_to_parameters(m: Machine, s: State, call: Args) -> Result:
+    """Each parameter's `.data` becomes a part of the vector."""
+    given = call.get(0, "vec") or NONE
+    vector = s.get(given, Tensor)
+    for ref in parameters_of(s, call.get(1, "parameters") or NONE)[0]:
+        engine.swap_memory(s, ref, call.site, call.text)
+        if vector is not None and isinstance(given, Ref):
+            engine.write_off(s, ref, "data", [given], call.site, call.text)
+            s.edit(ref).inference = vector.inference
+    return NONE

@@ -1,0 +1,89 @@
+"""Managers under which hooks of the program keep what graph nodes save (`torch.autograd.graph`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.heap import Instance, SavingHooks, State, Tensor
+from gradcheck_tool.domain.values import FALSE, NONE, Const, Lib, Sym, Tup, Value
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.solver import Machine
+
+PACK_WRITES = "A saved tensor pack hook is modifying its input in place."
+UNPACK = "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
+MUTATION = "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+_SIMPLE = ("int", "float", "bool", "str")
+
+
+@function(
+    "torch.autograd.graph.saved_tensors_hooks",
+    "torch.autograd.graph.save_on_cpu",
+    "torch.autograd.graph.allow_mutation_on_saved_tensors",
+)
+def saved_hooks(m: Machine, s: State, call: Args) -> Result:
+    """What is saved inside is kept by the hooks: nothing is known about its version."""
+    user = lib_name(call.func).endswith("saved_tensors_hooks")
+    return s.new(
+        Instance(
+            Lib("#saved-tensor-hooks"),
+            {
+                "#pack": (call.get(0, "pack_hook") or NONE) if user else NONE,
+                "#unpack": (call.get(1, "unpack_hook") or NONE) if user else NONE,
+                "#site": Const(call.site),
+                "#mutation": Const(lib_name(call.func).endswith("allow_mutation_on_saved_tensors")),
+            },
+        )
+    )
+
+
+@method("#saved-tensor-hooks", "__enter__")
+def enter(m: Machine, s: State, call: Args) -> Result:
+    mine = s.edit(call.self)
+    hooks = SavingHooks(mine.attrs["#site"].value)
+    if mine.attrs["#pack"] != NONE:
+        _try_hooks(m, s, hooks, mine.attrs["#pack"], mine.attrs["#unpack"])
+    mine.attrs["#before"] = s.saving_hooks
+    s.saving_hooks = mine.attrs["#inside"] = s.new(hooks)
+    return NONE
+
+
+@method("#saved-tensor-hooks", "__exit__")
+def leave(m: Machine, s: State, call: Args) -> Result:
+    record = s[call.self]
+    if record.attrs["#mutation"] == Const(True):
+        s.edit(record.attrs["#inside"]).on_read = MUTATION
+    s.saving_hooks = record.attrs["#before"]
+    return FALSE
+
+
+def _try_hooks(m: Machine, s: State, hooks: SavingHooks, pack: Value, unpack: Value) -> None:
+    """Run both hooks once, on a tensor of which nothing is known, to see what they do with any."""
+    site = hooks.site
+    trial = s.fork()
+    trial.grad = False
+    tensor = engine.new_tensor(trial, site, name="tensor")
+    version = trial[trial[tensor].storage].version
+    for after, packed in m.calls.call(trial, pack, [tensor], {}, site):
+        storage = after[after[tensor].storage]
+        if after.exc is not None or storage.unsure:
+            return
+        if storage.version != version:
+            hooks.on_save, hooks.site = PACK_WRITES, storage.site
+            return
+        for end, result in m.calls.call(after, unpack, [packed], {}, site):
+            kind = _not_a_tensor(end, result)
+            if end.exc is not None or kind is None:
+                return
+            hooks.on_read = f"{UNPACK} {kind}"
+
+
+def _not_a_tensor(s: State, value: Value) -> str | None:
+    """The class of a value that is certainly no tensor."""
+    if isinstance(value, Const):
+        return type(value.value).__name__
+    if isinstance(value, Sym):
+        return value.kind if value.kind in _SIMPLE else None
+    return None if s.get(value, Tensor) is not None or not isinstance(value, Tup) else "tuple"

@@ -1,0 +1,208 @@
+"""What a rule is: a class with documentation, metadata and one method for each event it judges."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+
+from gradcheck_tool.domain import events
+from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.findings import Applicability
+from gradcheck_tool.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gradcheck_tool.findings import Severity
+
+EventT = TypeVar("EventT", bound=Event)
+
+Effect = Literal["raises", "silent", "warns"]
+
+# The one handler that is not named after an event: it gets all events of a file at once.
+ON_FILE = "on_file"
+
+_CODE = re.compile(r"[A-Z]{2,}[0-9]{3}")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_EFFECTS = ("raises", "silent", "warns")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """New text for a node, or, with `insert`, a statement put on a line of its own before it."""
+
+    site: Site
+    content: str
+    insert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFix:
+    """A fix before anyone knows rows and columns: all replacements are made together."""
+
+    applicability: Applicability
+    message: str
+    replacements: tuple[Replacement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A finding before anyone knows rows and columns: `Rule.finding` makes it, `RuleSet.judge` ends it."""
+
+    event: Event
+    site: Site
+    message: str
+    predicts: str | None
+    fix: DraftFix | None
+
+
+class Rule:
+    """Base class of all rules. A rule pack's file defines one subclass.
+
+    The class docstring has the headings `## What it detects`, `## Why it is wrong`, `## Example`,
+    `## Use instead`, `## Fix safety` (where it has a fix) and `## References`. Methods named after
+    events (`on_freed_graph` for `FreedGraph`) get the event and yield what `finding` returns; a method
+    `on_file` gets the sequence of all events of a file, for verdicts that need to see every visit of a
+    place. Rules keep no state.
+
+    Attributes:
+        code: two or more letters and three digits, unique over all packs.
+        name: kebab-case; reads as "allow NAME".
+        severity: how much a finding matters.
+        effect: `raises` (PyTorch raises at the place), `silent` (nothing is said, the result is
+            wrong or memory grows) or `warns` (PyTorch warns, or the name is obsolete).
+        default: whether the rule is on when nothing is selected.
+        predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them), or the
+            silent effect in words.
+        since, until: first torch version the rule holds for, and first it no longer holds for.
+        of_unused_values: whether its findings are expressions whose values are thrown away. The last one of
+            a notebook's cell is shown instead, and is no finding.
+        symptom: for silent rules, a program run after `Example` in the same namespace. Its
+            assertions hold there and fail after `Use instead`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    effect: ClassVar[Effect] = "raises"
+    default: ClassVar[bool] = True
+    predicts: ClassVar[str | None] = None
+    since: ClassVar[str | None] = None
+    until: ClassVar[str | None] = None
+    of_unused_values: ClassVar[bool] = False
+    symptom: ClassVar[str] = ""
+
+    def finding(
+        self,
+        event: Event,
+        message: str,
+        advice: str | None = None,
+        *,
+        site: Site | None = None,
+        fix: DraftFix | None = None,
+    ) -> Draft:
+        """Report `event`: `message` says what happens here, `advice` what to do about it.
+
+        Both are written without a final full stop. `site` moves the finding away from the event's
+        own place. What an `EngineError` would raise takes the place of the rule's `predicts`.
+        """
+        text = message if advice is None else f"{message}; {advice}"
+        predicts = event.text if isinstance(event, events.EngineError) else self.predicts
+        return Draft(event, site or event.site, text, predicts, fix)
+
+    def safe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+        """A fix that keeps values and graph, or only takes an error away; None where a part is None."""
+        return _fix(Applicability.SAFE, message, parts)
+
+    def unsafe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+        """A fix that needs a reader's eye; None where a part is None."""
+        return _fix(Applicability.UNSAFE, message, parts)
+
+    @classmethod
+    def holds_for(cls, torch: str | None) -> bool:
+        """Whether the rule holds for this torch version; every rule does when None is asked."""
+        if torch is None:
+            return True
+        version = version_key(torch)
+        return not (
+            (cls.since is not None and version < version_key(cls.since))
+            or (cls.until is not None and version >= version_key(cls.until))
+        )
+
+
+def _fix(kind: Applicability, message: str, parts: tuple[Replacement | None, ...]) -> DraftFix | None:
+    known = tuple(part for part in parts if part is not None)
+    return DraftFix(kind, message, known) if len(known) == len(parts) else None
+
+
+def by_site(happened: Iterable[Event], kind: type[EventT]) -> dict[Site, list[EventT]]:
+    """The events of one kind, by place, in the order in which the place was visited."""
+    visits: dict[Site, list[EventT]] = {}
+    for event in happened:
+        if isinstance(event, kind):
+            visits.setdefault(event.site, []).append(event)
+    return visits
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """The numbers that start a version, for comparison: `2.13.0+cpu` -> (2, 13, 0)."""
+    match = re.match(r"\d+(\.\d+)*", version.strip())
+    if match is None:
+        raise ValueError(f"not a version: {version!r}")
+    return tuple(int(part) for part in match.group().split("."))
+
+
+def handler_name(event: type[Event]) -> str:
+    """The method that judges an event class: `FreedGraph` -> `on_freed_graph`."""
+    return "on_" + _snake_case(event.__name__)
+
+
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+@cache
+def event_classes() -> tuple[type[Event], ...]:
+    """Every event class, bases included, so that a rule may judge all engine errors at once."""
+    found = [item for item in vars(events).values() if inspect.isclass(item) and issubclass(item, Event)]
+    return tuple(found)
+
+
+def handlers(rule: type[Rule]) -> tuple[str, ...]:
+    """The names of the event methods that a rule class has."""
+    return tuple(name for name in dir(rule) if name.startswith("on_"))
+
+
+@cache
+def _known_handlers() -> frozenset[str]:
+    return frozenset({ON_FILE, *map(handler_name, event_classes())})
+
+
+def check_rule(rule: type[Rule]) -> None:
+    """Refuse a rule class that could never work.
+
+    Raises:
+        ValueError: saying which attribute or method is wrong, and how.
+    """
+    for attribute in ("code", "name", "severity"):
+        if not hasattr(rule, attribute):
+            raise ValueError(f"{rule.__name__} has no `{attribute}`")
+    if not _CODE.fullmatch(rule.code):
+        raise ValueError(
+            f"{rule.__name__}.code is {rule.code!r}: letters and three digits are needed, as in GL201"
+        )
+    if not _NAME.fullmatch(rule.name):
+        raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
+    if rule.effect not in _EFFECTS:
+        raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
+    for handler in handlers(rule):
+        if handler not in _known_handlers():
+            close = nearest(handler, _known_handlers())
+            hint = (
+                f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(_known_handlers()))}"
+            )
+            raise ValueError(f"{rule.__name__}.{handler} matches no event; {hint}")

@@ -1,0 +1,222 @@
+"""The set of rules in force: loaded from packs, selected, and applied to events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
+from gradcheck_tool.links import rule_link
+from gradcheck_tool.rulebook.builtin import builtin_pack
+from gradcheck_tool.rulebook.pack import RulePackError, load_pack
+from gradcheck_tool.rulebook.rule import (
+    ON_FILE,
+    Draft,
+    DraftFix,
+    Replacement,
+    Rule,
+    by_site,
+    event_classes,
+    handler_name,
+    handlers,
+)
+from gradcheck_tool.rulebook.selection import (
+    DEFAULT,
+    UNUSED_SUPPRESSION,
+    UnknownCodeError,
+    check_selectors,
+    is_selected,
+)
+from gradcheck_tool.spelling import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "Draft",
+    "DraftFix",
+    "Replacement",
+    "Rule",
+    "RulePackError",
+    "RuleSet",
+    "UnknownCodeError",
+    "by_site",
+]
+
+Locate = Callable[[Site], Location]
+
+
+class RuleSet:
+    """Rules that are known, and those of them that are in force.
+
+    Attributes:
+        known: every rule of every pack, by code.
+        active: the rules that `judge` applies, by code.
+    """
+
+    def __init__(self, known: Iterable[Rule], active: Iterable[Rule] | None = None) -> None:
+        """`active` is every known rule that is on by default, when it is not given.
+
+        Raises:
+            RulePackError: two rules have the same code or the same name.
+        """
+        self.known = tuple(sorted(known, key=lambda rule: rule.code))
+        _check_unique(self.known)
+        chosen = [rule for rule in self.known if rule.default] if active is None else active
+        self.active = tuple(sorted(chosen, key=lambda rule: rule.code))
+
+    @classmethod
+    def load(cls, packs: Iterable[Path] = (), *, builtin: bool = True) -> RuleSet:
+        """The built-in rules and those of `packs`; rules that are on by default are in force.
+
+        Raises:
+            RulePackError: a pack cannot be loaded, or two rules share a code.
+        """
+        folders = [builtin_pack()] if builtin else []
+        folders += packs
+        return cls(rule() for folder in folders for rule in load_pack(folder))
+
+    def select(
+        self,
+        select: Sequence[str] = (DEFAULT,),
+        extend_select: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        target_torch: str | None = None,
+    ) -> RuleSet:
+        """The same rules with others in force. Selectors are codes, prefixes (`GL2`), `ALL`, `default`.
+
+        `target_torch` drops rules that do not hold for that torch version.
+
+        Raises:
+            UnknownCodeError: a selector matches no known rule.
+        """
+        for key, selectors in (("select", select), ("extend-select", extend_select), ("ignore", ignore)):
+            check_selectors(key, selectors, self.codes, self.names)
+        wanted = [*select, *extend_select]
+        chosen = [
+            rule
+            for rule in self.known
+            if rule.holds_for(target_torch) and is_selected(rule.code, rule.default, wanted, ignore)
+        ]
+        return RuleSet(self.known, chosen)
+
+    @property
+    def codes(self) -> list[str]:
+        """Every code that a selector may mean: those of the rules and of the run-time engine, and GL001."""
+        from gradcheck_tool.codes import CODES
+
+        return [UNUSED_SUPPRESSION, *(rule.code for rule in self.known), *CODES]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The code of each rule's name, for hints: selectors are codes."""
+        return {rule.name: rule.code for rule in self.known}
+
+    def rule(self, code: str) -> Rule:
+        """The known rule of this code (or name).
+
+        Raises:
+            UnknownCodeError: there is none.
+        """
+        for rule in self.known:
+            if code in (rule.code, rule.name):
+                return rule
+        raise UnknownCodeError("rule", code, nearest(code, [*self.codes, *self.names]))
+
+    def judge(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
+        """Findings of the rules in force, sorted by place; one for each code and place.
+
+        The first event at a place wins: the machine reports the shortest story first.
+
+        Raises:
+            RulePackError: a rule raised an exception.
+        """
+        found: dict[tuple[str, Location], Finding] = {}
+        for rule, draft in self._drafts(tuple(events)):
+            finding = _finish(rule, draft, locate)
+            found.setdefault((finding.code, finding.location), finding)
+        return sorted(found.values(), key=Finding.sort_key)
+
+    def finds(self, events: Iterable[Event]) -> bool:
+        """Whether `judge` would find anything, asked without places.
+
+        Raises:
+            RulePackError: a rule raised an exception.
+        """
+        return next(self._drafts(tuple(events)), None) is not None
+
+    @cached_property
+    def _judges(self) -> dict[type[Event], list[tuple[Rule, str]]]:
+        """For each event class, the rules in force that judge it or one of its bases."""
+        takers: dict[str, list[Rule]] = {}
+        for rule in self.active:
+            for name in handlers(type(rule)):
+                takers.setdefault(name, []).append(rule)
+        return {kind: _judges(kind, takers) for kind in event_classes()}
+
+    def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
+        for event in events:
+            for rule, handler in self._judges.get(type(event), ()):
+                yield from _call(rule, handler, event)
+        for rule in self.active:
+            if hasattr(rule, ON_FILE):
+                yield from _call(rule, ON_FILE, events)
+
+
+def _check_unique(rules: Sequence[Rule]) -> None:
+    owner: dict[str, Rule] = {}
+    for rule in rules:
+        for label in (rule.code, rule.name):
+            if label in owner:
+                here, there = type(rule).__name__, type(owner[label]).__name__
+                raise RulePackError(f"two rules are called {label}: {there} and {here}")
+            owner[label] = rule
+
+
+def _judges(kind: type[Event], takers: dict[str, list[Rule]]) -> list[tuple[Rule, str]]:
+    names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
+    return [(rule, name) for name in names for rule in takers.get(name, ())]
+
+
+def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Draft]]:
+    try:
+        return [(rule, draft) for draft in getattr(rule, handler)(argument)]
+    except Exception as error:
+        raise RulePackError(f"rule {rule.code}: {handler} failed: {type(error).__name__}: {error}") from error
+
+
+def _finish(rule: Rule, draft: Draft, locate: Locate) -> Finding:
+    location = locate(draft.site)
+    trace = tuple(TraceStep(locate(step.site), step.message) for step in draft.event.story)
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        message=draft.message,
+        location=location,
+        predicts=draft.predicts,
+        trace=trace + _ending(location, trace) if rule.effect == "raises" and draft.predicts else trace,
+        fix=_finish_fix(draft.fix, locate) if draft.fix else None,
+        url=rule_link(rule.code),
+    )
+
+
+def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
+    """How the story of a foretold error ends, where it does not say that itself."""
+    told = any(step.location == location or "raises" in step.message for step in story)
+    return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
+
+
+def _finish_fix(fix: DraftFix, locate: Locate) -> Fix:
+    return Fix(
+        fix.applicability, fix.message, tuple(_edit(part, locate(part.site)) for part in fix.replacements)
+    )
+
+
+def _edit(part: Replacement, place: Location) -> Edit:
+    if not part.insert:
+        return Edit(part.content, place.start, place.end)
+    indent = " " * (place.start.column - 1)
+    return Edit(f"{part.content}\n{indent}", place.start, place.start)

@@ -1,0 +1,1 @@
+"""Files of a run: configuration, checking, fixing, worker processes."""

@@ -1,0 +1,239 @@
+"""The static engine on files: which rules hold for a file, and what became of it."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis.program import Modules, check_source
+from gradcheck_tool.cache.store import digest
+from gradcheck_tool.config import Config, ConfigError
+from gradcheck_tool.findings import Finding
+from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
+from gradcheck_tool.session.unused_suppressions import unused_suppressions
+from gradcheck_tool.sources.prefilter import may_hold_findings
+from gradcheck_tool.sources.source import Source, SourceError, read_source
+from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
+
+if TYPE_CHECKING:
+    from libcst import ParserSyntaxError
+
+    from gradcheck_tool.rulebook.ruleset import RuleSet
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file.
+
+    Attributes:
+        findings: in order of place; rows of a notebook are rows of a cell.
+        problem: why the file, or a part of it, could not be checked, else None.
+        failed: the fault is not the program's: its bytes could not be had, or gradlint broke down.
+        partial: the problem concerns a part of the file, and the rest was checked.
+        imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
+        content: digest of the bytes that were checked.
+        unfinished: names of the functions whose analysis reached the work limit.
+    """
+
+    findings: tuple[Finding, ...] = field(default=())
+    problem: str | None = None
+    failed: bool = False
+    partial: bool = False
+    imports: tuple[tuple[str, str, int], ...] = ()
+    content: str = ""
+    unfinished: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A decoded program and its findings, in rows of the program. Suppressed ones are left out.
+
+    `unfinished` names the functions whose analysis reached the work limit.
+    """
+
+    source: Source
+    findings: tuple[Finding, ...]
+    unfinished: tuple[str, ...] = ()
+
+
+class Checker:
+    """Checks files one at a time, loading the rules only when a file may hold a finding."""
+
+    def __init__(self) -> None:
+        self._modules = Modules()
+        self._unfinished: list[str] = []
+        self._rulesets: dict[_Selection, RuleSet] = {}
+
+    def ruleset(self, config: Config) -> RuleSet:
+        """The rules in force under a configuration.
+
+        Raises:
+            ConfigError: a rule pack cannot be loaded, or a selector matches no rule.
+        """
+        key = _Selection.of(config)
+        if key not in self._rulesets:
+            self._rulesets[key] = _load_rules(config)
+        return self._rulesets[key]
+
+    def check_file(self, path: Path, config: Config) -> FileResult:
+        """Read and check one file.
+
+        Raises:
+            ConfigError: the configuration's rules cannot be used.
+        """
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            return FileResult(problem=error.strerror or str(error), failed=True)
+        return replace(self.check_data(data, str(path), config), content=digest(data))
+
+    def check_data(self, data: bytes, filename: str, config: Config) -> FileResult:
+        """Check the bytes of a file that may not be on disk.
+
+        Raises:
+            ConfigError: the configuration's rules cannot be used.
+        """
+        try:
+            examined = self.examine(data, filename, config)
+        except SourceError as error:
+            return FileResult(problem=str(error))
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one file must not end the run
+            return FileResult(problem=_describe(error), failed=True)
+        if examined is None:
+            return FileResult()
+        broken = examined.source.notebook.broken if examined.source.notebook else ()
+        return FileResult(
+            findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
+            problem=f"{_cells(broken)} not Python, left out" if broken else None,
+            partial=bool(broken),
+            imports=tuple(dict.fromkeys(self._modules.asked)),
+            unfinished=examined.unfinished,
+        )
+
+    def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
+        """Decode and check one program; None when it can hold no finding.
+
+        Raises:
+            SourceError: the bytes cannot be decoded or are not Python.
+            ConfigError: the configuration's rules cannot be used.
+        """
+        self._modules.asked.clear()
+        self._unfinished = []
+        relevant = may_hold_findings(data)
+        unused_too = _reports_unused(config)
+        if not relevant and not (unused_too and may_hold_suppressions(data)):
+            return None
+        source = read_source(filename, data)
+        findings = self._analysed(source, config) if relevant else []
+        findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
+        if not findings and not unused_too:
+            return Examined(source, (), tuple(self._unfinished))
+        suppressions = read_suppressions(source.text)
+        if suppressions.skip_file:
+            return Examined(source, (), tuple(self._unfinished))
+        others: dict[str, Suppressions] = {source.filename: suppressions}
+        kept = [finding for finding in findings if not _is_suppressed(finding, others)]
+        if unused_too:
+            kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
+        kept = [
+            finding
+            for finding in kept
+            if not is_left_out(finding.code, Path(finding.location.filename), config)
+        ]
+        findings = sorted(kept, key=Finding.sort_key)
+        return Examined(source, tuple(findings), tuple(self._unfinished))
+
+    def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
+        """Is the finding that a value is thrown away, which the notebook shows?"""
+        notebook = source.notebook
+        return (
+            notebook is not None
+            and finding.location.filename == source.filename
+            and self.ruleset(config).rule(finding.code).of_unused_values
+            and notebook.shows(finding.location)
+        )
+
+    def _analysed(self, source: Source, config: Config) -> list[Finding]:
+        around = self._modules.around(Path(source.filename))
+        # A pack of the user's own may look for anything: what is a seed of it nobody knows.
+        thorough = bool(config.rule_packs)
+        ruleset = self.ruleset(config)
+        try:
+            return check_source(source.text, source.filename, ruleset, around, thorough=thorough)
+        except _syntax_error() as error:
+            place = f"row {error.editor_line}, column {error.editor_column}"
+            raise SourceError(f"does not parse as Python ({place})") from error
+        except RecursionError as error:
+            raise SourceError("is nested too deeply to be analysed") from error
+        finally:
+            self._unfinished = around.unfinished
+
+
+def _syntax_error() -> type[ParserSyntaxError]:
+    """The error of libcst, which is worth importing only once something was raised."""
+    from libcst import ParserSyntaxError
+
+    return ParserSyntaxError
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """The part of a configuration that decides which rules are in force."""
+
+    rule_packs: tuple[Path, ...]
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    target_torch: str | None
+
+    @classmethod
+    def of(cls, config: Config) -> _Selection:
+        return cls(config.rule_packs, config.select, config.extend_select, config.ignore, config.target_torch)
+
+
+def _load_rules(config: Config) -> RuleSet:
+    from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
+    from gradcheck_tool.rulebook.selection import check_selectors
+
+    try:
+        rules = RuleSet.load(config.rule_packs)
+        for pattern, selectors in config.per_file_ignores.items():
+            check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
+        return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
+    except (RulePackError, UnknownCodeError) as error:
+        key = error.key.partition(".")[0] if isinstance(error, UnknownCodeError) else "rule-packs"
+        origin = config.origin(key)
+        raise ConfigError(f"{origin}: {error}" if origin else f"--{error}") from error
+
+
+def _reports_unused(config: Config) -> bool:
+    """Whether suppressions that suppress nothing are findings: by their key, or by their code like rules."""
+    selected = is_selected(UNUSED_SUPPRESSION, False, (*config.select, *config.extend_select), config.ignore)
+    return config.report_unused_suppressions or selected
+
+
+def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:
+    """A finding in another file is suppressed by that file's comments, which are read into `known`."""
+    name = finding.location.filename
+    if name not in known:
+        try:
+            known[name] = read_suppressions(read_source(name, Path(name).read_bytes()).text)
+        except (OSError, SourceError):
+            known[name] = Suppressions()
+    return known[name].skip_file or bool(known[name].covering(finding))
+
+
+def _cells(numbers: tuple[int, ...]) -> str:
+    """`cell 3 is`, `cells 3, 7 are`."""
+    listed = ", ".join(map(str, numbers))
+    return f"cell {listed} is" if len(numbers) == 1 else f"cells {listed} are"
+
+
+def _describe(error: Exception) -> str:
+    """An error of gradlint's own or of a rule, with the place that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"internal error: {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"

@@ -1,0 +1,312 @@
+"""`gradlint check` without its printing: from paths and options to findings and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.cache.seen import Seen
+from gradcheck_tool.config import Config, Configs, Overrides
+from gradcheck_tool.findings import Applicability, Finding
+from gradcheck_tool.sources.lines import SourceLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gradcheck_tool.cache.caches import Caches
+    from gradcheck_tool.rulebook.rule import Rule
+    from gradcheck_tool.session.files import Checker, FileResult
+    from gradcheck_tool.session.fixing import Change, Fixer
+    from gradcheck_tool.sources.baseline import Baseline, Lines
+    from gradcheck_tool.sources.discover import Discovery
+    from gradcheck_tool.sources.source import Source
+
+# The file name of a program from standard input that was given none.
+STDIN_NAME = "-"
+
+# Called with the number of files done and the number of all files.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A path that could not be checked.
+
+    Attributes:
+        fatal: the run as a whole failed for it: the path was named by the user, its bytes could not
+            be had, or gradlint broke down. A file found in a folder that is not Python is told of,
+            and no more.
+    """
+
+    path: str
+    message: str
+    fatal: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked to do. `jobs` is the number of processes; 0 is one for each core."""
+
+    overrides: Overrides = field(default_factory=Overrides)
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+    cache: bool = False
+    jobs: int = 1
+
+
+@dataclass
+class Outcome:
+    """What a run found: findings in order of place, each once, and what could not be checked.
+
+    `known` counts the findings that are left out because a baseline has them.
+    `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    files: int = 0
+    known: int = 0
+    unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Run:
+    """One run over files. It remembers configurations and rules for what is asked afterwards."""
+
+    def __init__(self, folder: Path, options: Options, checker: Checker | None = None) -> None:
+        """`folder` is the folder that the command runs in (absolute).
+
+        Raises:
+            ConfigError: the configuration that the command line names cannot be used.
+        """
+        self._folder = folder
+        self._options = options
+        self._configs = Configs(folder, options.overrides)
+        self._baselines: dict[Path, Baseline] = {}
+        self._checker = checker
+        self._looked_at: tuple[Discovery, Caches] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder that has the cache: the root of the configuration in force where the command runs."""
+        return self.config(self._folder).root
+
+    def seen(self) -> Seen | None:
+        """Everything in the file system that the last outcome hangs on; None where no cache kept track."""
+        if self._looked_at is None:
+            return None
+        found, caches = self._looked_at
+        paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
+        packs = [pack for config in self._configs.in_force() for pack in config.rule_packs]
+        return Seen.of(found.folders, paths, packs)
+
+    @property
+    def checker(self) -> Checker:
+        """The static engine, with the rules that it has loaded."""
+        from gradcheck_tool.session.files import Checker
+
+        if self._checker is None:
+            self._checker = Checker()
+        return self._checker
+
+    def config(self, folder: Path) -> Config:
+        """The configuration in force in a folder.
+
+        Raises:
+            ConfigError: it cannot be used.
+        """
+        return self._configs.for_folder(folder)
+
+    def configs_in_force(self) -> list[Config]:
+        """The configurations that were found so far."""
+        return self._configs.in_force()
+
+    def rules_in_force(self) -> Sequence[Rule]:
+        """Every rule in force where the command runs, for reports that describe rules."""
+        return self.checker.ruleset(self.config(self._folder)).active
+
+    def discover(self, paths: Iterable[Path]) -> Discovery:
+        """The files that the paths mean.
+
+        Raises:
+            ConfigError: a configuration on the way cannot be used.
+        """
+        from gradcheck_tool.sources.discover import discover
+
+        return discover(
+            [self._folder / path for path in paths],
+            self._configs.for_folder,
+            respect_gitignore=self._options.respect_gitignore,
+            force_exclude=self._options.force_exclude,
+        )
+
+    def check(self, paths: Sequence[Path], progress: Progress | None = None) -> Outcome:
+        """Check files and folders.
+
+        Raises:
+            ConfigError: a configuration, a selector or a rule pack cannot be used.
+        """
+        from gradcheck_tool.cache.caches import Caches
+        from gradcheck_tool.sources.discover import absolute
+
+        named = {absolute(self._folder / path) for path in paths}
+        caches = Caches() if self._options.cache else None
+        found = self.discover(paths)
+        self._looked_at = (found, caches) if caches else None
+        self._refuse_wrong_selectors(found.files)
+        problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
+        problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
+        findings: set[Finding] = set()
+        unfinished: dict[Path, tuple[str, ...]] = {}
+        for path, result in self._results(found.files, caches, progress):
+            if result.unfinished:
+                unfinished[path] = result.unfinished
+            findings.update(result.findings)
+            if result.problem is not None:
+                fatal = result.failed or (path in named and not result.partial)
+                problems.append(Problem(str(path), result.problem, fatal))
+        new = self._unknown(findings)
+        return Outcome(new, problems, len(found.files), len(findings) - len(new), unfinished)
+
+    def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
+        """The changes that the findings' fixes make, one a file; nothing is written."""
+        wanted = [
+            finding
+            for finding in outcome.findings
+            if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
+        ]
+        return list(self._fixer().fixes(self._files_of(wanted), unsafe))
+
+    def add_noqa(self, outcome: Outcome) -> list[Change]:
+        """The changes that suppress the findings where they are, one a file; nothing is written."""
+        return list(self._fixer().suppressions(self._files_of(outcome.findings)))
+
+    def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
+        """The outcome after these changes were written."""
+        paths = [change.path for change in changes]
+        names = {str(path) for path in paths}
+        again = self.check(paths)
+        kept = [finding for finding in outcome.findings if finding.location.filename not in names]
+        findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
+        return Outcome(findings, outcome.problems, outcome.files, outcome.known)
+
+    def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
+        """The fixed bytes of a program that came through a pipe; as they are when they do not parse.
+
+        Raises:
+            ConfigError: the configuration of the file's folder cannot be used.
+        """
+        from gradcheck_tool.sources.source import SourceError
+
+        try:
+            return self._fixer().fix_data(data, filename, self._config_of(filename), unsafe).data
+        except SourceError:
+            return data
+
+    def _fixer(self) -> Fixer:
+        from gradcheck_tool.session.fixing import Fixer
+        from gradcheck_tool.sources.source import split_lines
+
+        def keep(findings: Sequence[Finding], source: Source) -> Sequence[Finding]:
+            lines = split_lines(source.text)
+            return self._unknown(findings, lambda name, _: lines if name == source.filename else ())
+
+        return Fixer(self.checker, keep)
+
+    def _files_of(self, findings: Iterable[Finding]) -> list[tuple[Path, Config]]:
+        paths = dict.fromkeys(Path(finding.location.filename) for finding in findings)
+        return [(path, self.config(path.parent)) for path in paths]
+
+    def _config_of(self, filename: str) -> Config:
+        return self.config(Path(filename).parent if filename != STDIN_NAME else self._folder)
+
+    def _unknown(self, findings: Iterable[Finding], lines: Lines | None = None) -> list[Finding]:
+        """The findings in order of place, less those that a baseline has."""
+        kept: list[Finding] = []
+        by_baseline: dict[Path, list[Finding]] = {}
+        for finding in sorted(findings, key=Finding.sort_key):
+            baseline = self._config_of(finding.location.filename).baseline
+            if baseline is None:
+                kept.append(finding)
+            else:
+                by_baseline.setdefault(baseline, []).append(finding)
+        for path, group in by_baseline.items():
+            kept += self._baseline(path).new(group, lines or SourceLines())
+        return sorted(kept, key=Finding.sort_key)
+
+    def _baseline(self, path: Path) -> Baseline:
+        from gradcheck_tool.sources.baseline import Baseline
+
+        if path not in self._baselines:
+            self._baselines[path] = Baseline(path)
+        return self._baselines[path]
+
+    def _results(
+        self, files: Sequence[Path], caches: Caches | None, progress: Progress | None
+    ) -> Iterator[tuple[Path, FileResult]]:
+        """The results of all files, remembered ones first."""
+        from gradcheck_tool.session.pool import check_all
+
+        tasks: list[tuple[Path, Config]] = []
+        for path in files:
+            config = self.config(path.parent)
+            known = caches.get(path, config) if caches else None
+            if known is None:
+                tasks.append((path, config))
+            else:
+                yield path, known
+        done = len(files) - len(tasks)
+        results = check_all(tasks, self.checker, self._options.jobs)
+        for (path, config), result in zip(tasks, results, strict=True):
+            done += 1
+            if progress is not None:
+                progress(done, len(files))
+            if caches:
+                caches.put(path, config, result)
+            yield path, result
+        if caches:
+            caches.save()
+
+    def leaves_out(self, filename: str) -> bool:
+        """Whether a program that came through a pipe is excluded, and exclusions hold for named files.
+
+        Raises:
+            ConfigError: the configuration of the file's folder cannot be used.
+        """
+        from gradcheck_tool.sources.discover import is_excluded
+
+        config = self._config_of(filename)
+        return self._options.force_exclude and is_excluded(Path(filename), config)
+
+    def check_text(self, data: bytes, filename: str) -> Outcome:
+        """Check a program that came through a pipe; `filename` is absolute, or `-`.
+
+        Raises:
+            ConfigError: the configuration of the file's folder cannot be used.
+        """
+        config = self._config_of(filename)
+        if self._is_customised(config):
+            self.checker.ruleset(config)
+        result: FileResult = self.checker.check_data(data, filename, config)
+        problems = [] if result.problem is None else [Problem(filename, result.problem, not result.partial)]
+        lines = SourceLines({filename: data})
+        new = self._unknown(result.findings, lines)
+        return Outcome(new, problems, 1, len(result.findings) - len(new))
+
+    def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
+        """A misspelt code is an error even where no file needs the rules."""
+        folders = dict.fromkeys(path.parent for path in files)
+        for config in (self.config(self._folder), *(self.config(folder) for folder in folders)):
+            if self._is_customised(config):
+                self.checker.ruleset(config)
+
+    @staticmethod
+    def _is_customised(config: Config) -> bool:
+        plain = Config(config.root)
+        return (config.select, config.extend_select, config.ignore, config.rule_packs) != (
+            plain.select,
+            (),
+            (),
+            (),
+        ) or bool(config.per_file_ignores)

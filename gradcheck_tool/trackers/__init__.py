@@ -1,0 +1,1 @@
+"""What is watched over a run, from which events for rules are derived."""

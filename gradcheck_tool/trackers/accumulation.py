@@ -1,0 +1,174 @@
+"""Windows of gradient accumulation: where gradients are cleared, applied, thrown away and applied again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import BackwardCall, Site, WindowDiscarded
+from gradcheck_tool.interp.places import branches, path_to, precedes, text_of
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.interp.places import Places
+    from gradcheck_tool.interp.solver import Machine
+
+
+class Windows:
+    """Where gradients are thrown away, where they are applied and which backward they came from.
+
+    `looked_at`: the program reads the `.grad` of something, which a step need not apply then.
+    """
+
+    def __init__(self) -> None:
+        self.looked_at = False
+        self._all: dict[int, dict[int, Site]] = {}
+        self._twice: dict[tuple[int, str], tuple[BackwardCall, Ref]] = {}
+        self._clears: dict[int, dict[int, tuple[Site, str]]] = {}
+        self._steps: dict[int, dict[int, tuple[Site, Site, str]]] = {}
+
+    def cleared(self, params: Sequence[Ref], site: Site, target: str, is_fresh: bool) -> None:
+        """Gradients are cleared; `is_fresh`: no step has applied them."""
+        for ref in params[:1]:
+            self._all.setdefault(ref.id, {})[id(site.node)] = site
+            if is_fresh:
+                self._clears.setdefault(ref.id, {})[id(site.node)] = (site, target)
+
+    def stepped(self, params: Sequence[Ref], site: Site, backward: Any, optimizer: str) -> None:
+        """Gradients of a backward are applied."""
+        for ref in params[:1]:
+            if backward is not None:
+                self._steps.setdefault(ref.id, {})[id(site.node)] = (site, backward, optimizer)
+
+    def added(self, event: BackwardCall, first: Ref) -> None:
+        """A step applies gradients that an earlier one has applied already."""
+        self._twice.setdefault((id(event.site.node), event.accumulated[0].owner), (event, first))
+
+    def applied_twice(self, m: Machine) -> Iterator[BackwardCall]:
+        """Backward calls that add to gradients that a step has applied, and that nothing clears in time.
+
+        Where both the step and a clearing wait for a counter, their conditions decide, which are not
+        worked out here.
+        """
+        for event, first in self._twice.values():
+            step = event.accumulated[0].step
+            clears = self._all.get(first.id, {}).values()
+            if step is None or not any(_both_count(m.places, clear, step) for clear in clears):
+                yield replace(event, unreached=_unreached(m, event))
+
+    def discarded(self, places: Places) -> Iterator[WindowDiscarded]:
+        """Clearings in every iteration of a loop of which only every k-th steps."""
+        for number, clears in self._clears.items():
+            steps = list(self._steps.get(number, {}).values())
+            for site, target in clears.values():
+                found = [
+                    _guard(places, site, step, back)
+                    for step, back, _ in steps
+                    if _may_meet(places, site, step)
+                ]
+                if found and all(found):
+                    yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+                elif not found and not self.looked_at:
+                    after = [name for step, back, name in steps if _steps_after(places, site, step, back)]
+                    if after and len(after) == len(steps):
+                        yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
+
+
+def _steps_after(places: Places, clear: Site, step: Site, backward: Site) -> bool:
+    """Does a loop clear and add gradients in all of its rounds, and the loop around it step after it?"""
+    inner, outer = places.loop_of(clear), places.loop_of(step)
+    if inner is None or outer is None or type(inner.node).__name__ != "For" or _may_end(inner.node):
+        return False
+    around = [path_to(outer.node, at) for at in (inner.node, step.node)]
+    ways = [path_to(inner.node, site.node) for site in (clear, backward)]
+    if around[0] is None or around[1] is None or ways[0] is None or ways[1] is None:
+        return False
+    return not branches(ways[0]) and precedes(ways[0], ways[1]) and precedes(around[0], around[1])
+
+
+def _may_end(loop: Any) -> bool:
+    """May a loop end before it has gone through everything?"""
+    return type(loop).__name__ in ("Break", "Return", "Raise") or any(map(_may_end, loop.children))
+
+
+def _may_meet(places: Places, clear: Site, step: Site) -> bool:
+    """May the step run in the loop of the clearing? One in a loop of its own elsewhere does not."""
+    loop, other = places.loop_of(clear), places.loop_of(step)
+    return loop is None or other is None or other is loop or path_to(loop.node, step.node) is not None
+
+
+def _guard(places: Places, clear: Site, step: Site, backward: Site) -> str:
+    """The modulo test that guards the step but neither the backward nor the clearing; '' if there is none."""
+    loop = places.loop_of(clear)
+    if loop is None or places.loop_of(step) is not loop:
+        return ""
+    ways = [path_to(loop.node, site.node) for site in (clear, step, backward)]
+    if ways[0] is None or ways[1] is None or ways[2] is None:
+        return ""
+    tests = [test for test in _counters(ways[1], loop.node) if not any(node is test for node in ways[2])]
+    own = _counters(ways[0], loop.node)
+    if not tests or len(own) != len(branches(ways[0])):
+        return ""
+    texts = [text_of(step, test.test) for test in tests]
+    if own and not (text_of(clear, own[0].test) == texts[0] and precedes(ways[0], ways[2])):
+        return ""
+    return texts[0]
+
+
+def _counters(way: Sequence[Any], loop: Any) -> list[Any]:
+    """The modulo tests whose body a way goes through."""
+    return [
+        test
+        for test in branches(way)
+        if type(test).__name__ == "If"
+        and any(node is test.body for node in way)
+        and _is_modulo(test.test, loop)
+    ]
+
+
+def _both_count(places: Places, clear: Site, step: Site) -> bool:
+    """Are both in one loop, each under a modulo test?"""
+    loop = places.loop_of(step)
+    if loop is None or places.loop_of(clear) is not loop:
+        return False
+    ways = [path_to(loop.node, site.node) for site in (clear, step)]
+    return all(way is not None and _counters(way, loop.node) for way in ways)
+
+
+def _unreached(m: Machine, event: BackwardCall) -> Site | None:
+    """A call that would clear these gradients, in code that ran, on a line that was never come to."""
+    if m.exhausted or m.main is None:
+        return None
+    ran = {key[0] for key in m.noted if len(key) == 3}
+    module, wanted = event.site.module, f"{event.accumulated[0].owner}.zero_grad"
+    for function in (module.body, *module.functions):
+        for block in function.blocks.values() if id(function) in m.entered else ():
+            for i in block.instrs:
+                if isinstance(i, ir.Call) and id(i) not in ran and type(i.node).__name__ == "Call":
+                    site = Site(module, i.node)
+                    if text_of(site, i.node).partition("(")[0] == wanted:
+                        return site
+    return None
+
+
+def _is_modulo(test: Any, loop: Any) -> bool:
+    """Is it a modulo test, or a variable that the loop sets to nothing but one?"""
+    if type(test).__name__ != "Name":
+        return _has_modulo(test)
+    values = list(_assigned(loop, test.value))
+    return bool(values) and all(_has_modulo(value) for value in values)
+
+
+def _assigned(node: Any, name: str) -> Iterator[Any]:
+    """What the statements below a node assign to a variable."""
+    if type(node).__name__ == "Assign" and getattr(node.targets[0].target, "value", None) == name:
+        yield node.value
+    for child in node.children:
+        yield from _assigned(child, name)
+
+
+def _has_modulo(node: Any) -> bool:
+    return type(node).__name__ == "Modulo" or any(_has_modulo(child) for child in node.children)

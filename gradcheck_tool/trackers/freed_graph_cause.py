@@ -1,0 +1,69 @@
+"""How two backward calls came to meet in one graph: the cause decides the advice."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.ir import syntax
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import FreedGraph, Site
+    from gradcheck_tool.domain.heap import State
+
+
+def cause_of(s: State, event: FreedGraph) -> FreedGraph:
+    """The event with its `cause`, judged by where the graph was built and freed."""
+    built, freed = event.story[0].site, event.story[1].site
+    if freed.node is not event.site.node:
+        same = event.root and event.freed_by.startswith(f"{event.root}.backward")
+        return dataclasses.replace(event, cause="same-root" if same else "shared-subgraph")
+    if not _has_gone_round(s):
+        return dataclasses.replace(event, cause="shared-subgraph")
+    loop = _innermost_loop(event.site)
+    inside = loop is None or built.module is not event.site.module or _contains(loop, built.node)
+    outside_function = loop is not None and not inside and not _same_function(event.site, built)
+    return dataclasses.replace(event, cause="carried" if inside or outside_function else "outside-loop")
+
+
+def _has_gone_round(s: State) -> bool:
+    """Has a loop of a running function come to its second iteration?"""
+    return any(rounds > 0 for ref in s.frames for rounds in s[ref].rounds.values())
+
+
+def _innermost_loop(site: Site) -> Any:
+    best = None
+    todo: list[Any] = [site.module.tree]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            if isinstance(child, (syntax.For, syntax.While)) and _contains(child, site.node):
+                best = child
+            todo.append(child)
+    return best
+
+
+def _contains(root: Any, wanted: Any) -> bool:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if node is wanted:
+            return True
+        todo.extend(node.children)
+    return False
+
+
+def _same_function(a: Site, b: Site) -> bool:
+    return a.module is b.module and _function_of(a) is _function_of(b)
+
+
+def _function_of(site: Site) -> Any:
+    best = None
+    todo: list[Any] = [site.module.tree]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            if isinstance(child, (syntax.FunctionDef, syntax.Lambda)) and _contains(child, site.node):
+                best = child
+            todo.append(child)
+    return best

@@ -1,0 +1,1 @@
+"""Which functions of a file are worth executing, judged by its text."""
