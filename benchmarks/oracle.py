@@ -159,7 +159,7 @@ class _Watcher:
 
     def __init__(self) -> None:
         from gradcheck_tool.config import Config
-        from gradcheck_tool.interp import solver as machine
+        from gradcheck_tool.interp.solver import Solver
         from gradcheck_tool.rulebook.ruleset import RuleSet
         from gradcheck_tool.session.files import Checker
 
@@ -167,7 +167,7 @@ class _Watcher:
         self._config = Config(ROOT, select=("ALL",))
         self._events: list[Any] = []
         self._machines: list[Any] = []
-        judge, begin = RuleSet.judge, machine.Machine.__init__
+        judge, begin = RuleSet.judge, Solver.__init__
 
         def watched_judge(rules: RuleSet, events: Any, locate: Any) -> Any:
             events = tuple(events)
@@ -179,7 +179,7 @@ class _Watcher:
             self._machines.append(m)
 
         RuleSet.judge = watched_judge  # type: ignore[method-assign]
-        machine.Machine.__init__ = watched_begin  # type: ignore[method-assign]
+        Solver.__init__ = watched_begin  # type: ignore[method-assign]
 
     def lines(self, name: str, path: Path, data: bytes) -> Iterator[str]:
         """What is said of one program."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import library
 from gradcheck_tool.analysis import entry_arguments as roles
 from gradcheck_tool.domain.events import EngineError, Event
-from gradcheck_tool.domain.heap import Class, Frame, Func, Instance, Record, State
-from gradcheck_tool.domain.read_tracking import WatchedHeap
-from gradcheck_tool.domain.values import NONE, TRUE, Bound, Const, Lib, Ref, Sym, Value
+from gradcheck_tool.domain.heap import Class, Frame, Func, Instance, State
+from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
 from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp.solver import Env, Exhausted, Exit, Machine
+from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
+from gradcheck_tool.interp.budget import bounded, rows
+from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.library.torch.frameworks import owned, train
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.modules import STAND_IN
@@ -43,13 +44,11 @@ REST_BASE = 10_000
 REST_PER_ROW = 40
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
-IMPORT_LIMIT = 10_000
-KEEP = 256
 Imports = Callable[[str, int], "ir.ModuleIR | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExecutionPlan:
     """What of a file to execute beside its body, and how much work that may be.
 
     Attributes:
@@ -68,7 +67,7 @@ class Plan:
     relevant: bool = True
 
     @classmethod
-    def whole(cls, module: ir.ModuleIR, suspects: Suspects | None) -> Plan:
+    def whole(cls, module: ir.ModuleIR, suspects: Suspects | None) -> ExecutionPlan:
         """All that can tell whether there is something to find.
 
         What runs by itself may take long; what nothing calls is executed for a while that the file's length
@@ -77,21 +76,21 @@ class Plan:
         if suspects is None:
             return cls()
         if suspects.body:
-            return cls(suspects.functions, rest=min(TOTAL, REST_BASE + REST_PER_ROW * _rows(module)))
-        total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * _rows(module))
+            return cls(suspects.functions, rest=min(TOTAL, REST_BASE + REST_PER_ROW * rows(module)))
+        total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * rows(module))
         return cls(suspects.functions, min(LIMIT, total), total, relevant=False)
 
     @classmethod
-    def sketch(cls, module: ir.ModuleIR, suspects: Suspects) -> Plan:
+    def sketch(cls, module: ir.ModuleIR, suspects: Suspects) -> ExecutionPlan:
         """A first look, which is to cost little."""
-        total = SKETCH_BASE + SKETCH_PER_ROW * _rows(module) + SKETCH_PER_SUSPECT_ROW * suspects.rows
+        total = SKETCH_BASE + SKETCH_PER_ROW * rows(module) + SKETCH_PER_SUSPECT_ROW * suspects.rows
         return cls(suspects.functions, max(SKETCH_BASE, total // 3), total, relevant=False)
 
 
 def analyze(
     module: ir.ModuleIR,
     imports: Imports | None = None,
-    plan: Plan = Plan(),
+    plan: ExecutionPlan = ExecutionPlan(),
     unfinished: list[str] | None = None,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
@@ -104,7 +103,7 @@ def analyze(
     """
     library.load()
     events: list[Event] = []
-    m = Machine(lambda event: _collect(events, event, module), plan.limit, plan.total)
+    m = Solver(lambda event: _collect(events, event, module), plan.limit, plan.total)
     m.imports = imports
     m.main = module
     start = State()
@@ -138,7 +137,7 @@ def _at_any_time(s: State) -> None:
 class _Starts:
     """Which functions to execute on their own, and how much work each may be."""
 
-    def __init__(self, module: ir.ModuleIR, plan: Plan) -> None:
+    def __init__(self, module: ir.ModuleIR, plan: ExecutionPlan) -> None:
         self._plan = plan
         self._hot = relevant(module) if plan.relevant else set()
         self._waiting = len(plan.starts)
@@ -146,12 +145,12 @@ class _Starts:
     def __contains__(self, function: ir.Function) -> bool:
         return function.qualname in self._plan.starts or id(function) in self._hot
 
-    def prepare(self, m: Machine) -> None:
+    def prepare(self, m: Interpreter) -> None:
         """Set the limit of what makes an object for the next ones."""
         if not self._plan.relevant:
             m.limit = min(self._plan.limit, max(SHARE, m.total_left // 3))
 
-    def begin(self, m: Machine) -> None:
+    def begin(self, m: Interpreter) -> None:
         """Set the limit of the next one: twice its share, as most take less."""
         if not self._plan.relevant:
             m.limit = min(self._plan.limit, max(SHARE, 2 * m.total_left // max(1, self._waiting)))
@@ -164,14 +163,14 @@ def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
         events.append(event)
 
 
-def _report(m: Machine, end: Exit) -> None:
+def _report(m: Interpreter, end: FrameExit) -> None:
     """An exception that leaves an entry point is what the run would end with."""
     kept.settle(m, end)
     if end.kind == "raise" and isinstance(end.value, Ref) and end.value.id in m.raised:
         m.emit(m.raised[end.value.id])
 
 
-def _run_body(m: Machine, s: State, module: ir.ModuleIR) -> list[Exit]:
+def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
     """Run a module body; the frames of the ends still hold the module's."""
     frame = Frame(module.body, None, None)
     ref = s.new(frame)
@@ -180,95 +179,10 @@ def _run_body(m: Machine, s: State, module: ir.ModuleIR) -> list[Exit]:
     frame.locals["__name__"] = Const(env.dotted)
     frame.locals["__file__"] = Const(module.filename)
     s.frames.append(ref)
-    return _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
+    return bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
 
 
-def _bounded(m: Machine, run: Callable[[], list[Exit]], s: State, entry: ir.Function) -> list[Exit]:
-    """Run an entry point within the work limit; what it found before the limit stands."""
-    given = m.steps_left = min(m.limit, m.total_left)
-    depth = len(s.frames)
-    try:
-        return run()
-    except Exhausted as limit:
-        m.exhausted.append(entry.qualname)
-        del s.frames[depth:]
-        s.exc = None
-        return [*(end for end in limit.exits if end.kind == "raise"), Exit(s, "return", NONE)]
-    finally:
-        m.total_left -= given - m.steps_left
-        m.executed += given - m.steps_left
-
-
-def import_module(m: Machine, s: State, dotted: str, level: int) -> Value | None:
-    """A module of the repository as an object; None if it is not of the repository.
-
-    Its body is executed once a process, in a state of its own; importing adds what that left to `s`.
-    """
-    if m.imports is None or (not dotted and not level):
-        return None
-    key = Sym(("module", level, dotted))
-    if key in s.known:
-        return s.known[key]
-    if m.total_left <= 0:
-        return None
-    module = m.imports(dotted, level)
-    if module is None or id(module) in m.importing:
-        return None
-    made = _EXECUTED.get(id(module))
-    if made is None or made.module is not module:
-        made = _execute(m, module, dotted)
-        while len(_EXECUTED) >= KEEP:
-            del _EXECUTED[next(iter(_EXECUTED))]
-        _EXECUTED[id(module)] = made
-    if isinstance(s.heap, WatchedHeap):
-        s.heap.watch.spoiled = True
-    s.heap = {**made.heap, **s.heap}
-    s.known[key] = made.value
-    return made.value
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """What running a module body left: its records and the object that stands for the module."""
-
-    module: ir.ModuleIR
-    heap: dict[int, Record]
-    value: Ref
-
-
-_EXECUTED: dict[int, Executed] = {}
-
-
-def _rows(module: ir.ModuleIR) -> int:
-    return module.source.count("\n") + 1
-
-
-def _execute(m: Machine, module: ir.ModuleIR, dotted: str) -> Executed:
-    """Run the body of an imported module, within a work limit of its own.
-
-    Others will import what this leaves: it does not depend on how much work is left to who came first.
-    """
-    s = State()
-    frame = Frame(module.body, None, None)
-    ref = s.new(frame)
-    frame.env = Env(module, ref, dotted)
-    frame.locals["__name__"] = Const(dotted)
-    value = s.new(Instance(Lib("#module"), {"#frame": ref}, open=True))
-    s.frames.append(ref)
-    left, limit, total = m.steps_left, m.limit, m.total_left
-    m.limit = IMPORT_LIMIT
-    m.total_left = given = max(total, IMPORT_LIMIT)
-    m.importing.add(id(module))
-    ends = _bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
-    m.importing.discard(id(module))
-    m.steps_left, m.limit = left, limit
-    # Lowering it takes about as long as executing as many instructions as it has rows.
-    m.total_left += total - given - _rows(module)
-    end = next((e.state for e in ends if e.kind == "return"), s)
-    return Executed(module, end.heap, value)
-
-
-def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
+def _run_uncalled(m: Interpreter, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
     """Run every function and method that nothing has called and that matters, with unknown arguments."""
     for name, value in list(base[base.frames[0]].locals.items()):
         if not isinstance(name, str) or not isinstance(value, Ref):
@@ -282,7 +196,7 @@ def _run_uncalled(m: Machine, base: State, module: ir.ModuleIR, starts: _Starts)
             _run_methods(m, base, value, record, starts)
 
 
-def _run_methods(m: Machine, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
+def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting = []
     constructed = False
@@ -305,23 +219,23 @@ def _run_methods(m: Machine, base: State, ref: Ref, record: Class, starts: _Star
         if by_framework:
             _train(m, state, receiver)
         for inner, func, wrapper in waiting:
-            static = wrapper is not None and wrapper.cls == Lib("builtins.staticmethod")
+            static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
             first: Value | None = None if static else receiver
-            if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
+            if wrapper is not None and wrapper.cls == LibraryObject("builtins.classmethod"):
                 first = ref
             starts.begin(m)
             _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
 
 
-def _train(m: Machine, base: State, receiver: Value) -> None:
+def _train(m: Interpreter, base: State, receiver: Value) -> None:
     """Let the framework that owns the loop of an object train it."""
     s = base.fork()
     entry = base[base.frames[0]].function
-    for end in _bounded(m, lambda: _as_exits(train(m, s, receiver)), s, entry):
+    for end in bounded(m, lambda: _as_exits(train(m, s, receiver)), s, entry):
         _report(m, end)
 
 
-def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
+def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value]]:
     """The class made with unknown arguments; an object of which only the class is known if that fails."""
     s = base.fork()
     init = attributes.in_class(s, cls, "__init__")
@@ -330,7 +244,7 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
-    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, cls, [], args, site)), s, entry):
+    for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], args, site)), s, entry):
         if end.kind == "return" and isinstance(end.value, Ref):
             forget_scaling(end.state)
             if end.state.get(end.value, Instance) is not None:
@@ -344,15 +258,15 @@ def _instances(m: Machine, base: State, cls: Ref) -> list[tuple[State, Value]]:
     return out
 
 
-def _as_exits(pairs: list[tuple[State, Value]]) -> list[Exit]:
+def _as_exits(pairs: list[tuple[State, Value]]) -> list[FrameExit]:
     return [
-        Exit(s, "raise" if s.exc is not None else "return", s.exc if s.exc is not None else v)
+        FrameExit(s, "raise" if s.exc is not None else "return", s.exc if s.exc is not None else v)
         for s, v in pairs
     ]
 
 
 def _run_function(
-    m: Machine, base: State, ref: Ref, func: Func, receiver: Value | None, again: bool = False
+    m: Interpreter, base: State, ref: Ref, func: Func, receiver: Value | None, again: bool = False
 ) -> None:
     function: ir.Function = func.function
     if id(function) in m.entered and not again:
@@ -361,5 +275,5 @@ def _run_function(
     args = roles.arguments(m, s, function, skip=0 if receiver is None else 1)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     site = m.site(s, function.node)
-    for end in _bounded(m, lambda: _as_exits(m.calls.call(s, target, [], args, site)), s, function):
+    for end in bounded(m, lambda: _as_exits(m.call(s, target, [], args, site)), s, function):
         _report(m, end)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Instance, State, Tensor
-from gradcheck_tool.domain.values import Lib, Ref, Tup, Value, unknown
+from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.operations import new_tensor
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 OPTIMIZER = frozenset({"zero_grad", "step"})
 MODULE = frozenset({"parameters", "named_parameters", "state_dict", "train", "eval", "zero_grad"})
 
 
-def arguments(m: Machine, s: State, function: ir.Function, skip: int) -> dict[str, Value]:
+def arguments(m: Interpreter, s: State, function: ir.Function, skip: int) -> dict[str, Value]:
     """A value for each parameter (but the first `skip`), by name."""
     used = _methods_used(function)
     out: dict[str, Value] = {}
@@ -27,7 +27,7 @@ def arguments(m: Machine, s: State, function: ir.Function, skip: int) -> dict[st
     return out
 
 
-def _value(m: Machine, s: State, p: ir.Parameter, methods: frozenset[str]) -> Value:
+def _value(m: Interpreter, s: State, p: ir.Parameter, methods: frozenset[str]) -> Value:
     if methods >= OPTIMIZER:
         return _optimizer(m, s, p)
     if methods & MODULE and "()" in methods and "step" not in methods:
@@ -35,26 +35,26 @@ def _value(m: Machine, s: State, p: ir.Parameter, methods: frozenset[str]) -> Va
     return unknown()
 
 
-def _group(m: Machine, s: State, p: ir.Parameter) -> Ref:
+def _group(m: Interpreter, s: State, p: ir.Parameter) -> Ref:
     """A stand-in for all the parameters of something that came from outside."""
-    ref = new_tensor(s, m.site(s, p.node), rg=True, leaf=True, name=f"{p.name}'s parameters")
+    ref = new_tensor(s, m.site(s, p.node), requires_grad=True, leaf=True, name=f"{p.name}'s parameters")
     tensor: Tensor = s[ref]
-    tensor.group = True
+    tensor.is_summary = True
     tensor.is_param = True
     tensor.grad_state = "unknown"
     return ref
 
 
-def _optimizer(m: Machine, s: State, p: ir.Parameter) -> Value:
+def _optimizer(m: Interpreter, s: State, p: ir.Parameter) -> Value:
     record = Instance(
-        Lib("torch.optim.Optimizer"), {"#params": Tup((_group(m, s, p),), open=True)}, open=True
+        LibraryObject("torch.optim.Optimizer"), {"#params": Tup((_group(m, s, p),), open=True)}, open=True
     )
     record.name = p.name
     return s.new(record)
 
 
-def _module(m: Machine, s: State, p: ir.Parameter) -> Value:
-    record = Instance(Lib("torch.nn.Module"), {"#group": _group(m, s, p)}, open=True)
+def _module(m: Interpreter, s: State, p: ir.Parameter) -> Value:
+    record = Instance(LibraryObject("torch.nn.Module"), {"#group": _group(m, s, p)}, open=True)
     record.name = p.name
     return s.new(record)
 

@@ -51,7 +51,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ImportContext:
     """What a program is checked with.
 
     Attributes:
@@ -69,7 +69,7 @@ def check_source(
     source: str,
     filename: str,
     ruleset: RuleSet,
-    surroundings: Surroundings | None = None,
+    surroundings: ImportContext | None = None,
     *,
     thorough: bool = False,
 ) -> list[Finding]:
@@ -91,7 +91,7 @@ def check_source(
     Raises:
         libcst.ParserSyntaxError: the program is not Python.
     """
-    around = surroundings or Surroundings()
+    around = surroundings or ImportContext()
     look = Look.at(source, thorough=thorough)
     if look.is_clear:
         return []
@@ -103,39 +103,39 @@ def check_source(
             return ruleset.judge(events, _locate)
         except UnplacedError:
             around.unfinished.clear()
-    from gradcheck_tool.analysis.entries import Plan, analyze
+    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
-    events = analyze(module, around.imports, Plan.whole(module, look.suspects), around.unfinished)
+    events = analyze(module, around.imports, ExecutionPlan.whole(module, look.suspects), around.unfinished)
     return ruleset.judge(events, _locate)
 
 
 def _light_events(
-    look: Look, outline: Outline, filename: str, ruleset: RuleSet, around: Surroundings
+    look: Look, outline: Outline, filename: str, ruleset: RuleSet, around: ImportContext
 ) -> Sequence[Event]:
     """What happens in a program, executed as light nodes; nothing where a first look finds nothing.
 
     Where such a look reaches its work limit in code that trains, a longer one has to tell.
     """
-    from gradcheck_tool.analysis.entries import Plan, analyze
+    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
     from gradcheck_tool.ir.lower import lower_light, lower_outline
 
-    def execute(module: ModuleIR, plan: Plan) -> Sequence[Event]:
+    def execute(module: ModuleIR, plan: ExecutionPlan) -> Sequence[Event]:
         around.unfinished.clear()
         return analyze(module, around.sketches or around.imports, plan, around.unfinished)
 
     suspects = look.suspects
     if suspects is not None and not suspects.body:
         part = lower_outline(outline, filename, suspects.functions)
-        found = ruleset.finds(execute(part, Plan.sketch(part, suspects)))
+        found = ruleset.finds(execute(part, ExecutionPlan.sketch(part, suspects)))
         if not found and around.unfinished and suspects.trains:
-            longer = replace(Plan.whole(part, suspects), starts=suspects.trains)
+            longer = replace(ExecutionPlan.whole(part, suspects), starts=suspects.trains)
             found = ruleset.finds(execute(part, longer))
         if not found:
             return ()
     module = lower_light(outline, filename)
-    return execute(module, Plan.whole(module, suspects))
+    return execute(module, ExecutionPlan.whole(module, suspects))
 
 
 def _locate(site: Site) -> Location:
@@ -158,10 +158,10 @@ class Modules:
         self._lowered: dict[tuple[Path, bool], ModuleIR | None] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
 
-    def around(self, importer: Path) -> Surroundings:
+    def around(self, importer: Path) -> ImportContext:
         """The repository as one file sees it."""
         whole = self._imports_of(importer, partial=False)
-        return Surroundings(whole, self._imports_of(importer, partial=True))
+        return ImportContext(whole, self._imports_of(importer, partial=True))
 
     def _imports_of(self, importer: Path, *, partial: bool) -> Imports:
         def imports(dotted: str, level: int) -> ModuleIR | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.cache_key import identity
 from gradcheck_tool.cache.results import ResultCache
 from gradcheck_tool.cache.store import digest, digest_file, stamp
-from gradcheck_tool.session.files import FileResult
 from gradcheck_tool.sources.modules import find_module
 
 if TYPE_CHECKING:

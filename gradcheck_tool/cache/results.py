@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.cache.packing import pack, unpack
-from gradcheck_tool.cache.store import FOLDER, forget_oldest, read_entries, write
+from gradcheck_tool.cache.store import forget_oldest, read_entries, write
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ class ResultCache:
 
     def __init__(self, root: Path, key: str) -> None:
         """`root` is the folder that gets a `.gradlint_cache`; `key` names the way of checking."""
-        self._path = root / FOLDER / f"check-{key}.json"
+        self._path = root / CACHE_FOLDER / f"check-{key}.json"
         self._entries = read_entries(self._path)
         self._new: dict[str, list[Any]] = {}
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cache.store import FOLDER, digest, stamp
+from gradcheck_tool.cache.store import digest, stamp
 from gradcheck_tool.config import FILE_NAMES
-from gradcheck_tool.sources.discover import IGNORE_FILES, SUFFIXES
+from gradcheck_tool.sources.discover import CACHE_FOLDER, IGNORE_FILES, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What a walk looks for in a folder, beside folders.
 _NAMES = frozenset((*FILE_NAMES, *IGNORE_FILES))
 # Folders that hold nothing to check, and come and go.
-_PASSED_OVER = frozenset((FOLDER, "__pycache__"))
+_PASSED_OVER = frozenset((CACHE_FOLDER, "__pycache__"))
 
 # Nanoseconds within which a file may change twice without another time: where times are fine, and where
 # a time of full seconds tells that they may be coarse.

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.cache.seen import Seen
-from gradcheck_tool.cache.store import FOLDER, digest, forget_oldest, read_entries, write
+from gradcheck_tool.cache.store import digest, forget_oldest, read_entries, write
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ class Snapshot:
         The cache lies at the root of the project, which nobody knows before reading configurations.
         """
         for parent in (self._folder, *self._folder.parents):
-            entries = read_entries(parent / FOLDER / self._name)
+            entries = read_entries(parent / CACHE_FOLDER / self._name)
             if entries:
                 return _unchanged(entries)
         return None
@@ -65,7 +66,7 @@ class Snapshot:
             return
         if state.settled >= self._started:
             return
-        cache = root / FOLDER
+        cache = root / CACHE_FOLDER
         write(cache / self._name, {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)})
         forget_oldest(cache.glob("run-*.json"), KEPT)
 

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.sources.discover import CACHE_FOLDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FOLDER = ".gradlint_cache"
 _MARKERS = {".gitignore": "*\n", "CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"}
 
 
@@ -57,9 +58,9 @@ def remove_caches(folder: Path) -> Iterator[Path]:
     import shutil
 
     for parent, folders, _ in os.walk(folder):
-        if FOLDER in folders:
-            folders.remove(FOLDER)
-            found = Path(parent, FOLDER)
+        if CACHE_FOLDER in folders:
+            folders.remove(CACHE_FOLDER)
+            found = Path(parent, CACHE_FOLDER)
             shutil.rmtree(found, ignore_errors=True)
             yield found
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from gradcheck_tool.domain.read_tracking import WatchedHeap
+from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.values import (
     NONE,
     VERSION,
@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
     Ref,
     Slice,
     Super,
-    Sym,
+    Symbol,
     Text,
     Tup,
     Value,
@@ -68,14 +68,14 @@ class Frame(Record):
 
     `parent` is the frame of the enclosing function's activation (None for a module body), `env` the
     module's environment. `cls` is the class whose body defined the function and `receiver` its first
-    argument, for `super()`. `rounds` counts the iterations of each loop, `entry` remembers the heap
+    argument, for `super()`. `iterations` counts the iterations of each loop, `entry` remembers the heap
     as it was when the loop was entered.
     """
 
-    __slots__ = ("cls", "entry", "env", "function", "locals", "parent", "receiver", "rounds", "site")
+    __slots__ = ("cls", "entry", "env", "function", "iterations", "locals", "parent", "receiver", "site")
     STATE = ("function", "env", "locals", "parent", "cls", "receiver")
-    STORY = ("rounds", "entry", "site")
-    MUTABLE = frozenset({"locals", "rounds", "entry"})
+    STORY = ("iterations", "entry", "site")
+    MUTABLE = frozenset({"locals", "iterations", "entry"})
 
     def __init__(self, function: Any, env: Any, parent: Ref | None) -> None:
         self.function = function
@@ -84,7 +84,7 @@ class Frame(Record):
         self.locals: dict[str | int, Value] = {}
         self.cls: Value = NONE
         self.receiver: Value = NONE
-        self.rounds: dict[int, int] = {}
+        self.iterations: dict[int, int] = {}
         self.entry: dict[int, dict[int, Record]] = {}
         self.site: Any = None
 
@@ -94,20 +94,21 @@ class Storage(Record):
 
     `data` changes with those and with the writes that autograd cannot see (`.data`, numpy). `unsure`
     is true when something unknown may have written to it. `site`, `how` and `writer` tell the last write.
-    `apart` has the versions of tensors that share the memory and count their own writes (`Tensor.counter`).
-    `cuts` are what the values written here outside the graph were cut off from.
+    `version_counters` has the versions of tensors that share the memory and count their own writes
+    (`Tensor.version_counter`).
+    `severed` are what the values written here outside the graph were cut off from.
     """
 
-    __slots__ = ("apart", "cuts", "data", "how", "site", "unsure", "version", "writer")
+    __slots__ = ("data", "how", "severed", "site", "unsure", "version", "version_counters", "writer")
     STATE = ("version", "data", "unsure")
-    STORY = ("site", "writer", "how", "cuts", "apart")
-    MUTABLE = frozenset({"apart"})
+    STORY = ("site", "writer", "how", "severed", "version_counters")
+    MUTABLE = frozenset({"version_counters"})
 
     def __init__(self) -> None:
         self.version = unknown(VERSION)
         self.data = self.version
-        self.apart: dict[Value, Value] = {}
-        self.cuts: tuple[Cut, ...] = ()
+        self.version_counters: dict[Value, Value] = {}
+        self.severed: tuple[GraphCut, ...] = ()
         self.unsure = False
         self.site: Any = None
         self.writer = ""
@@ -115,10 +116,10 @@ class Storage(Record):
 
     def version_of(self, counter: Value) -> Value:
         """The version that a tensor with this counter sees."""
-        return self.version if counter == NONE else self.apart.get(counter, NONE)
+        return self.version if counter == NONE else self.version_counters.get(counter, NONE)
 
 
-class Cut:
+class GraphCut:
     """A value that required grad and was made a constant: how, by which call, and the edges behind it.
 
     `shape` is that of the constant, `storage` its memory.
@@ -145,78 +146,78 @@ class Cut:
         self.storage = storage
 
 
-class Loose:
+class ConstantInput:
     """A constant input of a graph node that something was cut off from."""
 
-    __slots__ = ("cuts", "name", "shape", "storage")
+    __slots__ = ("name", "severed", "shape", "storage")
 
     def __init__(
-        self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[Cut, ...], storage: Ref
+        self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[GraphCut, ...], storage: Ref
     ) -> None:
         self.name = name
         self.shape = shape
-        self.cuts = cuts
+        self.severed = cuts
         self.storage = storage
 
 
 class Tensor(Record):
     """A tensor; three-valued facts are True, False or None (unknown).
 
-    `node` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
+    `grad_fn` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
     of and how (`plain`, `multi-output`, `no-grad`, `inference`, `function`). `grad` is the value of `.grad`
     and `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
-    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `group` marks a stand-in
+    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `is_summary` marks a stand-in
     for a set of parameters that are not known one by one.
-    `lost` says why it has no graph although something it was made from had one.
-    `borrows` tells that it requires grad because its base does, so it has no gradient of its own.
-    `counter` is what counts writes through it: NONE where that is the storage's own version, a symbol for
-    tensors that share memory and count for themselves (`.data`). `overlaps` tells that elements share
+    `detached_because` says why it has no graph although something it was made from had one.
+    `grad_via_base` tells that it requires grad because its base does, so it has no gradient of its own.
+    `version_counter` is what counts writes through it: NONE where that is the storage's own version, a symbol
+    for tensors that share memory and count for themselves (`.data`). `overlaps` tells that elements share
     memory (`expand`): `some`, `all` of them one place, or none (empty).
-    `grads_of` are the leaves whose `.grad` it was computed from. `cuts` are what it was computed from that
+    `grads_of` are the leaves whose `.grad` it was computed from. `severed` are what it was computed from that
     lost its history, `made_leaf` what told a computed constant to require grad.
-    `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that; `swapped`
-    tells where and how.
+    `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that;
+    `data_replaced` tells where and how.
     """
 
     __slots__ = (
         "backward_site",
         "base",
         "base_version",
-        "borrows",
-        "counter",
-        "cuts",
-        "dense",
+        "contiguous",
+        "data_replaced",
+        "detached_because",
+        "detached_story",
         "dtype",
         "grad",
+        "grad_fn",
         "grad_state",
+        "grad_via_base",
         "grads_of",
-        "group",
         "hooks",
         "inference",
         "is_param",
+        "is_summary",
         "leaf",
-        "lost",
-        "lost_story",
         "made_leaf",
         "memory",
         "name",
-        "node",
         "overlaps",
-        "retains",
-        "rg",
+        "requires_grad",
+        "retains_grad",
+        "severed",
         "shape",
         "site",
         "step_site",
         "storage",
-        "swapped",
         "unsure_graph",
+        "version_counter",
         "view",
     )
     STATE = (
         "storage",
         "leaf",
-        "rg",
-        "node",
+        "requires_grad",
+        "grad_fn",
         "dtype",
         "shape",
         "base",
@@ -226,34 +227,43 @@ class Tensor(Record):
         "inference",
         "grad",
         "grad_state",
-        "group",
-        "retains",
+        "is_summary",
+        "retains_grad",
         "hooks",
         "grads_of",
-        "lost",
+        "detached_because",
         "unsure_graph",
-        "dense",
-        "borrows",
-        "counter",
+        "contiguous",
+        "grad_via_base",
+        "version_counter",
         "memory",
         "overlaps",
     )
-    STORY = ("swapped", "name", "site", "backward_site", "step_site", "lost_story", "cuts", "made_leaf")
+    STORY = (
+        "data_replaced",
+        "name",
+        "site",
+        "backward_site",
+        "step_site",
+        "detached_story",
+        "severed",
+        "made_leaf",
+    )
 
     def __init__(self, storage: Ref) -> None:
-        self.cuts: tuple[Cut, ...] = ()
+        self.severed: tuple[GraphCut, ...] = ()
         self.made_leaf: Any = ""
         self.storage = storage
         self.leaf: bool | None = None
-        self.rg: bool | None = None
-        self.node: Ref | None = None
+        self.requires_grad: bool | None = None
+        self.grad_fn: Ref | None = None
         self.unsure_graph = False
-        self.borrows = False
-        self.counter: Value = NONE
+        self.grad_via_base = False
+        self.version_counter: Value = NONE
         self.memory: Value = NONE
-        self.swapped: Any = None
+        self.data_replaced: Any = None
         self.overlaps = ""
-        self.dense: bool | None = None
+        self.contiguous: bool | None = None
         self.dtype: str | None = None
         self.shape: tuple[int | None, ...] | None = None
         self.base: Ref | None = None
@@ -263,12 +273,12 @@ class Tensor(Record):
         self.inference = False
         self.grad: Value = NONE
         self.grad_state = "none"
-        self.group = False
-        self.retains = False
+        self.is_summary = False
+        self.retains_grad = False
         self.hooks: tuple[Value, ...] = ()
         self.grads_of: tuple[Value, ...] = ()
-        self.lost: str = ""
-        self.lost_story: tuple[Any, ...] = ()
+        self.detached_because: str = ""
+        self.detached_story: tuple[Any, ...] = ()
         self.name: Text = ""
         self.site: Any = None
         self.backward_site: Any = None
@@ -276,7 +286,7 @@ class Tensor(Record):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Slot:
+class SavedTensor:
     """One tensor that a graph node saved: its storage, what counts its writes, and the version it had then.
 
     `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor
@@ -286,7 +296,7 @@ class Slot:
     """
 
     storage: Ref
-    counter: Value
+    version_counter: Value
     version: Value
     data: Value
     edge: Value
@@ -313,26 +323,26 @@ class Node(Record):
 
     __slots__ = (
         "broken",
+        "constant_inputs",
         "freed",
         "freed_site",
         "freed_text",
         "frees",
         "function",
         "inputs",
-        "loose",
+        "iterations",
         "needs",
         "op",
         "reentrant",
-        "rounds",
+        "saved_tensors",
         "saving_hooks",
         "site",
-        "slots",
         "text",
         "unsure_freed",
     )
     STATE = (
         "inputs",
-        "slots",
+        "saved_tensors",
         "frees",
         "freed",
         "unsure_freed",
@@ -342,15 +352,15 @@ class Node(Record):
         "saving_hooks",
         "reentrant",
     )
-    STORY = ("op", "text", "site", "rounds", "freed_site", "freed_text", "loose")
+    STORY = ("op", "text", "site", "iterations", "freed_site", "freed_text", "constant_inputs")
 
     def __init__(self, op: str, text: Text, site: Any) -> None:
         self.op = op
         self.text = text
         self.site = site
         self.inputs: tuple[Value, ...] = ()
-        self.loose: tuple[Loose, ...] = ()
-        self.slots: tuple[Slot, ...] = ()
+        self.constant_inputs: tuple[ConstantInput, ...] = ()
+        self.saved_tensors: tuple[SavedTensor, ...] = ()
         self.frees: bool | None = False
         self.freed = False
         self.freed_site: Any = None
@@ -361,7 +371,7 @@ class Node(Record):
         self.broken = ""
         self.saving_hooks: Value = NONE
         self.reentrant = False
-        self.rounds: Any = None
+        self.iterations: Any = None
 
 
 class List(Record):
@@ -513,14 +523,14 @@ class State:
     __slots__ = (
         "changed",
         "exc",
-        "facts",
         "frames",
         "grad",
         "heap",
         "inference",
-        "known",
+        "memory",
         "off",
         "owner",
+        "path_condition",
         "saving_hooks",
     )
 
@@ -531,8 +541,8 @@ class State:
         self.inference = False
         self.saving_hooks: Value = NONE
         self.off: tuple[Any, Ref] | None = None
-        self.facts: dict[Value, bool] = {}
-        self.known: dict[Value, Value] = {}
+        self.path_condition: dict[Value, bool] = {}
+        self.memory: dict[Value, Value] = {}
         self.exc: Value | None = None
         self.owner = object()
         self.changed: set[int] = set()
@@ -546,8 +556,8 @@ class State:
         new.inference = self.inference
         new.saving_hooks = self.saving_hooks
         new.off = self.off
-        new.facts = self.facts.copy()
-        new.known = self.known.copy()
+        new.path_condition = self.path_condition.copy()
+        new.memory = self.memory.copy()
         new.exc = self.exc
         new.changed = self.changed.copy()
         new.owner = object()
@@ -572,7 +582,7 @@ class State:
     def variable(self, frame: Ref, name: str) -> Value | None:
         """A variable of a frame; None where it is unbound."""
         heap = self.heap
-        if isinstance(heap, WatchedHeap):
+        if isinstance(heap, ReadTrackingHeap):
             return heap.variable(frame.id, name)  # type: ignore[no-any-return]
         return heap[frame.id].locals.get(name)  # type: ignore[attr-defined, no-any-return]
 
@@ -600,7 +610,7 @@ class State:
                 yield Ref(number), record
 
 
-class _Renaming:
+class _Isomorphism:
     """A one-to-one map between what two states made since they parted, built while comparing.
 
     With `exact`, a version that a graph of both states has saved is no other version. (Rounds of a loop are
@@ -671,7 +681,7 @@ class _Renaming:
             return False
         if kind is Ref:
             return self.refs(a, b)
-        if kind is Sym:
+        if kind is Symbol:
             if a.key == b.key:
                 return True
             if self.exact and VERSION in (a.kind, b.kind) and not {a, b}.isdisjoint(self.saved()):
@@ -681,12 +691,12 @@ class _Renaming:
             return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
         if kind is dict:
             return self._dicts(a, b)
-        if kind is Slot:
+        if kind is SavedTensor:
             return bool(
                 a.role == b.role
                 and a.recomputed is b.recomputed
                 and self.refs(a.storage, b.storage)
-                and self.same(a.counter, b.counter)
+                and self.same(a.version_counter, b.version_counter)
                 and self.same(a.version, b.version)
                 and self.same(a.data, b.data)
                 and self.same(a.memory, b.memory)
@@ -732,7 +742,7 @@ def _held_versions(record: Node | Tensor) -> Iterator[Value]:
         if record.base is not None:
             yield record.base_version
     elif not record.freed:
-        for slot in record.slots:
+        for slot in record.saved_tensors:
             yield slot.version
             yield slot.data
 
@@ -741,7 +751,7 @@ def _is_number(value: Any) -> bool:
     """A number or text of which it matters little which one it is. (True, False and None matter.)"""
     if isinstance(value, Const):
         return type(value.value) in (int, float, str)
-    return isinstance(value, Sym) and value.kind in ("int", "float", "str", "data")
+    return isinstance(value, Symbol) and value.kind in ("int", "float", "str", "data")
 
 
 def signature(state: State, live: frozenset[str | int] | None) -> int:
@@ -754,7 +764,7 @@ def signature(state: State, live: frozenset[str | int] | None) -> int:
         if isinstance(value, Ref):
             record = heap[value.id]
             if isinstance(record, Tensor):
-                parts.append((name, record.rg, record.leaf, record.grad_state))
+                parts.append((name, record.requires_grad, record.leaf, record.grad_state))
             else:
                 parts.append((name, type(record)))
         elif _is_number(value):
@@ -766,14 +776,14 @@ def signature(state: State, live: frozenset[str | int] | None) -> int:
     return hash(tuple(sorted(map(hash, parts))))
 
 
-def same_state(
+def equivalent(
     a: State, b: State, live: frozenset[str | int] | None, loose: bool = False, exact: bool = False
 ) -> bool:
     """Are the two states the same for all that may still happen?
 
     `live` names the variables and registers of the innermost frame that may still be read (None: all).
     With `loose`, numbers and texts count as the same: one of two states that differ in a counter only
-    stands for both, and what only the other would have shown is missed. `exact` is that of `_Renaming`.
+    stands for both, and what only the other would have shown is missed. `exact` is that of `_Isomorphism`.
     """
     if (
         a.grad is not b.grad
@@ -784,7 +794,7 @@ def same_state(
         return False
     if (a.exc is None) != (b.exc is None):
         return False
-    naming = _Renaming(a, b, loose, exact)
+    naming = _Isomorphism(a, b, loose, exact)
     if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
         return False
     if a.exc is not None and not naming.same(a.exc, b.exc):
@@ -805,7 +815,7 @@ def same_state(
     return True
 
 
-def _differs(naming: _Renaming, a: State, b: State, live: frozenset[str | int] | None) -> bool:
+def _differs(naming: _Isomorphism, a: State, b: State, live: frozenset[str | int] | None) -> bool:
     """Does a record that both states have differ in them, and can that still matter?
 
     Frames that have returned and iterators that no variable holds do not matter; the frame of a generator
@@ -855,7 +865,7 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
     return seen
 
 
-def _same_locals(naming: _Renaming, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
+def _same_locals(naming: _Isomorphism, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
     names = live if live is not None else a.locals.keys() | b.locals.keys()
     for name in names:
         x, y = a.locals.get(name), b.locals.get(name)
@@ -866,7 +876,7 @@ def _same_locals(naming: _Renaming, a: Frame, b: Frame, live: frozenset[str | in
     return True
 
 
-def merge(states: list[State], live: frozenset[str | int] | None, limit: int, loose: bool) -> list[State]:
+def join(states: list[State], live: frozenset[str | int] | None, limit: int, loose: bool) -> list[State]:
     """The different ones among the states, at most `limit`, knowing of each what all its twins know.
 
     Dropping the rest can only hide findings: each kept state is a feasible one.
@@ -877,8 +887,8 @@ def merge(states: list[State], live: frozenset[str | int] | None, limit: int, lo
     for state in states:
         mark = signature(state, live)
         for known, other in kept:
-            if known == mark and same_state(other, state, live, loose, exact=True):
-                _forget_differing(other.facts, state.facts)
+            if known == mark and equivalent(other, state, live, loose, exact=True):
+                _forget_differing(other.path_condition, state.path_condition)
                 break
         else:
             if len(kept) < limit:

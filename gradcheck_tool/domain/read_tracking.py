@@ -11,22 +11,32 @@ if TYPE_CHECKING:
     from _collections_abc import dict_items
 
 
-class Watch:
+class ReadSet:
     """What was read since watching began.
 
-    `records`, `facts` and `known` are the keys that were asked for, `variables` the frames and names.
-    `spoiled` tells that more was read than these say, or that a record of `tabooed` kinds was made or
+    `records`, `path_condition` and `memory` are the keys that were asked for, `variables` the frames and
+    names. `spoiled` tells that more was read than these say, or that a record of `tabooed` kinds was made or
     written. `forgets`: gradients of groups of parameters became unknown, if there were any. `cut` are
     functions that were not called, as they ran too often already. `compares`: all comparisons were asked for.
     """
 
-    __slots__ = ("compares", "cut", "facts", "forgets", "known", "records", "spoiled", "tabooed", "variables")
+    __slots__ = (
+        "compares",
+        "cut",
+        "forgets",
+        "memory",
+        "path_condition",
+        "records",
+        "spoiled",
+        "tabooed",
+        "variables",
+    )
 
     def __init__(self, tabooed: tuple[type, ...]) -> None:
         self.tabooed = tabooed
         self.records: set[Any] = set()
-        self.facts: set[Any] = set()
-        self.known: set[Any] = set()
+        self.path_condition: set[Any] = set()
+        self.memory: set[Any] = set()
         self.variables: set[tuple[int, str]] = set()
         self.spoiled = False
         self.forgets = False
@@ -34,7 +44,7 @@ class Watch:
         self.cut: set[Any] = set()
 
 
-class Watched(dict[Any, Any]):
+class ReadTrackingDict(dict[Any, Any]):
     """A dictionary that adds the keys it is asked for to `seen`.
 
     Going through all of it spoils the watch, but for facts, of which only comparisons are looked for so.
@@ -42,7 +52,7 @@ class Watched(dict[Any, Any]):
 
     __slots__ = ("seen", "watch")
 
-    def __init__(self, items: dict[Any, Any], watch: Watch, seen: set[Any]) -> None:
+    def __init__(self, items: dict[Any, Any], watch: ReadSet, seen: set[Any]) -> None:
         super().__init__(items)
         self.watch = watch
         self.seen = seen
@@ -60,17 +70,17 @@ class Watched(dict[Any, Any]):
         return dict.get(self, key, default)
 
     def items(self) -> dict_items[Any, Any]:
-        if self.seen is self.watch.facts:
+        if self.seen is self.watch.path_condition:
             self.watch.compares = True
         else:
             self.watch.spoiled = True
         return dict.items(self)
 
-    def copy(self) -> Watched:
+    def copy(self) -> ReadTrackingDict:
         return type(self)(self, self.watch, self.seen)
 
 
-class WatchedHeap(Watched):
+class ReadTrackingHeap(ReadTrackingDict):
     """A heap that notices writes of tabooed kinds, and of a frame only the variables that are read."""
 
     __slots__ = ()

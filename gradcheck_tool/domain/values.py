@@ -66,7 +66,7 @@ class NoGradient(Const):
     because: str = "unused"
 
 
-class Sym:
+class Symbol:
     """A value of which nothing is known but that it is always the same one.
 
     `key` identifies it: a fresh number, or an expression over other values such as
@@ -90,7 +90,7 @@ class Sym:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Sym) and other._hash == self._hash and other.key == self.key
+            isinstance(other, Symbol) and other._hash == self._hash and other.key == self.key
         )
 
     def __hash__(self) -> int:
@@ -108,11 +108,11 @@ def _depth(key: object) -> int:
     """How deep symbols are nested in an expression."""
     if isinstance(key, tuple):
         return 1 + max((_depth(part) for part in key), default=0)
-    return key.depth if isinstance(key, Sym) else 0
+    return key.depth if isinstance(key, Symbol) else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Lib:
+class LibraryObject:
     """A module, class, function or constant of a library, by its qualified name."""
 
     name: str
@@ -173,16 +173,16 @@ class Super:
 # Source text of the analysed program: a string, or something that becomes one when a message needs it.
 Text = object
 
-Value = Union[Ref, Const, Sym, Lib, Tup, Slice, Bound, Method, Partial, Super]
+Value = Union[Ref, Const, Symbol, LibraryObject, Tup, Slice, Bound, Method, Partial, Super]
 
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
 
 
-def unknown(kind: str | None = None) -> Sym:
+def unknown(kind: str | None = None) -> Symbol:
     """A value that is not related to any other."""
-    return Sym(fresh(), kind)
+    return Symbol(fresh(), kind)
 
 
 def truth(value: Value) -> bool | None:
@@ -191,6 +191,6 @@ def truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, Tup):
         return True if value.items else (None if value.open else False)
-    if isinstance(value, (Lib, Bound, Method, Partial, Super, Slice)):
+    if isinstance(value, (LibraryObject, Bound, Method, Partial, Super, Slice)):
         return True
     return None

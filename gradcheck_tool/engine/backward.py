@@ -21,8 +21,8 @@ from gradcheck_tool.domain.events import (
     UnusedInput,
     UnversionedWrite,
 )
-from gradcheck_tool.domain.heap import Node, SavingHooks, Slot, State, Storage, Tensor
-from gradcheck_tool.domain.values import NONE, Ref, Sym, Text, Value
+from gradcheck_tool.domain.heap import Node, SavedTensor, SavingHooks, State, Storage, Tensor
+from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
 from gradcheck_tool.engine.operations import (
     INFERENCE_WRITE,
     Raised,
@@ -136,7 +136,7 @@ def _check_roots(s: State, p: Pass) -> None:
         if given and index < len(p.cotangents):
             _check_cotangent(s, p, index, tensor)
         several = numel_is_one(tensor.shape) is False
-        if not given and tensor.rg and (several or tensor.dtype == "complex"):
+        if not given and tensor.requires_grad and (several or tensor.dtype == "complex"):
             raise Raised(
                 NonScalarRoot(
                     site=p.site,
@@ -153,10 +153,10 @@ def _check_roots(s: State, p: Pass) -> None:
             raise Raised(
                 NoGraph(
                     site=p.site,
-                    story=tensor.lost_story or _made(tensor),
+                    story=tensor.detached_story or _made(tensor),
                     text=NO_GRAPH_AT.format(index),
                     root=str(tensor.name),
-                    reason=tensor.lost or ("constant" if tensor.leaf else "unknown"),
+                    reason=tensor.detached_because or ("constant" if tensor.leaf else "unknown"),
                     call=str(p.call),
                 )
             )
@@ -193,7 +193,7 @@ def _reachable(s: State, p: Pass) -> set[int]:
     todo: list[Value] = [edge(s, root) for root in p.roots]
     while todo:
         at = todo.pop()
-        if isinstance(at, Sym):
+        if isinstance(at, Symbol):
             p.opaque = True
         if not isinstance(at, Ref) or at.id in seen:
             continue
@@ -213,7 +213,7 @@ def _towards(s: State, p: Pass, seen: set[int]) -> set[int]:
     goals = set()
     for ref in p.inputs or ():
         tensor: Tensor = s[ref]
-        if tensor.rg is False:
+        if tensor.requires_grad is False:
             raise Raised(
                 UnusedInput(
                     site=p.site,
@@ -246,7 +246,7 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
     hooks = s.get(node.saving_hooks, SavingHooks)
     if hooks is not None and hooks.on_read:
         raise Raised(_refused(p, hooks.site, "its hooks keep what is saved", hooks.on_read, "unpack-hook"))
-    for slot in node.slots:
+    for slot in node.saved_tensors:
         storage: Storage = s[slot.storage]
         if storage.unsure:
             continue
@@ -254,12 +254,12 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         if holder is not None and holder.leaf and s.get(slot.edge, Node) is not None:
             why = f"`{node.text}` saves `{slot.text}` here, which `detach_()` has cut off since"
             raise Raised(_refused(p, slot.site, why, DETACHED, "saved-detached", slot.text))
-        if storage.version_of(slot.counter) != slot.version and not slot.recomputed:
+        if storage.version_of(slot.version_counter) != slot.version and not slot.recomputed:
             raise Raised(_modified(s, p, node, slot, storage))
         if storage.data != slot.data:
             p.silent.append(_unversioned(p, node, slot, storage.site, storage.how))
         elif holder is not None and holder.memory != slot.memory:
-            p.silent.append(_unversioned(p, node, slot, *holder.swapped))
+            p.silent.append(_unversioned(p, node, slot, *holder.data_replaced))
     if p.create is not False and not node.reentrant:
         _double(s, p, ref, node)
 
@@ -292,17 +292,17 @@ def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
         roles = node.needs[index] if node.needs is not None and index < len(node.needs) else ()
         # What hooks give back for what they were given may depend on anything, and so may a result that is
         # kept inside of the call, as the reciprocal in `1 / x` is.
-        inside = "out" in roles and all(slot.role != "out" for slot in node.slots)
+        inside = "out" in roles and all(slot.role != "out" for slot in node.saved_tensors)
         if node.needs is None or inside or (roles and node.saving_hooks != NONE):
-            _flow(p, target, (Sym(("double", ref.id)),))
+            _flow(p, target, (Symbol(("double", ref.id)),))
             continue
-        slots = [slot for slot in node.slots if slot.role in roles]
+        slots = [slot for slot in node.saved_tensors if slot.role in roles]
         history = [*incoming, *(slot.edge for slot in slots if slot.edge != NONE)]
         if not history:
             continue
         grad = Node(f"{node.op}Backward", node.text, node.site)
         grad.inputs = tuple(history)
-        grad.slots = tuple(slots)
+        grad.saved_tensors = tuple(slots)
         grad.frees = bool(slots) or node.frees
         grad.needs = tuple(roles for _ in history)
         _flow(p, target, (s.new(grad),))
@@ -331,7 +331,7 @@ def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
     )
 
 
-def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> SavedTensorModified:
+def _modified(s: State, p: Pass, node: Node, slot: SavedTensor, storage: Storage) -> SavedTensorModified:
     result = slot.role.startswith("out")
     saved = f"`{node.text}` saves its result here" if result else f"`{node.text}` saves `{slot.text}` here"
     steps = (story(slot.site, saved), story(storage.site, f"`{storage.how}` changes it here"))
@@ -347,7 +347,7 @@ def _modified(s: State, p: Pass, node: Node, slot: Slot, storage: Storage) -> Sa
     )
 
 
-def _unversioned(p: Pass, node: Node, slot: Slot, site: Any, how: Text) -> UnversionedWrite:
+def _unversioned(p: Pass, node: Node, slot: SavedTensor, site: Any, how: Text) -> UnversionedWrite:
     saves, unseen, uses = (
         ("computes with", "before it is computed with again", "computes again with")
         if slot.recomputed
@@ -424,17 +424,17 @@ def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
         node = Node("AddBackward0", p.text, p.site)
         node.inputs = history
         node.needs = tuple(() for _ in history)
-        grad.node, grad.rg, grad.leaf = s.new(node), True, False
-        if all(isinstance(h, Sym) for h in history):
-            grad.rg, grad.leaf, grad.unsure_graph = None, None, True
+        grad.grad_fn, grad.requires_grad, grad.leaf = s.new(node), True, False
+        if all(isinstance(h, Symbol) for h in history):
+            grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
     elif p.create is not True:
         cut_off(s, grad, "create-graph", [target], p.site, p.text)
-        grad.lost = "create-graph"
-        grad.lost_story = (
+        grad.detached_because = "create-graph"
+        grad.detached_story = (
             story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),
         )
         if p.create is None:
-            grad.rg, grad.leaf, grad.unsure_graph = None, None, True
+            grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
     return ref
 
 
@@ -449,7 +449,7 @@ def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
     """The error for an input of autograd.grad that the outputs do not depend on, if that is certain."""
     at = edge(s, target)
     tensor: Tensor = s[target]
-    if p.opaque or _may_lead_to(s, p, at, borrows=tensor.borrows and tensor.rg is True):
+    if p.opaque or _may_lead_to(s, p, at, borrows=tensor.grad_via_base and tensor.requires_grad is True):
         return None
     return UnusedInput(
         site=p.site,

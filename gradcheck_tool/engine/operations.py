@@ -19,8 +19,17 @@ from gradcheck_tool.domain.events import (
     StoryStep,
     ViewWrite,
 )
-from gradcheck_tool.domain.heap import Cut, Loose, Node, SavingHooks, Slot, State, Storage, Tensor
-from gradcheck_tool.domain.values import NONE, VERSION, Ref, Sym, Text, Value, fresh, unknown
+from gradcheck_tool.domain.heap import (
+    ConstantInput,
+    GraphCut,
+    Node,
+    SavedTensor,
+    SavingHooks,
+    State,
+    Storage,
+    Tensor,
+)
+from gradcheck_tool.domain.values import NONE, VERSION, Ref, Symbol, Text, Value, fresh, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,7 +151,7 @@ def new_tensor(
     s: State,
     site: Any,
     *,
-    rg: bool | None = False,
+    requires_grad: bool | None = False,
     leaf: bool | None = True,
     dtype: str | None = "float",
     shape: tuple[int | None, ...] | None = None,
@@ -151,21 +160,21 @@ def new_tensor(
 ) -> Ref:
     """A tensor with memory of its own unless `storage` is given."""
     tensor = Tensor(storage if storage is not None else s.new(Storage()))
-    tensor.rg = rg
+    tensor.requires_grad = requires_grad
     tensor.leaf = leaf
     tensor.dtype = dtype
     tensor.shape = shape
     tensor.site = site
     tensor.name = name
     tensor.inference = s.inference
-    tensor.unsure_graph = rg is None
-    tensor.dense = True
+    tensor.unsure_graph = requires_grad is None
+    tensor.contiguous = True
     return s.new(tensor)
 
 
 def unknown_tensor(s: State, site: Any, name: Text = "") -> Ref:
     """A tensor of which nothing is known."""
-    return new_tensor(s, site, rg=None, leaf=None, dtype=None, name=name)
+    return new_tensor(s, site, requires_grad=None, leaf=None, dtype=None, name=name)
 
 
 def numel_is_one(shape: tuple[int | None, ...] | None) -> bool | None:
@@ -199,12 +208,12 @@ def edge(s: State, ref: Ref) -> Value:
 def history(s: State, ref: Ref) -> Value:
     """The edge of a tensor as it was last asked for."""
     tensor: Tensor = s[ref]
-    if tensor.rg is False:
+    if tensor.requires_grad is False:
         return NONE
-    if tensor.node is not None:
-        return tensor.node
-    if tensor.rg and tensor.leaf:
-        return NONE if tensor.borrows else ref
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    if tensor.requires_grad and tensor.leaf:
+        return NONE if tensor.grad_via_base else ref
     return unknown()
 
 
@@ -214,9 +223,13 @@ def follow_base(s: State, ref: Ref) -> None:
     if tensor.base is None or tensor.view in APART:
         return
     base: Tensor = s[tensor.base]
-    if base.rg is not False and tensor.rg is False:
+    if base.requires_grad is not False and tensor.requires_grad is False:
         mine = s.edit(ref)
-        mine.rg, mine.unsure_graph, mine.borrows = base.rg, base.rg is None, True
+        mine.requires_grad, mine.unsure_graph, mine.grad_via_base = (
+            base.requires_grad,
+            base.requires_grad is None,
+            True,
+        )
 
 
 def refresh_view(s: State, ref: Ref) -> None:
@@ -230,7 +243,7 @@ def refresh_view(s: State, ref: Ref) -> None:
     if tensor.base is None or tensor.view in APART:
         return
     base: Tensor = s[tensor.base]
-    if not base.rg or tensor.base_version == s[base.storage].version:
+    if not base.requires_grad or tensor.base_version == s[base.storage].version:
         return
     storage: Storage = s[base.storage]
     if storage.unsure:
@@ -252,11 +265,11 @@ def refresh_view(s: State, ref: Ref) -> None:
             )
         )
     node = Node("AsStridedBackward0", tensor.name, tensor.site)
-    node.inputs = (base.node if base.node is not None else tensor.base,)
+    node.inputs = (base.grad_fn if base.grad_fn is not None else tensor.base,)
     node.needs = ((),)
     mine = s.edit(ref)
-    mine.node = s.new(node)
-    mine.rg = True
+    mine.grad_fn = s.new(node)
+    mine.requires_grad = True
     mine.leaf = False
     mine.base_version = storage.version
 
@@ -266,10 +279,10 @@ def requires(s: State, refs: Sequence[Ref]) -> bool | None:
     answer: bool | None = False
     for ref in refs:
         follow_base(s, ref)
-        rg = s[ref].rg
-        if rg:
+        requires_grad = s[ref].requires_grad
+        if requires_grad:
             return True
-        if rg is None:
+        if requires_grad is None:
             answer = None
     return answer
 
@@ -290,16 +303,16 @@ def only_inference(s: State, refs: Sequence[Ref]) -> bool:
 MAX_CUTS = 8
 
 
-def cuts_of(s: State, ref: Ref) -> tuple[Cut, ...]:
+def cuts_of(s: State, ref: Ref) -> tuple[GraphCut, ...]:
     """What the values of a tensor were cut off from: a constant's own cuts, and those of what was written."""
     tensor: Tensor = s[ref]
-    written: tuple[Cut, ...] = s[tensor.storage].cuts
-    return tensor.cuts + written if tensor.rg is False or tensor.borrows else written
+    written: tuple[GraphCut, ...] = s[tensor.storage].severed
+    return tensor.severed + written if tensor.requires_grad is False or tensor.grad_via_base else written
 
 
 def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, call: Any) -> None:
     """Remember on a constant result what was cut off from it now (`kind` empty: nothing) and before."""
-    out.cuts = _cut(s, out.cuts, kind, refs, site, call, out)
+    out.severed = _cut(s, out.severed, kind, refs, site, call, out)
 
 
 def write_off(
@@ -307,22 +320,22 @@ def write_off(
 ) -> None:
     """Remember on the memory of a tensor what was cut off from the values that are written to it."""
     tensor: Tensor = s[target]
-    before: tuple[Cut, ...] = s[tensor.storage].cuts
+    before: tuple[GraphCut, ...] = s[tensor.storage].severed
     cuts = _cut(s, () if whole else before, kind, refs, site, call, tensor)
     if cuts != before:
-        s.edit(tensor.storage).cuts = cuts
+        s.edit(tensor.storage).severed = cuts
 
 
 def _cut(
-    s: State, before: tuple[Cut, ...], kind: str, refs: Sequence[Ref], site: Any, call: Any, out: Tensor
-) -> tuple[Cut, ...]:
+    s: State, before: tuple[GraphCut, ...], kind: str, refs: Sequence[Ref], site: Any, call: Any, out: Tensor
+) -> tuple[GraphCut, ...]:
     cuts = [*before, *(cut for ref in refs for cut in cuts_of(s, ref))]
-    alive = [ref for ref in refs if s[ref].rg and not s[ref].borrows]
+    alive = [ref for ref in refs if s[ref].requires_grad and not s[ref].grad_via_base]
     if kind and alive:
-        sources = tuple(s[ref].node or ref for ref in alive)
+        sources = tuple(s[ref].grad_fn or ref for ref in alive)
         if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:
             site = s.off[0]
-        cuts.append(Cut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
+        cuts.append(GraphCut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
     return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
 
@@ -374,11 +387,11 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
     involved = [ref, *others]
     if tensor.base is not None and tensor.view not in APART:
         base: Tensor = s[tensor.base]
-        if requires(s, involved) is not True and base.rg is not True:
+        if requires(s, involved) is not True and base.requires_grad is not True:
             return
-        node = s.get(tensor.node, Node)
+        node = s.get(tensor.grad_fn, Node)
         _check_view(tensor, site, how, node is not None and node.op == HOOKED)
-        if base.rg and base.leaf:
+        if base.requires_grad and base.leaf:
             made = story(base.site, f"`{base.name}` is a leaf that requires grad")
             raise Raised(
                 LeafWrite(
@@ -390,7 +403,7 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
                     through_view=True,
                 )
             )
-    if tensor.leaf and tensor.rg:
+    if tensor.leaf and tensor.requires_grad:
         made = story(tensor.site, f"`{tensor.name}` is a leaf that requires grad")
         raise Raised(
             LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how))
@@ -431,10 +444,10 @@ def bump(
     storage = s.edit(tensor.storage)
     version = unknown(VERSION)
     storage.data = version if values is None else values
-    if versioned and tensor.counter == NONE:
+    if versioned and tensor.version_counter == NONE:
         storage.version = version
     elif versioned:
-        storage.apart[tensor.counter] = version
+        storage.version_counters[tensor.version_counter] = version
     storage.site = site
     storage.how = how
     storage.writer = writer
@@ -443,59 +456,59 @@ def bump(
 def swap_memory(s: State, ref: Ref, site: Any, how: Text) -> None:
     """Give a tensor other memory, as `.data = ...` does: what holds the tensor itself finds other values."""
     tensor = s.edit(ref)
-    tensor.memory, tensor.swapped = Sym(fresh()), (site, how)
+    tensor.memory, tensor.data_replaced = Symbol(fresh()), (site, how)
 
 
-def rebase(s: State, ref: Ref, node: Ref | None, rg: bool | None) -> None:
+def rebase(s: State, ref: Ref, node: Ref | None, requires_grad: bool | None) -> None:
     """Give a tensor that was written in place its new history; through a view, its base too."""
     tensor = s.edit(ref)
-    tensor.lost = ""
-    if rg is False or node is None:
-        if rg is None:
-            tensor.rg = None if not tensor.rg else True
+    tensor.detached_because = ""
+    if requires_grad is False or node is None:
+        if requires_grad is None:
+            tensor.requires_grad = None if not tensor.requires_grad else True
             tensor.unsure_graph = True
-            tensor.leaf = _after_write(tensor, rg)
+            tensor.leaf = _after_write(tensor, requires_grad)
         return
     if tensor.base is not None and tensor.view not in APART:
         base = s.edit(tensor.base)
         written: Node = s[node]
         copy = Node("CopySlices", written.text, written.site)
-        copy.inputs = (base.node if base.node is not None else NONE, *written.inputs[1:])
-        copy.slots = written.slots
+        copy.inputs = (base.grad_fn if base.grad_fn is not None else NONE, *written.inputs[1:])
+        copy.saved_tensors = written.saved_tensors
         copy.frees = True
         copy.needs = ((), *(written.needs or ())[1:]) if written.needs is not None else None
-        base.node = s.new(copy)
-        base.leaf = _after_write(base, rg)
-        base.rg = rg
+        base.grad_fn = s.new(copy)
+        base.leaf = _after_write(base, requires_grad)
+        base.requires_grad = requires_grad
         view_node = Node("AsStridedBackward0", written.text, written.site)
-        view_node.inputs = (base.node,)
+        view_node.inputs = (base.grad_fn,)
         view_node.needs = ((),)
-        tensor.node = s.new(view_node)
+        tensor.grad_fn = s.new(view_node)
     else:
-        tensor.node = node
-    tensor.leaf = _after_write(tensor, rg)
-    tensor.rg = rg
+        tensor.grad_fn = node
+    tensor.leaf = _after_write(tensor, requires_grad)
+    tensor.requires_grad = requires_grad
     tensor.base_version = s[tensor.storage].version
 
 
-def _after_write(tensor: Tensor, rg: bool | None) -> bool | None:
+def _after_write(tensor: Tensor, requires_grad: bool | None) -> bool | None:
     """Is a tensor still a leaf after a write that is recorded (None: may be)?"""
-    if rg:
+    if requires_grad:
         return False
     return None if tensor.leaf else tensor.leaf
 
 
-def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> Slot:
+def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: bool = False) -> SavedTensor:
     """A slot that holds a tensor as it is now; `history` is the edge its own gradient goes to.
 
     `itself`: the node holds this very tensor, not a view or a copy of its metadata.
     """
     tensor: Tensor = s[ref]
     storage: Storage = s[tensor.storage]
-    return Slot(
+    return SavedTensor(
         storage=tensor.storage,
-        counter=tensor.counter,
-        version=storage.version_of(tensor.counter),
+        version_counter=tensor.version_counter,
+        version=storage.version_of(tensor.version_counter),
         data=storage.data,
         edge=history,
         role=role,
@@ -542,21 +555,21 @@ class OpCall:
         answers = [self.param_requires(name) for name in names]
         return True if True in answers else None if None in answers else False
 
-    def node(self, rg: bool | None) -> Node:
+    def node(self, requires_grad: bool | None) -> Node:
         """The graph node of this call, without the slots of its outputs."""
         s, effect = self.s, self.effect
         node = Node(effect.node, self.text, self.site)
         # If the one unsure input decides whether this node is there at all, the node leads to it.
-        decides = rg is None and sum(s[ref].rg is None for ref in self.refs) == 1
+        decides = requires_grad is None and sum(s[ref].requires_grad is None for ref in self.refs) == 1
         edges = [edge(s, ref) for ref in self.refs]
         node.inputs = tuple(
-            e if decides or s[ref].rg is not None else unknown()
+            e if decides or s[ref].requires_grad is not None else unknown()
             for e, ref in zip(edges, self.refs, strict=True)
         )
-        node.slots = tuple(self._input_slots())
-        node.loose = tuple(
+        node.saved_tensors = tuple(self._input_slots())
+        node.constant_inputs = tuple(
             # Whether what was written to memory is a term of a sum is not for the memory to say.
-            Loose(s[ref].name, s[ref].shape if s[ref].cuts else None, cuts, s[ref].storage)
+            ConstantInput(s[ref].name, s[ref].shape if s[ref].severed else None, cuts, s[ref].storage)
             for refs in self.by_param.values()
             for ref in refs
             if (cuts := cuts_of(s, ref))
@@ -574,7 +587,7 @@ class OpCall:
             node.broken = f"derivative for {effect.node or self.text} is not implemented"
         return node
 
-    def _input_slots(self) -> list[Slot]:
+    def _input_slots(self) -> list[SavedTensor]:
         slots = []
         for role, condition in self.effect.saves.items() if self.s.saving_hooks == NONE else ():
             kept = [ref for ref in self.by_param.get(role, ()) if self._keeps(role, ref, condition)]
@@ -624,7 +637,7 @@ class OpCall:
                 )
             )
 
-    def slot(self, role: str, ref: Ref, own: Value | None = None) -> Slot:
+    def slot(self, role: str, ref: Ref, own: Value | None = None) -> SavedTensor:
         """Save a tensor now; `own` is the edge where it is an output of this call."""
         s = self.s
         tensor: Tensor = s[ref]
@@ -649,7 +662,7 @@ class OpCall:
         return tuple(needs)
 
     def result(
-        self, index: int, rg: bool | None, node: Ref | None, shape: tuple[int | None, ...] | None
+        self, index: int, requires_grad: bool | None, node: Ref | None, shape: tuple[int | None, ...] | None
     ) -> Ref:
         """One output: a new tensor, or a view of an argument."""
         s, effect = self.s, self.effect
@@ -661,11 +674,11 @@ class OpCall:
         unsure = effect.view == "maybe"
         if unsure:
             base = None
-        out_rg = rg if flows and dtype not in ("int", "bool") else False
+        out_rg = requires_grad if flows and dtype not in ("int", "bool") else False
         ref = new_tensor(
             s,
             self.site,
-            rg=out_rg,
+            requires_grad=out_rg,
             leaf=(out_rg is False) if out_rg is not None else None,
             dtype=dtype or None,
             shape=shape,
@@ -676,18 +689,18 @@ class OpCall:
         if unsure:
             s[out.storage].unsure = True
         strided = bool(effect.strided) and effect.strided[min(index, len(effect.strided) - 1)]
-        out.dense = True if not strided and all(s[r].dense for r in self.everything()) else None
+        out.contiguous = True if not strided and all(s[r].contiguous for r in self.everything()) else None
         out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
-            out.node = node
+            out.grad_fn = node
         if base is not None and s[base].overlaps == "all" and numel_is_one(shape) is False:
             out.overlaps = "all"
         if base is not None and effect.view == "unversioned":
-            out.counter = Sym(fresh())
+            out.version_counter = Symbol(fresh())
         elif base is not None and not only_inference(s, self.everything()):
             source: Tensor = s[base]
             out.base = source.base if source.base is not None and source.view not in APART else base
-            out.counter = source.counter
+            out.version_counter = source.version_counter
             out.view = effect.view or "plain"
             if source.view in FORBIDDING and out.view == "plain":
                 out.view = source.view
@@ -711,18 +724,18 @@ class OpCall:
         kind = "" if not needed else "no-grad" if off else "non-differentiable"
         cut_off(s, out, kind, everything, self.site, self.text)
         if needed and not flows:
-            out.lost = "non-differentiable"
-            out.lost_story = (story(self.site, f"`{self.text}` has no derivative"),)
+            out.detached_because = "non-differentiable"
+            out.detached_story = (story(self.site, f"`{self.text}` has no derivative"),)
         elif needed and off:
-            out.lost = "no-grad"
+            out.detached_because = "no-grad"
             switched = (story(s.off[0], "gradients are switched off here"),) if s.off is not None else ()
             how = "from inference tensors only" if unseen else "with gradients switched off"
             computed = story(self.site, f"`{self.text}` is computed {how}")
-            out.lost_story = (*switched, computed)
+            out.detached_story = (*switched, computed)
         else:
             for ref in everything:
-                if s[ref].lost:
-                    out.lost, out.lost_story = s[ref].lost, s[ref].lost_story
+                if s[ref].detached_because:
+                    out.detached_because, out.detached_story = s[ref].detached_because, s[ref].detached_story
                     return
 
 
@@ -737,7 +750,7 @@ def function_output(s: State, out: Ref, inputs: Sequence[Ref], site: Any, text: 
     if out in inputs:
         out = new_tensor(s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage)
     made = s.edit(out)
-    made.lost, made.lost_story, made.site, made.name = "", (), site, text
+    made.detached_because, made.detached_story, made.site, made.name = "", (), site, text
     if sources:
         source: Tensor = s[sources[0]]
         shared = source.base is not None and source.view not in APART
@@ -774,21 +787,21 @@ def apply(
         Raised: where PyTorch would.
     """
     call = OpCall(s, effect, args, site, text)
-    rg, node_ref = tracked(s, call.refs), None
+    requires_grad, node_ref = tracked(s, call.refs), None
     if only_inference(s, call.everything()):
         # Autograd does not see a view; a call that is made of several operations may have others among them.
-        rg = False if rg is False or effect.view is not None else None
-    elif rg is not False and s.grad is not None:
-        node = call.node(rg)
+        requires_grad = False if requires_grad is False or effect.view is not None else None
+    elif requires_grad is not False and s.grad is not None:
+        node = call.node(requires_grad)
         node_ref = s.new(node)
-    outputs = [call.result(i, rg, node_ref, shape) for i, shape in enumerate(shapes)]
+    outputs = [call.result(i, requires_grad, node_ref, shape) for i, shape in enumerate(shapes)]
     if node_ref is not None:
         node = s.edit(node_ref)
         for index, ref in enumerate(outputs):
             role = "out" if index == 0 else f"out{index}"
-            if role in effect.saves and s.saving_hooks == NONE and s[ref].rg is not False:
+            if role in effect.saves and s.saving_hooks == NONE and s[ref].requires_grad is not False:
                 if call.holds(effect.saves[role]):
-                    node.slots = (*node.slots, call.slot(role, ref, node_ref))
+                    node.saved_tensors = (*node.saved_tensors, call.slot(role, ref, node_ref))
     grads = tuple(dict.fromkeys(leaf for ref in call.refs for leaf in s[ref].grads_of))
     if grads:
         for ref in outputs:
@@ -817,17 +830,17 @@ def apply_inplace(
     floats = [r for r in others if s[r].dtype not in ("int", "bool")]
     check_write(s, target, floats, site, text, effect.guarded)
     call = OpCall(s, effect, args, site, text)
-    rg = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
-    node_ref = s.new(call.node(rg)) if rg is not False and s.grad is not None else None
+    requires_grad = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
+    node_ref = s.new(call.node(requires_grad)) if requires_grad is not False and s.grad is not None else None
     whole = effect.node in OVERWRITING and (s[target].base is None or s[target].view in APART)
     if s[target].view == "data":
         write_off(s, target, "data", others, site, text, whole)
-    elif rg is False:
+    elif requires_grad is False:
         off = s.grad is False or s.inference
         write_off(s, target, "no-grad" if off else "non-differentiable", others, site, text, whole)
     bump(s, target, site, text, writer, values=values)
-    rebase(s, target, node_ref, rg)
+    rebase(s, target, node_ref, requires_grad)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
         node = s.edit(node_ref)
-        node.slots = (*node.slots, call.slot("out", target, node_ref))
+        node.saved_tensors = (*node.saved_tensors, call.slot("out", target, node_ref))
     return target

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gradcheck_tool.cache.store import FOLDER
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.outcomes import merged
@@ -18,6 +17,7 @@ from gradcheck_tool.harness.settings import Settings, read_settings
 from gradcheck_tool.harness.targets import find_functions
 from gradcheck_tool.harness.units import make_units, matching, shard
 from gradcheck_tool.rulebook.selection import is_left_out, is_selected
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.sources.source import SourceError, read_source
 from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
 
@@ -90,7 +90,7 @@ class Harness:
     @property
     def cache(self) -> Path:
         """The folder of results and recorded calls."""
-        return self.config.root / FOLDER
+        return self.config.root / CACHE_FOLDER
 
     def plan(
         self,

@@ -11,13 +11,13 @@ from gradcheck_tool.domain.values import (
     NONE,
     Bound,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     NoGradient,
     Partial,
     Ref,
     Super,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
@@ -26,7 +26,7 @@ from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
@@ -53,16 +53,18 @@ def in_class(s: State, cls: Value, name: str, after: Value | None = None) -> Val
 
 def lib_bases(s: State, cls: Value) -> list[str]:
     """The library classes that a class derives from (or is), most derived first."""
-    if isinstance(cls, Lib):
+    if isinstance(cls, LibraryObject):
         return [cls.name]
     record = s.get(cls, Class)
-    return [entry.name for entry in record.mro if isinstance(entry, Lib)] if record is not None else []
+    return (
+        [entry.name for entry in record.mro if isinstance(entry, LibraryObject)] if record is not None else []
+    )
 
 
 def bind(state_value: Value, func: Value, s: State) -> Value:
     """A class attribute as seen through an instance: functions are bound, wrappers unwrapped."""
     wrapper = s.get(func, Instance)
-    kind = wrapper.cls.name if wrapper is not None and isinstance(wrapper.cls, Lib) else ""
+    kind = wrapper.cls.name if wrapper is not None and isinstance(wrapper.cls, LibraryObject) else ""
     if wrapper is not None and kind == "builtins.staticmethod":
         return wrapper.attrs["#func"]
     if wrapper is not None and kind == "builtins.classmethod":
@@ -77,12 +79,15 @@ def bind(state_value: Value, func: Value, s: State) -> Value:
 
 def _property(s: State, value: Value | None) -> Instance | None:
     record = s.get(value, Instance)
-    if record is not None and record.cls in (Lib("builtins.property"), Lib("functools.cached_property")):
+    if record is not None and record.cls in (
+        LibraryObject("builtins.property"),
+        LibraryObject("functools.cached_property"),
+    ):
         return record
     return None
 
 
-def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
+def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     """`obj.name`."""
     if isinstance(obj, Ref):
         return _get_record(m, s, obj, name, site)
@@ -92,11 +97,11 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
         known = dtype_attribute(s, obj, name)
         if known is not None:
             return [(s, known)]
-    if isinstance(obj, Lib):
-        return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or Lib(canonical(f"{obj.name}.{name}")))]
-    if isinstance(obj, Sym):
-        key = Sym(("attr", obj, name), "data" if obj.kind == "data" else None)
-        return [(s, s.known.get(key, key))]
+    if isinstance(obj, LibraryObject):
+        return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
+    if isinstance(obj, Symbol):
+        key = Symbol(("attr", obj, name), "data" if obj.kind == "data" else None)
+        return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:
         return [(s, obj.items[obj.fields.index(name)])]
     if isinstance(obj, Super):
@@ -113,13 +118,13 @@ def get(m: Machine, s: State, obj: Value, name: str, site: Any) -> Pairs:
     return [(s, Method(obj, name))]
 
 
-def raise_none(m: Machine, s: State, kind: str, value: NoGradient, site: Any) -> None:
+def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any) -> None:
     """A gradient that is None is used as if it were a tensor."""
     call = str(m.label(s, site.node))
-    m.raise_in(s, kind, UnguardedNone(site=site, input=value.input, call=call, because=value.because))
+    m.raise_exception(s, kind, UnguardedNone(site=site, input=value.input, call=call, because=value.because))
 
 
-def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
+def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
     record = s.heap[obj.id]
     if isinstance(record, Tensor):
         from gradcheck_tool.library.torch.tensors import get_attribute
@@ -127,12 +132,12 @@ def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
         try:
             return get_attribute(m, s, obj, name, site)
         except Raised as error:
-            m.raise_in(s, error.kind, error.event)
+            m.raise_exception(s, error.kind, error.event)
             return [(s, NONE)]
     if isinstance(record, Node):
         from gradcheck_tool.library.torch.tensors import node_attribute
 
-        return m.calls.guard(s, lambda: node_attribute(m, s, obj, name, site))
+        return m.guard(s, lambda: node_attribute(m, s, obj, name, site))
     if isinstance(record, Instance):
         return _get_instance(m, s, obj, record, name, site)
     if isinstance(record, Class):
@@ -146,15 +151,15 @@ def _get_record(m: Machine, s: State, obj: Ref, name: str, site: Any) -> Pairs:
     return [(s, Method(obj, name))]
 
 
-def _get_instance(m: Machine, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Pairs:
+def _get_instance(m: Interpreter, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Outcomes:
     frame = record.attrs.get("#frame")
     if isinstance(frame, Ref):
         return [(s, _get_module_variable(m, s, frame, record, name))]
     found = in_class(s, record.cls, name)
     prop = _property(s, found)
     if prop is not None and name not in record.attrs:
-        out = m.calls.call(s, prop.attrs["#func"], [obj], {}, site)
-        if prop.cls == Lib("functools.cached_property"):
+        out = m.call(s, prop.attrs["#func"], [obj], {}, site)
+        if prop.cls == LibraryObject("functools.cached_property"):
             for state, value in out:
                 state.edit(obj).attrs[name] = value
         return out
@@ -171,33 +176,33 @@ def _get_instance(m: Machine, s: State, obj: Ref, record: Instance, name: str, s
         return known
     fallback = in_class(s, record.cls, "__getattr__")
     if fallback is not None:
-        return m.calls.call(s, Bound(obj, fallback), [Const(name)], {}, site)
+        return m.call(s, Bound(obj, fallback), [Const(name)], {}, site)
     cls = s.get(record.cls, Class)
     if record.open or (cls is not None and cls.open):
-        key = Sym(("attr", obj, name))
-        return [(s, s.known.get(key, key))]
+        key = Symbol(("attr", obj, name))
+        return [(s, s.memory.get(key, key))]
     return [(s, Method(obj, name))]
 
 
-def _get_module_variable(m: Machine, s: State, frame: Ref, record: Instance, name: str) -> Value:
+def _get_module_variable(m: Interpreter, s: State, frame: Ref, record: Instance, name: str) -> Value:
     variables: Frame = s[frame]
     value = variables.locals.get(name)
     if value is not None:
         return kept_promise(m, s, value)
-    from gradcheck_tool.analysis.entries import import_module
+    from gradcheck_tool.interp.imports import import_module
 
     dotted = variables.env.dotted
     inner = import_module(m, s, f"{dotted}.{name}", 0)
-    return inner if inner is not None else Sym(("global", dotted, name))
+    return inner if inner is not None else Symbol(("global", dotted, name))
 
 
 def _get_class(s: State, obj: Ref, record: Class, name: str) -> Value:
     found = in_class(s, obj, name)
     if found is not None:
         wrapper = s.get(found, Instance)
-        if wrapper is not None and wrapper.cls == Lib("builtins.staticmethod"):
+        if wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod"):
             return wrapper.attrs["#func"]
-        if wrapper is not None and wrapper.cls == Lib("builtins.classmethod"):
+        if wrapper is not None and wrapper.cls == LibraryObject("builtins.classmethod"):
             return Bound(obj, wrapper.attrs["#func"])
         return found
     if name in ("__name__", "__qualname__"):
@@ -214,10 +219,12 @@ def _get_super(s: State, obj: Super, name: str) -> Value:
     return Method(obj, name)
 
 
-def put(m: Machine, s: State, obj: Value, name: str, value: Value, site: Any, augmented: bool) -> list[State]:
+def put(
+    m: Interpreter, s: State, obj: Value, name: str, value: Value, site: Any, augmented: bool
+) -> list[State]:
     """`obj.name = value`."""
-    if isinstance(obj, Sym):
-        s.known[Sym(("attr", obj, name))] = value
+    if isinstance(obj, Symbol):
+        s.memory[Symbol(("attr", obj, name))] = value
         return [s]
     if not isinstance(obj, Ref):
         return [s]
@@ -228,7 +235,7 @@ def put(m: Machine, s: State, obj: Value, name: str, value: Value, site: Any, au
         try:
             set_attribute(m, s, obj, name, value, site, augmented)
         except Raised as error:
-            m.raise_in(s, error.kind, error.event)
+            m.raise_exception(s, error.kind, error.event)
         return [s]
     if isinstance(record, Instance):
         return _put_instance(m, s, obj, record, name, value, site)
@@ -238,7 +245,7 @@ def put(m: Machine, s: State, obj: Value, name: str, value: Value, site: Any, au
 
 
 def _put_instance(
-    m: Machine, s: State, obj: Ref, record: Instance, name: str, value: Value, site: Any
+    m: Interpreter, s: State, obj: Ref, record: Instance, name: str, value: Value, site: Any
 ) -> list[State]:
     frame = record.attrs.get("#frame")
     if isinstance(frame, Ref):
@@ -246,7 +253,7 @@ def _put_instance(
         return [s]
     prop = _property(s, in_class(s, record.cls, name))
     if prop is not None and "#set" in prop.attrs:
-        return [state for state, _ in m.calls.call(s, prop.attrs["#set"], [obj, value], {}, site)]
+        return [state for state, _ in m.call(s, prop.attrs["#set"], [obj, value], {}, site)]
     tensor = s.get(value, Tensor)
     if tensor is not None and (not isinstance(tensor.name, str) or not tensor.name):
         s.edit(value).name = f"{record.name or 'self'}.{name}"  # type: ignore[arg-type]
@@ -257,7 +264,7 @@ def _put_instance(
     return [s]
 
 
-def delete(m: Machine, s: State, obj: Value, name: str, site: Any) -> None:
+def delete(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> None:
     """`del obj.name`."""
     if isinstance(obj, Ref):
         record = s.heap[obj.id]

@@ -14,31 +14,30 @@ from gradcheck_tool.domain.heap import (
     List,
     State,
     Tensor,
-    merge,
+    join,
 )
-from gradcheck_tool.domain.read_tracking import WatchedHeap
+from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     Bound,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     Partial,
     Ref,
     Super,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.operations import Raised
-from gradcheck_tool.interp import attributes, classes
+from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
-from gradcheck_tool.interp.registry import Args
 from gradcheck_tool.interp.summaries import running
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.python import passthrough as handed_on
@@ -48,7 +47,7 @@ from gradcheck_tool.trackers import uses
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 MAX_DEPTH = 30
 MAX_RECURSION = 3
@@ -346,19 +345,19 @@ HARMLESS = TENSOR_ONLY | frozenset(
 class Calls:
     """Everything that calls something, for one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Interpreter) -> None:
         self.m = machine
 
     # -- entry points -----------------------------------------------------------------------------
 
-    def instruction(self, s: State, i: ir.Call) -> Pairs:
+    def instruction(self, s: State, i: ir.Call) -> Outcomes:
         """Execute a call instruction."""
         m = self.m
         func = m.get(s, i.func)
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         unsure = False
-        raised: Pairs = []
+        raised: Outcomes = []
         for arg in i.args:
             value = m.get(s, arg.value)
             if arg.kind is ir.ArgKind.POSITIONAL:
@@ -376,7 +375,7 @@ class Calls:
                 unsure = unsure or is_open
             else:
                 unsure = self._spread(s, value, kwargs) or unsure
-        if func == Lib("builtins.super"):
+        if func == LibraryObject("builtins.super"):
             return [(s, self._super(s, args))]
         uses.note_call(m, s, func, i, kwargs, unsure)
         return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
@@ -409,9 +408,9 @@ class Calls:
         site: Any,
         text: Any = None,
         unsure: bool = False,
-    ) -> Pairs:
+    ) -> Outcomes:
         """Call any value; all states that come back, each with its result (or with `exc` set)."""
-        call = Args(func, args, kwargs, site, text if text is not None else "", NONE, unsure)
+        call = Call(func, args, kwargs, site, text if text is not None else "", NONE, unsure)
         if isinstance(func, Ref):
             return self._call_record(s, func, call)
         if isinstance(func, Bound):
@@ -422,7 +421,7 @@ class Calls:
             return self.call(
                 s, func.func, [*func.args, *args], {**dict(func.kwargs), **kwargs}, site, text, unsure
             )
-        if isinstance(func, Lib):
+        if isinstance(func, LibraryObject):
             return self._call_lib(s, func.name, call)
         if isinstance(func, Method):
             return self._call_method(s, func, call)
@@ -437,16 +436,16 @@ class Calls:
         kwargs: dict[str, Value],
         site: Any,
         text: Any = None,
-    ) -> Pairs:
+    ) -> Outcomes:
         """`obj.name(*args, **kwargs)`."""
-        out: Pairs = []
+        out: Outcomes = []
         for state, func in attributes.get(self.m, s, obj, name, site):
             out += (
                 [(state, NONE)] if state.exc is not None else self.call(state, func, args, kwargs, site, text)
             )
         return out
 
-    def _call_record(self, s: State, func: Ref, call: Args) -> Pairs:
+    def _call_record(self, s: State, func: Ref, call: Call) -> Outcomes:
         record = s.heap[func.id]
         if isinstance(record, Func):
             return self._call_function(s, func, record, call)
@@ -458,19 +457,19 @@ class Calls:
             return self.guard(s, lambda: call_instance(self.m, s, func, record, call))
         return self.unknown_call(s, call)
 
-    def guard(self, s: State, run: Any) -> Pairs:
+    def guard(self, s: State, run: Any) -> Outcomes:
         """Run a native; what it raises becomes the exception of the state."""
         try:
             result = run()
         except Raised as error:
-            self.m.raise_in(s, error.kind, error.event)
+            self.m.raise_exception(s, error.kind, error.event)
             return [(s, NONE)]
         return result if isinstance(result, list) else [(s, result)]
 
     # -- library ----------------------------------------------------------------------------------
 
-    def _call_lib(self, s: State, name: str, call: Args) -> Pairs:
-        native = natives.FUNCTIONS.get(name)
+    def _call_lib(self, s: State, name: str, call: Call) -> Outcomes:
+        native = registry.FUNCTIONS.get(name)
         if native is None:
             from gradcheck_tool.library.torch.functions import find_native
             from gradcheck_tool.library.torch.modules import find_layer
@@ -481,7 +480,7 @@ class Calls:
             return self.guard(s, lambda: chosen(self.m, s, call))
         return self.unknown_call(s, call)
 
-    def _call_method(self, s: State, func: Method, call: Args) -> Pairs:
+    def _call_method(self, s: State, func: Method, call: Call) -> Outcomes:
         from gradcheck_tool.library.torch.instances import kind_of, method_native
 
         call.receiver = func.receiver
@@ -493,15 +492,15 @@ class Calls:
             return [(s, unknown("data"))]
         return self.unknown_call(s, call)
 
-    def unknown_call(self, s: State, call: Args) -> Pairs:
+    def unknown_call(self, s: State, call: Call) -> Outcomes:
         """A callee of which nothing is known."""
         func = call.func
-        if isinstance(func, Lib) and is_inert(func.name):
+        if isinstance(func, LibraryObject) and is_inert(func.name):
             given = [*call.args, *call.kwargs.values()]
             if handed_on.may_have_graph(s, func.name, given):
                 return [(s, unknown())]
             return [(s, breaks.compute_from(self.m, s, _stable(func, call), given))]
-        if isinstance(func, Sym):
+        if isinstance(func, Symbol):
             known = self._method_of_unknown(s, func, call)
             if known is not None:
                 return known
@@ -514,13 +513,13 @@ class Calls:
         forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
         return [(s, unknown())]
 
-    def _method_of_unknown(self, s: State, func: Sym, call: Args) -> Pairs | None:
+    def _method_of_unknown(self, s: State, func: Symbol, call: Call) -> Outcomes | None:
         """A method of something unknown: only tensors have some of them, others leave gradients alone."""
         key = func.key
-        if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Sym, Ref))):
+        if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
             return [(s, unknown("data"))] if func.kind == "data" else None
         name = str(key[2])
-        if name in TENSOR_ONLY and isinstance(key[1], Sym):
+        if name in TENSOR_ONLY and isinstance(key[1], Symbol):
             from gradcheck_tool.library.torch.tensors import adopt
 
             receiver = adopt(self.m, s, key[1], call.site)
@@ -533,18 +532,18 @@ class Calls:
 
     def forget_groups(self, s: State) -> None:
         """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
-        if isinstance(s.heap, WatchedHeap):
+        if isinstance(s.heap, ReadTrackingHeap):
             s.heap.watch.forgets = True
         for number, record in list(dict.items(s.heap)):
-            if isinstance(record, Tensor) and record.group and record.grad_state != "unknown":
+            if isinstance(record, Tensor) and record.is_summary and record.grad_state != "unknown":
                 s.edit(Ref(number)).grad_state = "unknown"
 
     # -- functions of the repository ----------------------------------------------------------------
 
-    def _call_function(self, s: State, ref: Ref, func: Func, call: Args) -> Pairs:
+    def _call_function(self, s: State, ref: Ref, func: Func, call: Call) -> Outcomes:
         active = running(s)
         if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
-            if isinstance(s.heap, WatchedHeap):
+            if isinstance(s.heap, ReadTrackingHeap):
                 s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
                 s.heap.watch.cut.add(func.function)
             return [(s, unknown())]
@@ -554,9 +553,9 @@ class Calls:
             direct_forward(self.m, s, func, call)
         if func.wrap or func.function.is_generator:
             return self._execute(s, func, call)
-        return self.m.summaries.call(s, ref, func, call, lambda: self._execute(s, func, call))
+        return self.m.summaries.call(s, ref, func, call, lambda: self._execute(s, func, call))  # type: ignore[no-any-return]
 
-    def _execute(self, s: State, func: Func, call: Args) -> Pairs:
+    def _execute(self, s: State, func: Func, call: Call) -> Outcomes:
         # Each call has managers of its own: one that is entered again forgets what was before it.
         managers = tuple(s.new(s[m].clone(s.owner)) if isinstance(m, Ref) else m for m in func.wrap)
         frame = Frame(func.function, func.env, func.frame)
@@ -572,7 +571,7 @@ class Calls:
         for manager in managers:
             self.enter(s, manager, call.site)
         s.frames.append(frame_ref)
-        out: Pairs = []
+        out: Outcomes = []
         for end in self.m.run_frame(s, function.entry):
             end.state.frames.pop()
             if not function.inner:
@@ -596,7 +595,7 @@ class Calls:
                 self.leave(state, manager, None, site)
                 state.exc = exc
 
-    def merge_results(self, results: Pairs) -> Pairs:
+    def merge_results(self, results: Outcomes) -> Outcomes:
         """Merge states that a call left the same, with the same result."""
         if len(results) < 2:
             return results
@@ -605,7 +604,7 @@ class Calls:
         for state, value in normal:
             if state.frames:
                 state.edit(state.frames[-1]).locals["#result"] = value
-        kept = merge([state for state, _ in normal], None, MAX_RESULTS, True)
+        kept = join([state for state, _ in normal], None, MAX_RESULTS, True)
         out = []
         for state in kept:
             value = NONE
@@ -616,7 +615,7 @@ class Calls:
             out.append((state, value))
         return out + _different_first(raised)[:MAX_RESULTS]
 
-    def _bind(self, s: State, func: Func, call: Args) -> dict[str, Value]:
+    def _bind(self, s: State, func: Func, call: Call) -> dict[str, Value]:
         """Parameters to values; what is not passed for sure is unknown."""
         params: list[ir.Parameter] = func.function.params
         bound: dict[str, Value] = {}
@@ -640,18 +639,18 @@ class Calls:
                 bound[p.name] = s.new(table)
         return bound
 
-    def _missing(self, func: Func, p: ir.Parameter, call: Args) -> Value:
+    def _missing(self, func: Func, p: ir.Parameter, call: Call) -> Value:
         if not call.unsure and p.name in func.defaults:
             return func.defaults[p.name]
         return unknown()
 
     # -- with -------------------------------------------------------------------------------------
 
-    def enter(self, s: State, manager: Value, site: Any) -> Pairs:
+    def enter(self, s: State, manager: Value, site: Any) -> Outcomes:
         """`manager.__enter__()`."""
         record = s.get(manager, Instance)
         if record is None:
-            return [(s, manager if isinstance(manager, Sym) and manager.kind == "data" else unknown())]
+            return [(s, manager if isinstance(manager, Symbol) and manager.kind == "data" else unknown())]
         own = attributes.in_class(s, record.cls, "__enter__") or attributes.in_class(
             s, record.cls, "__aenter__"
         )
@@ -667,9 +666,9 @@ class Calls:
         if native is None:
             return [(s, manager)]
         chosen = native
-        return self.guard(s, lambda: chosen(self.m, s, Args(manager, [], {}, site, "", manager)))
+        return self.guard(s, lambda: chosen(self.m, s, Call(manager, [], {}, site, "", manager)))
 
-    def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Pairs:
+    def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Outcomes:
         """`manager.__exit__(...)`; the answer tells whether it swallows the exception."""
         record = s.get(manager, Instance)
         if record is None:
@@ -693,12 +692,12 @@ class Calls:
             return [(s, FALSE)]
         chosen = native
         given = [] if exc is None else [exc]
-        return self.guard(s, lambda: chosen(self.m, s, Args(manager, given, {}, site, "", manager)))
+        return self.guard(s, lambda: chosen(self.m, s, Call(manager, given, {}, site, "", manager)))
 
     def _manager_native(self, s: State, manager: Value, name: str) -> Any:
         from gradcheck_tool.library.torch.instances import families
 
-        found = (natives.METHODS.get((family, name)) for family in families(s, manager))
+        found = (registry.METHODS.get((family, name)) for family in families(s, manager))
         return next((native for native in found if native is not None), None)
 
     # -- exceptions -------------------------------------------------------------------------------
@@ -717,9 +716,9 @@ class Calls:
             frame: Frame = s[ref]
             handler = self._handler_of(frame.function, node)
             if handler is not None:
-                if frame.rounds.get(-1 - handler):
+                if frame.iterations.get(-1 - handler):
                     return False
-                s.edit(ref).rounds[-1 - handler] = 1
+                s.edit(ref).iterations[-1 - handler] = 1
                 return True
             # A generator goes on elsewhere than where it was made.
             if frame.site is None or frame.function.is_generator:
@@ -750,14 +749,16 @@ def _is_modelled(s: State, func: Value) -> bool:
     if isinstance(func, Method):
         applied = func.name == "apply" and FUNCTION in attributes.lib_bases(s, func.receiver)
         owner = s.get(func.receiver, Instance)
-        of_library = owner is not None and isinstance(owner.cls, Lib) and owner.cls.name.startswith(CERTAIN)
+        of_library = (
+            owner is not None and isinstance(owner.cls, LibraryObject) and owner.cls.name.startswith(CERTAIN)
+        )
         return applied or of_library or s.get(func.receiver, Tensor) is not None
     made = s.get(func, Instance)
     if made is not None:
-        return isinstance(made.cls, Lib) and made.cls.name.startswith(CERTAIN)
-    if not isinstance(func, Lib):
+        return isinstance(made.cls, LibraryObject) and made.cls.name.startswith(CERTAIN)
+    if not isinstance(func, LibraryObject):
         return False
-    executed = func.name in natives.FUNCTIONS and func.name.startswith(CERTAIN)
+    executed = func.name in registry.FUNCTIONS and func.name.startswith(CERTAIN)
     return executed or optable.find(func.name) is not None
 
 
@@ -766,7 +767,7 @@ def _is_safe(s: State, func: Value) -> bool:
         return func.name in SAFE_METHODS and isinstance(
             s.heap.get(getattr(func.receiver, "id", -1)), (List, Dict)
         )
-    return isinstance(func, Lib) and func.name in SAFE
+    return isinstance(func, LibraryObject) and func.name in SAFE
 
 
 def _is_executed(s: State, func: Value) -> bool:
@@ -777,7 +778,7 @@ def _is_executed(s: State, func: Value) -> bool:
     return isinstance(func, Bound) or isinstance(record, (Func, Class))
 
 
-def _longest(results: Pairs) -> Pairs:
+def _longest(results: Outcomes) -> Outcomes:
     """A comprehension over something unknown may end after any element; the longest list stands for all.
 
     It may be longer still.
@@ -788,7 +789,7 @@ def _longest(results: Pairs) -> Pairs:
     return normal[-1:] + [pair for pair in results if pair[0].exc is not None][:2]
 
 
-def _different_first(raised: Pairs) -> Pairs:
+def _different_first(raised: Outcomes) -> Outcomes:
     """Ways to raise, of each error one before any error comes twice: those beyond a limit are dropped."""
     first: dict[object, tuple[State, Value]] = {}
     again = []
@@ -809,13 +810,13 @@ def _named(func: Value) -> tuple[str, list[Value]]:
     """The name of a callee, empty where it has none, and the object that it is a method of, if any."""
     if isinstance(func, Method):
         return func.name, [func.receiver]
-    key = func.key if isinstance(func, Sym) else None
+    key = func.key if isinstance(func, Symbol) else None
     if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
         return str(key[2]), [key[1]]
-    return (func.name, []) if isinstance(func, Lib) else ("", [])
+    return (func.name, []) if isinstance(func, LibraryObject) else ("", [])
 
 
-def _stable(func: Lib, call: Args) -> Value:
+def _stable(func: LibraryObject, call: Call) -> Value:
     """What an inert function returns: the same for the same arguments, unless it draws or reads."""
     leaf = func.name.rpartition(".")[2]
     values = [*call.args, *call.kwargs.values()]
@@ -827,5 +828,5 @@ def _stable(func: Lib, call: Args) -> Value:
         "len",
         "hasattr",
     ):
-        return Sym(("call", func.name, tuple(values)), "data")
+        return Symbol(("call", func.name, tuple(values)), "data")
     return unknown("data")

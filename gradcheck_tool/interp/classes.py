@@ -7,23 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import FunctionDefinition
 from gradcheck_tool.domain.heap import Class, Dict, Frame, Func, Instance, List, State
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dataclasses", "threading")
 
 
-def make(m: Machine, s: State, i: ir.MakeClass) -> Pairs:
+def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
     """Run a class body and make the class."""
     outer: Frame = s[s.frames[-1]]
     bases = tuple(m.get(s, arg.value) for arg in i.bases if arg.kind is ir.ArgKind.POSITIONAL)
     site = m.site(s, i.node)
     frame = Frame(i.body, outer.env, s.frames[-1])
     s.frames.append(s.new(frame))
-    out: Pairs = []
+    out: Outcomes = []
     for end in m.run_frame(s, i.body.entry):
         state = end.state
         body = state.frames.pop()
@@ -51,7 +62,7 @@ def _adopt(s: State, cls: Ref, value: Value) -> None:
         s.edit(value).cls = cls  # type: ignore[arg-type]
         return
     wrapper = s.get(value, Instance)
-    if wrapper is not None and isinstance(wrapper.cls, Lib) and "#func" in wrapper.attrs:
+    if wrapper is not None and isinstance(wrapper.cls, LibraryObject) and "#func" in wrapper.attrs:
         _adopt(s, cls, wrapper.attrs["#func"])
         if "#set" in wrapper.attrs:
             _adopt(s, cls, wrapper.attrs["#set"])
@@ -71,18 +82,18 @@ def _is_open(s: State, base: Value) -> bool:
     record = s.get(base, Class)
     if record is not None:
         return record.open
-    return not isinstance(base, Lib) or base.name.split(".")[0] not in KNOWN_ROOTS
+    return not isinstance(base, LibraryObject) or base.name.split(".")[0] not in KNOWN_ROOTS
 
 
 def is_subclass(s: State, cls: Value, name: str) -> bool:
     """Does the class derive from the library class of this name (or is it that class)?"""
-    if isinstance(cls, Lib):
+    if isinstance(cls, LibraryObject):
         return cls.name == name
     record = s.get(cls, Class)
-    return record is not None and Lib(name) in record.mro
+    return record is not None and LibraryObject(name) in record.mro
 
 
-def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
+def _announce(m: Interpreter, s: State, ref: Ref, record: Class, site: Any) -> None:
     if not is_subclass(s, ref, "torch.autograd.Function"):
         return
     methods: dict[str, Any] = {}
@@ -99,8 +110,8 @@ def _announce(m: Machine, s: State, ref: Ref, record: Class, site: Any) -> None:
 
 
 def instantiate(
-    m: Machine, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
-) -> Pairs:
+    m: Interpreter, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
+) -> Outcomes:
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
     from gradcheck_tool.library.torch.instances import created
@@ -123,8 +134,8 @@ def instantiate(
         from gradcheck_tool.domain.values import Method, Super
 
         base = Method(Super(cls, ref), "__init__")
-        return [(state, ref) for state, _ in m.calls.call(s, base, args, kwargs, site)]
-    states = [state for state, _ in m.calls.call(s, init, [ref, *args], kwargs, site)]
+        return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site)]
+    states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site)]
     for state in states:
         constructed(m, state, ref)
     return [(state, ref) for state in states]
@@ -166,25 +177,25 @@ def named_tuple(
 
 
 def _init_dataclass(
-    m: Machine, s: State, ref: Ref, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
-) -> Pairs:
+    m: Interpreter, s: State, ref: Ref, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
+) -> Outcomes:
     from gradcheck_tool.interp import attributes
 
     mine = s.edit(ref)
     for index, (field, default) in enumerate(fields_of(s, cls)):
         value = args[index] if index < len(args) else kwargs.get(field, default)
         made = s.get(value, Instance)
-        if made is not None and made.cls == Lib("dataclasses.field"):
+        if made is not None and made.cls == LibraryObject("dataclasses.field"):
             value = made.attrs.get("default", unknown())
             factory = made.attrs.get("default_factory")
             if factory is not None:
-                ((_, value),) = m.calls.call(s, factory, [], {}, site)[:1]
+                ((_, value),) = m.call(s, factory, [], {}, site)[:1]
         mine = s.edit(ref)
         mine.attrs[field] = value if value is not None else unknown()
     after = attributes.in_class(s, cls, "__post_init__")
     if after is None:
         return [(s, ref)]
-    return [(state, ref) for state, _ in m.calls.call(s, after, [ref], {}, site)]
+    return [(state, ref) for state, _ in m.call(s, after, [ref], {}, site)]
 
 
 def exception_matches(s: State, exc: Value, kind: Value) -> Value:
@@ -194,16 +205,16 @@ def exception_matches(s: State, exc: Value, kind: Value) -> Value:
         return TRUE if TRUE in answers else FALSE
     record = s.get(exc, Instance)
     cls = record.cls if record is not None else exc
-    if isinstance(cls, Sym):
+    if isinstance(cls, Symbol):
         return TRUE
     if isinstance(kind, Ref):
         derived = s.get(cls, Class)
         return TRUE if derived is not None and kind in derived.mro else FALSE
-    name = kind.name if isinstance(kind, Lib) else ""
+    name = kind.name if isinstance(kind, LibraryObject) else ""
     theirs = getattr(builtins, name.removeprefix("builtins."), None)
     owner = s.get(cls, Class)
-    names = [c.name for c in owner.mro if isinstance(c, Lib)] if owner is not None else []
-    for mine in names or ([cls.name] if isinstance(cls, Lib) else []):
+    names = [c.name for c in owner.mro if isinstance(c, LibraryObject)] if owner is not None else []
+    for mine in names or ([cls.name] if isinstance(cls, LibraryObject) else []):
         ours = getattr(builtins, mine.removeprefix("builtins."), None)
         if mine == name or (isinstance(ours, type) and isinstance(theirs, type) and issubclass(ours, theirs)):
             return TRUE
@@ -226,4 +237,4 @@ def capture(s: State, value: Value, kind: str, key: Any, index: int) -> Value:
         record_ = s.get(value, Instance)
         if record_ is not None and key in record_.attrs:
             return record_.attrs[key]
-    return Sym(("part", value, kind, str(key), index))
+    return Symbol(("part", value, kind, str(key), index))

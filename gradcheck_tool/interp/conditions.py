@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
-from gradcheck_tool.domain.values import Ref, Sym, Value, truth
+from gradcheck_tool.domain.values import Ref, Symbol, Value, truth
 from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
 def known(s: State, value: Value) -> bool | None:
@@ -17,11 +17,11 @@ def known(s: State, value: Value) -> bool | None:
     answer = truth(value)
     if answer is not None:
         return answer
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         if isinstance(value.key, tuple) and value.key[0] == "not":
             inner = known(s, value.key[1])
             return None if inner is None else not inner
-        known_fact = s.facts.get(value)
+        known_fact = s.path_condition.get(value)
         return counting.answer(s, value) if known_fact is None else known_fact
     if isinstance(value, Ref):
         return _record_truth(s, value)
@@ -37,11 +37,11 @@ def _record_truth(s: State, ref: Ref) -> bool | None:
     if isinstance(record, Instance):
         return None if record.open or "#truth" in record.attrs else True
     if isinstance(record, Tensor):
-        return s.facts.get(Sym(("truth", ref)))
+        return s.path_condition.get(Symbol(("truth", ref)))
     return None
 
 
-def decide(m: Machine, s: State, value: Value) -> list[tuple[State, bool]]:
+def decide(m: Interpreter, s: State, value: Value) -> list[tuple[State, bool]]:
     """Both ways where nothing decides, each remembering its assumption."""
     answer = known(s, value)
     if answer is None:
@@ -50,11 +50,11 @@ def decide(m: Machine, s: State, value: Value) -> list[tuple[State, bool]]:
     if answer is not None:
         return [(s, answer)]
     key, positive = value, True
-    while isinstance(key, Sym) and isinstance(key.key, tuple) and key.key[0] == "not":
+    while isinstance(key, Symbol) and isinstance(key.key, tuple) and key.key[0] == "not":
         key, positive = key.key[1], not positive
     if isinstance(key, Ref):
-        key = Sym(("truth", key))
+        key = Symbol(("truth", key))
     other = s.fork()
-    s.facts[key] = positive
-    other.facts[key] = not positive
+    s.path_condition[key] = positive
+    other.path_condition[key] = not positive
     return [(s, True), (other, False)]

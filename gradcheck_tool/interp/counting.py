@@ -12,7 +12,7 @@ import operator
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcheck_tool.domain.values import Const, Sym, Value
+from gradcheck_tool.domain.values import Const, Symbol, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -48,12 +48,12 @@ class Later:
         self.among = among
 
 
-def later(previous: Value, among: range | None = None) -> Sym:
+def later(previous: Value, among: range | None = None) -> Symbol:
     """A whole number after another one: greater, or further on in `among`."""
-    return Sym(Later(previous, among), "int")
+    return Symbol(Later(previous, among), "int")
 
 
-def answer(s: State, condition: Sym) -> bool | None:
+def answer(s: State, condition: Symbol) -> bool | None:
     """What an undecided condition is, as far as other decisions tell."""
     told = _ordered(s, condition)
     if told is not None:
@@ -80,7 +80,7 @@ def pin(s: State, condition: Value) -> None:
         return
     least = next(_candidates(s, number), None)
     if least is not None:
-        s.facts[_equals(number, least)] = True
+        s.path_condition[_equals(number, least)] = True
 
 
 def _is_leap(s: State, number: Value) -> bool:
@@ -91,22 +91,22 @@ def _is_leap(s: State, number: Value) -> bool:
 
 def is_pinned(s: State, number: Value) -> bool:
     """Is it known which number of a later round this is?"""
-    least = next(_candidates(s, number), None) if isinstance(number, Sym) and _later(number) else None
-    return least is not None and s.facts.get(_equals(number, least)) is True  # type: ignore[arg-type]
+    least = next(_candidates(s, number), None) if isinstance(number, Symbol) and _later(number) else None
+    return least is not None and s.path_condition.get(_equals(number, least)) is True  # type: ignore[arg-type]
 
 
-def is_possible(s: State, number: Sym) -> bool:
+def is_possible(s: State, number: Symbol) -> bool:
     """Is there a number left for a later round?"""
     key = _later(number)
     return key is None or key.among is None or next(_candidates(s, number), None) is not None
 
 
 def _later(number: Value | None) -> Later | None:
-    return number.key if isinstance(number, Sym) and isinstance(number.key, Later) else None
+    return number.key if isinstance(number, Symbol) and isinstance(number.key, Later) else None
 
 
-def _equals(number: Sym, value: int) -> Sym:
-    return Sym(("cmp", "==", number, Const(value)), "bool")
+def _equals(number: Symbol, value: int) -> Symbol:
+    return Symbol(("cmp", "==", number, Const(value)), "bool")
 
 
 # -- order -------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class _Bounds(NamedTuple):
         return True if self.low == self.high == number else None
 
 
-def _ordered(s: State, condition: Sym) -> bool | None:
+def _ordered(s: State, condition: Symbol) -> bool | None:
     """A comparison of two values whose difference is bounded by what has been decided."""
     compared = _sides(condition)
     if compared is None:
@@ -152,7 +152,7 @@ def _ordered(s: State, condition: Sym) -> bool | None:
 
 def _sides(condition: Value) -> tuple[str, Value | None, Value | None, float] | None:
     """`left - right < number`, or `==`, of a comparison; None stands for zero."""
-    key = condition.key if isinstance(condition, Sym) else None
+    key = condition.key if isinstance(condition, Symbol) else None
     if not isinstance(key, tuple) or key[0] != "cmp" or key[1] not in ("<", "=="):
         return None
     (left, more), (right, less) = _split(key[2]), _split(key[3])
@@ -163,7 +163,7 @@ def _split(value: Value) -> tuple[Value | None, float]:
     """A value as something unknown plus a number."""
     if isinstance(value, Const) and _is_number(value):
         return None, value.value
-    key = value.key if isinstance(value, Sym) else None
+    key = value.key if isinstance(value, Symbol) else None
     if isinstance(key, tuple) and key[:1] == ("op",) and key[1] in ("+", "-") and _is_number(key[3]):
         base, number = _split(key[2])
         return base, number + (key[3].value if key[1] == "+" else -key[3].value)
@@ -202,7 +202,7 @@ def _decided(s: State, left: Value | None, right: Value | None) -> _Bounds:
     if left == right:
         return _Bounds(0, 0)
     found = _Bounds()
-    for fact, is_true in s.facts.items():
+    for fact, is_true in s.path_condition.items():
         compared = _sides(fact)
         if compared is None or compared[1:3] not in ((left, right), (right, left)):
             continue
@@ -224,7 +224,7 @@ class _Open(Exception):
     """An expression depends on something else that is unknown."""
 
 
-def _evaluate(value: Value, number: Sym, one: int) -> Any:
+def _evaluate(value: Value, number: Symbol, one: int) -> Any:
     """An expression with `one` for the number.
 
     Raises:
@@ -234,7 +234,7 @@ def _evaluate(value: Value, number: Sym, one: int) -> Any:
         return one
     if isinstance(value, Const):
         return value.value
-    key = value.key if isinstance(value, Sym) else None
+    key = value.key if isinstance(value, Symbol) else None
     if isinstance(key, tuple) and key[0] == "not":
         return not _evaluate(key[1], number, one)
     if isinstance(key, tuple) and key[0] in ("op", "cmp") and key[1] in _ARITHMETIC:
@@ -246,15 +246,15 @@ def _evaluate(value: Value, number: Sym, one: int) -> Any:
     raise _Open
 
 
-def _only_number(condition: Value) -> Sym | None:
+def _only_number(condition: Value) -> Symbol | None:
     """The number of a later round that a condition depends on if it depends on nothing else."""
     numbers = set(_leaves(condition))
     only = numbers.pop() if len(numbers) == 1 else None
-    return only if isinstance(only, Sym) and _later(only) else None
+    return only if isinstance(only, Symbol) and _later(only) else None
 
 
 def _leaves(value: Value) -> Iterator[Value]:
-    key = value.key if isinstance(value, Sym) else None
+    key = value.key if isinstance(value, Symbol) else None
     if isinstance(key, tuple) and key[0] == "not":
         yield from _leaves(key[1])
     elif isinstance(key, tuple) and key[0] in ("op", "cmp") and key[1] in _ARITHMETIC:
@@ -264,22 +264,22 @@ def _leaves(value: Value) -> Iterator[Value]:
         yield value
 
 
-def _candidates(s: State, number: Sym) -> Iterator[int]:
+def _candidates(s: State, number: Symbol) -> Iterator[int]:
     """Which numbers it may be, in order, of the first that come after that of the round before."""
-    facts = [(fact, is_true) for fact, is_true in s.facts.items() if _only_number(fact) == number]
+    facts = [(fact, is_true) for fact, is_true in s.path_condition.items() if _only_number(fact) == number]
     for one in islice(_following(s, number), MAX_TRIED):
         if all(_agrees(fact, is_true, number, one) for fact, is_true in facts):
             yield one
 
 
-def _agrees(fact: Value, is_true: bool, number: Sym, one: int) -> bool:
+def _agrees(fact: Value, is_true: bool, number: Symbol, one: int) -> bool:
     try:
         return bool(_evaluate(fact, number, one)) is is_true
     except _Open:
         return True
 
 
-def _following(s: State, number: Sym) -> Iterable[int]:
+def _following(s: State, number: Symbol) -> Iterable[int]:
     """What comes after the number of the round before, and is not too low for what has been decided."""
     key = _later(number)
     first = _next(s, key) if key is not None else None
@@ -296,7 +296,7 @@ def _next(s: State, key: Later) -> int | None:
     least: int | None = None
     if isinstance(key.previous, Const):
         least = key.previous.value
-    elif isinstance(key.previous, Sym):
+    elif isinstance(key.previous, Symbol):
         least = next(_candidates(s, key.previous), None)
     if least is None:
         return None
@@ -306,9 +306,9 @@ def _next(s: State, key: Later) -> int | None:
 
 def _is_cycle(value: Value) -> bool:
     """Is a remainder asked for that comes back after a few numbers?"""
-    key = value.key if isinstance(value, Sym) else None
+    key = value.key if isinstance(value, Symbol) else None
     if not isinstance(key, tuple) or key[0] not in ("op", "cmp", "not"):
         return False
     if key[:2] == ("op", "%"):
         return _is_number(key[3]) and 0 < key[3].value <= SHORT_CYCLE
-    return any(_is_cycle(side) for side in key[1:] if isinstance(side, Sym))
+    return any(_is_cycle(side) for side in key[1:] if isinstance(side, Symbol))

@@ -86,7 +86,9 @@ def forget_written(s: State, values: Iterable[Value]) -> None:
     for ref in reachable(s, written):
         if isinstance(s.heap[ref.id], Tensor):
             tensor = s.edit(ref)
-            tensor.rg = tensor.leaf = tensor.dtype = tensor.shape = tensor.dense = tensor.node = None
+            tensor.requires_grad = tensor.leaf = tensor.dtype = tensor.shape = tensor.contiguous = (
+                tensor.grad_fn
+            ) = None
             tensor.unsure_graph = True
 
 
@@ -101,10 +103,10 @@ def _tensor(s: State, ref: Ref) -> None:
     storage = s.edit(tensor.storage)
     storage.unsure = True
     if tensor.leaf:
-        tensor.rg = None
+        tensor.requires_grad = None
         tensor.unsure_graph = True
-    if tensor.node is not None:
-        _graph(s, tensor.node)
+    if tensor.grad_fn is not None:
+        _graph(s, tensor.grad_fn)
 
 
 def _graph(s: State, start: Ref) -> None:

@@ -8,16 +8,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Dict, Generator, Instance, Iter, List, State, Tensor
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
-STOP: Any = Lib("#stop")
+STOP: Any = LibraryObject("#stop")
 KNOWN_LENGTH = 16
 # An open list of so many elements may well hold no more.
 SEVERAL = 2
@@ -53,7 +64,7 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
     return [], True
 
 
-def make(m: Machine, s: State, value: Value, site: Any) -> Pairs:
+def make(m: Interpreter, s: State, value: Value, site: Any) -> Outcomes:
     """`iter(value)`."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, (Iter, Generator)):
@@ -69,7 +80,7 @@ def make(m: Machine, s: State, value: Value, site: Any) -> Pairs:
     return [(s, s.new(Iter("unknown", (value,))))]
 
 
-def _iterate_instance(m: Machine, s: State, value: Ref, record: Instance, site: Any) -> Pairs:
+def _iterate_instance(m: Interpreter, s: State, value: Ref, record: Instance, site: Any) -> Outcomes:
     from gradcheck_tool.interp import attributes
 
     items, is_open = elements(s, value)
@@ -78,8 +89,8 @@ def _iterate_instance(m: Machine, s: State, value: Ref, record: Instance, site: 
     if isinstance(record.cls, Ref):
         method = attributes.in_class(s, record.cls, "__iter__")
         if method is not None:
-            out: Pairs = []
-            for state, iterator in m.calls.call(
+            out: Outcomes = []
+            for state, iterator in m.call(
                 s, attributes.bind(state_value=value, func=method, s=s), [], {}, site
             ):
                 if state.exc is None and not isinstance(
@@ -100,7 +111,7 @@ def _range(record: Iter) -> range | None:
     return range(*numbers)
 
 
-def advance(m: Machine, s: State, iterator: Value, site: Any) -> Pairs:
+def advance(m: Interpreter, s: State, iterator: Value, site: Any) -> Outcomes:
     """`next(iterator)`: the states with the element, or STOP."""
     record = s.heap.get(iterator.id) if isinstance(iterator, Ref) else None
     if isinstance(record, Generator):
@@ -112,7 +123,7 @@ def advance(m: Machine, s: State, iterator: Value, site: Any) -> Pairs:
     return step(m, s, ref, record, site)  # type: ignore[no-any-return]
 
 
-def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     items, is_open = elements(s, record.parts[0])
     position = record.position
     if position < len(items):
@@ -125,11 +136,11 @@ def _advance_items(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
         # An open list may well end here; that it goes on is one more case of the elements that are known.
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
-    kind = items[-1].kind if items and isinstance(items[-1], Sym) else None
+    kind = items[-1].kind if items and isinstance(items[-1], Symbol) else None
     return _unknown_next(s, ref, unknown(kind))
 
 
-def _advance_range(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_range(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     known = _range(record)
     position = record.position
     if known is not None and len(known) <= RANGE_LENGTH:
@@ -151,12 +162,12 @@ def _advance_range(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
         if not counting.is_possible(s, number):
             return [(s, STOP)]
     s.edit(ref).last = number
-    if known is None and isinstance(number, Sym) and record.parts:
-        s.facts[Sym(("cmp", "<", number, record.parts[-1]), "bool")] = True
+    if known is None and isinstance(number, Symbol) and record.parts:
+        s.path_condition[Symbol(("cmp", "<", number, record.parts[-1]), "bool")] = True
     return _unknown_next(s, ref, number)
 
 
-def _advance_count(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_count(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     start = record.parts[0] if record.parts else Const(0)
     mine = s.edit(ref)
     if len(record.parts) > 1 or not isinstance(start, Const):
@@ -166,9 +177,9 @@ def _advance_count(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> P
     return [(s, mine.last)]
 
 
-def _unknown_next(s: State, ref: Ref | None, value: Value) -> Pairs:
+def _unknown_next(s: State, ref: Ref | None, value: Value) -> Outcomes:
     """One more element, or (from the second on) the end."""
-    out: Pairs = []
+    out: Outcomes = []
     if ref is not None:
         if s[ref].position > 0:
             other = s.fork()
@@ -178,9 +189,9 @@ def _unknown_next(s: State, ref: Ref | None, value: Value) -> Pairs:
     return out
 
 
-def _advance_unknown(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     source = record.parts[0] if record.parts else NONE
-    kind = source.kind if isinstance(source, Sym) else None
+    kind = source.kind if isinstance(source, Symbol) else None
     if isinstance(source, Ref):
         from gradcheck_tool.library.torch.data import batch, element_kind
 
@@ -193,16 +204,16 @@ def _advance_unknown(m: Machine, s: State, ref: Ref, record: Iter, site: Any) ->
     return _unknown_next(s, ref, compute(m, unknown(kind), (source,)))
 
 
-def _advance_some(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     """An element of the iterator inside, or (from the second on) the end before that one's."""
     ends = [(s.fork(), STOP)] if record.position else []
     s.edit(ref).position = min(record.position + 1, 3)
     return advance(m, s, record.parts[0], site) + ends
 
 
-def _advance_enumerate(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_enumerate(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     inner, start = record.parts
-    out: Pairs = []
+    out: Outcomes = []
     for state, value in advance(m, s, inner, site):
         if state.exc is not None or value is STOP:
             out.append((state, value))
@@ -254,10 +265,10 @@ def _is_listed(s: State, iterator: Value) -> bool:
     return record is not None and record.kind in ("items", "drained") and not elements(s, record.parts[0])[1]
 
 
-def _advance_zip(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_zip(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     """Element by element. A listed part decides the length: where one is listed, unknown ones go on."""
     rows: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
-    done: Pairs = []
+    done: Outcomes = []
     listed = any(_is_listed(s, part) for part in record.parts)
     for part in record.parts:
         after: list[tuple[State, tuple[Value, ...]]] = []
@@ -274,14 +285,14 @@ def _advance_zip(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pai
     return [(state, Tup(values)) for state, values in rows] + done
 
 
-def _advance_map(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_map(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     func, *parts = record.parts
-    out: Pairs = []
+    out: Outcomes = []
     for state, row in _advance_zip(m, s, ref, _view(record, tuple(parts)), site):
         if state.exc is not None or row is STOP:
             out.append((state, row))
         else:
-            out += m.calls.call(state, func, list(row.items), {}, site)  # type: ignore[union-attr]
+            out += m.call(state, func, list(row.items), {}, site)  # type: ignore[union-attr]
     return out
 
 
@@ -291,10 +302,10 @@ def _view(record: Iter, parts: tuple[Value, ...]) -> Iter:
     return view
 
 
-def _advance_object(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_object(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     """An object with `__next__`: the exception it raises is taken for the end."""
-    out: Pairs = []
-    for state, value in m.calls.method(s, record.parts[0], "__next__", [], {}, site):
+    out: Outcomes = []
+    for state, value in m.call_method(s, record.parts[0], "__next__", [], {}, site):
         if state.exc is not None:
             state.exc = None
             value = STOP
@@ -302,11 +313,11 @@ def _advance_object(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> 
     return out
 
 
-def _advance_getitem(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_getitem(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     return _unknown_next(s, ref, unknown())
 
 
-def _advance_drained(m: Machine, s: State, ref: Ref, record: Iter, site: Any) -> Pairs:
+def _advance_drained(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     return [(s, STOP)]
 
 
@@ -332,9 +343,9 @@ _ADVANCE: dict[str, Any] = {
 }
 
 
-def throw(m: Machine, s: State, ref: Ref, exc: Value, site: Any) -> Pairs:
+def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:
     """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
-    out: Pairs = []
+    out: Outcomes = []
     for state, value in _resume(m, s, ref, s[ref], site, exc):
         if state.exc == exc:
             state.exc = None
@@ -345,8 +356,8 @@ def throw(m: Machine, s: State, ref: Ref, exc: Value, site: Any) -> Pairs:
 
 
 def _resume(
-    m: Machine, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
-) -> Pairs:
+    m: Interpreter, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
+) -> Outcomes:
     """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
     if record.block is None:
         return [(s, STOP)]
@@ -356,7 +367,7 @@ def _resume(
         m.calls.enter(s, manager, site)
     s.frames.append(record.frame)
     s.exc = thrown
-    out: Pairs = []
+    out: Outcomes = []
     for end in m.run_frame(s, record.block, record.index):
         state = end.state
         state.frames.pop()
@@ -370,11 +381,11 @@ def _resume(
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
     m.calls.leave_all([state for state, _ in out], record.managers, site)
-    return m.calls.merge_results(out)
+    return m.calls.merge_results(out)  # type: ignore[no-any-return]
 
 
 def unpack(
-    m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
+    m: Interpreter, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
 ) -> list[State]:
     """Assign the elements of a value to registers."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
@@ -384,7 +395,7 @@ def unpack(
         try:
             value = rows(m, s, value, site, count=len(dsts) if star is None else None)  # type: ignore[arg-type]
         except Raised as error:
-            m.raise_in(s, error.kind, error.event)
+            m.raise_exception(s, error.kind, error.event)
             return [s]
     elif isinstance(record, (Generator, Iter)):
         return _unpack_iterator(m, s, value, dsts, star, site)
@@ -394,7 +405,7 @@ def unpack(
 
 
 def _unpack_iterator(
-    m: Machine, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
+    m: Interpreter, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
 ) -> list[State]:
     rows: list[tuple[State, list[Value], bool]] = [(s, [], False)]
     out: list[State] = []
@@ -421,7 +432,7 @@ def _unpack_iterator(
 
 
 def _spread(
-    m: Machine,
+    m: Interpreter,
     s: State,
     source: Value,
     items: list[Value],
@@ -432,8 +443,8 @@ def _spread(
     def at(index: int) -> Value:
         if 0 <= index < len(items):
             return items[index]
-        if isinstance(source, Sym):
-            return Sym(("item", source, index), source.kind)
+        if isinstance(source, Symbol):
+            return Symbol(("item", source, index), source.kind)
         return unknown()
 
     if star is None:
@@ -449,7 +460,7 @@ def _spread(
         m.set(s, dsts[star + 1 + index], at(end + index) if not is_open else unknown())
 
 
-def drain(m: Machine, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:
+def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:
     """All elements of an iterable: states with the elements that are known and whether there are more."""
     items, is_open = elements(s, value)
     record = s.heap.get(value.id) if isinstance(value, Ref) else None

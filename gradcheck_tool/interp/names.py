@@ -6,10 +6,10 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Instance, State
-from gradcheck_tool.domain.values import Lib, Ref, Sym, Value
+from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Value
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.ir import nodes as ir
 
 BUILTINS = frozenset(dir(builtins))
@@ -55,19 +55,19 @@ _ALIASES = (
 )
 
 
-def import_value(m: Machine, i: ir.Import) -> Value:
+def import_value(m: Interpreter, i: ir.Import) -> Value:
     """What an import binds: a library object, or a promise where it may be of the repository.
 
     A module's body runs in a state of its own, so that it may as well run when a name of it is first read.
     """
     if m.imports is None:
         return _library_object(i.module, i.level, i.attribute, i.top)
-    return Sym(("import", i.module, i.level, i.attribute, i.top), PROMISE)
+    return Symbol(("import", i.module, i.level, i.attribute, i.top), PROMISE)
 
 
-def kept_promise(m: Machine, s: State, value: Value) -> Value:
+def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
     """The value itself, or what was promised: an object of a module of the repository, or a library's."""
-    if type(value) is not Sym or value.kind != PROMISE:
+    if type(value) is not Symbol or value.kind != PROMISE:
         return value
     known = m.promised.get(value)
     if known is None:
@@ -81,13 +81,17 @@ def kept_promise(m: Machine, s: State, value: Value) -> Value:
 
 
 def _from_repository(
-    m: Machine, s: State, module: str, level: int, attribute: str | None, top: bool
+    m: Interpreter, s: State, module: str, level: int, attribute: str | None, top: bool
 ) -> Value | None:
-    from gradcheck_tool.analysis.entries import import_module
+    from gradcheck_tool.interp.imports import import_module
 
     found = import_module(m, s, module, level)
     if attribute is None:
-        return Lib(module.split(".", maxsplit=1)[0]) if found is not None and top and "." in module else found
+        return (
+            LibraryObject(module.split(".", maxsplit=1)[0])
+            if found is not None and top and "." in module
+            else found
+        )
     if found is None:
         return import_module(m, s, f"{module}.{attribute}" if module else attribute, level)
     record = s.get(found, Instance)
@@ -97,15 +101,15 @@ def _from_repository(
     return None if value is None else kept_promise(m, s, value)
 
 
-def _library_object(module: str, level: int, attribute: str | None, top: bool) -> Lib:
+def _library_object(module: str, level: int, attribute: str | None, top: bool) -> LibraryObject:
     if attribute is not None:
-        return Lib(canonical("." * level + (f"{module}.{attribute}" if module else attribute)))
-    return Lib(module.split(".", maxsplit=1)[0] if top else canonical(module))
+        return LibraryObject(canonical("." * level + (f"{module}.{attribute}" if module else attribute)))
+    return LibraryObject(module.split(".", maxsplit=1)[0] if top else canonical(module))
 
 
-def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value]:
+def star_names(m: Interpreter, s: State, module: str, level: int) -> dict[str, Value]:
     """What `from module import *` binds, as far as it is known."""
-    from gradcheck_tool.analysis.entries import import_module
+    from gradcheck_tool.interp.imports import import_module
 
     local = import_module(m, s, module, level)
     record = s.get(local, Instance)
@@ -116,5 +120,5 @@ def star_names(m: Machine, s: State, module: str, level: int) -> dict[str, Value
         from gradcheck_tool.engine import optable
 
         names = {name.rpartition(".")[2] for name in optable.names(module)} | set(_STAR.get(module, ()))
-        return {name: Lib(f"{module}.{name}") for name in names}
+        return {name: LibraryObject(f"{module}.{name}") for name in names}
     return {}

@@ -12,10 +12,10 @@ from gradcheck_tool.domain.values import (
     TRUE,
     Bound,
     Const,
-    Lib,
+    LibraryObject,
     NoGradient,
     Ref,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
@@ -29,7 +29,7 @@ from gradcheck_tool.trackers import retained_graphs as kept
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     "+": (operator.add, "__add__", "__radd__"),
@@ -62,7 +62,7 @@ def is_tensor(s: State, value: Value) -> bool:
     return isinstance(value, Ref) and isinstance(s.heap[value.id], Tensor)
 
 
-def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """`left op right`."""
     for value, other in ((left, right), (right, left)):
         if isinstance(value, NoGradient) and (is_tensor(s, other) or isinstance(other, Const)):
@@ -71,17 +71,17 @@ def binary(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, 
     if is_tensor(s, left) or is_tensor(s, right):
         from gradcheck_tool.library.torch.functions import call_operator
 
-        return m.calls.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
+        return m.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
     if isinstance(left, Const) and isinstance(right, Const):
         if NONE in (left, right):
-            m.raise_in(s, "TypeError")
+            m.raise_exception(s, "TypeError")
         return [(s, _fold(_BINARY[op][0], left.value, right.value))]
     _, name, reverse = _BINARY[op]
     for receiver, other, method in ((left, right, name), (right, left, reverse)):
         record = s.get(receiver, Instance)
         own = attributes.in_class(s, record.cls, method) if record is not None else None
         if own is not None:
-            return m.calls.call(s, Bound(receiver, own), [other], {}, site)
+            return m.call(s, Bound(receiver, own), [other], {}, site)
     joined = _containers(s, op, left, right)
     if joined is not None:
         return [(s, joined)]
@@ -103,16 +103,16 @@ def _fold(func: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
 
 def _symbolic(op: str, left: Value, right: Value) -> Value:
     """An expression over unknown numbers: the same operands give the same symbol."""
-    kinds = {v.kind for v in (left, right) if isinstance(v, Sym)}
+    kinds = {v.kind for v in (left, right) if isinstance(v, Symbol)}
     kind = "data" if "data" in kinds else next(iter(kinds)) if len(kinds) == 1 else None
     if None in kinds and "data" in kinds:
         kind = None
-    return _counted(op, left, right) or Sym(("op", op, left, right), kind)
+    return _counted(op, left, right) or Symbol(("op", op, left, right), kind)
 
 
-def _counted(op: str, left: Value, right: Value) -> Sym | None:
+def _counted(op: str, left: Value, right: Value) -> Symbol | None:
     """`(n + 1) + 1` as `n + 2`: a counter of a loop stays an expression that can be compared."""
-    key = left.key if isinstance(left, Sym) else None
+    key = left.key if isinstance(left, Symbol) else None
     if (
         op != "+"
         or not isinstance(right, Const)
@@ -122,7 +122,7 @@ def _counted(op: str, left: Value, right: Value) -> Sym | None:
         return None
     if key[:2] != ("op", "+") or not isinstance(key[3], Const) or type(key[3].value) is not int:
         return None
-    return Sym(("op", "+", key[2], Const(key[3].value + right.value)), left.kind)  # type: ignore[union-attr]
+    return Symbol(("op", "+", key[2], Const(key[3].value + right.value)), left.kind)  # type: ignore[union-attr]
 
 
 def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
@@ -148,13 +148,13 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
     return None
 
 
-def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """The operation of `left op= right`: lists and tensors change themselves."""
     if is_tensor(s, left):
         from gradcheck_tool.library.torch.functions import call_inplace_operator
 
-        return m.calls.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
-    if isinstance(left, Sym):
+        return m.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
+    if isinstance(left, Symbol):
         from gradcheck_tool.library.torch.tensors import write_array
 
         write_array(s, left, site, text)
@@ -172,31 +172,38 @@ def inplace(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
         else None
     )
     if own is not None:
-        return m.calls.call(s, Bound(left, own), [right], {}, site)
+        return m.call(s, Bound(left, own), [right], {}, site)
     return binary(m, s, op, left, right, site, text)
 
 
-def unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> Pairs:
+def unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any) -> Outcomes:
     """`-x`, `+x`, `~x` or `not x`."""
     if op == "not":
         answer = conditions.known(s, value)
         if answer is None:
-            return [(s, Sym(("not", value if not isinstance(value, Ref) else Sym(("truth", value))), "bool"))]
+            return [
+                (
+                    s,
+                    Symbol(
+                        ("not", value if not isinstance(value, Ref) else Symbol(("truth", value))), "bool"
+                    ),
+                )
+            ]
         return [(s, FALSE if answer else TRUE)]
     if is_tensor(s, value):
         from gradcheck_tool.library.torch.functions import call_unary
 
-        return m.calls.guard(s, lambda: call_unary(m, s, op, value, site, text))
+        return m.guard(s, lambda: call_unary(m, s, op, value, site, text))
     if isinstance(value, Const):
         func = _UNARY[op]
         try:
             return [(s, Const(func(value.value)))]
         except Exception:
             return [(s, unknown())]
-    return [(s, Sym(("unary", op, value), value.kind if isinstance(value, Sym) else None))]
+    return [(s, Symbol(("unary", op, value), value.kind if isinstance(value, Symbol) else None))]
 
 
-def compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Pairs:
+def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """One comparison."""
     if op in ("is", "is-not"):
         return [(s, _identity(s, left, right, op == "is-not"))]
@@ -208,7 +215,7 @@ def compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any,
         try:
             return [(s, call_compare(m, s, op, left, right, site, text))]
         except Raised as error:
-            m.raise_in(s, error.kind, error.event)
+            m.raise_exception(s, error.kind, error.event)
             return [(s, NONE)]
     if isinstance(left, Const) and isinstance(right, Const):
         return [(s, _fold(_COMPARE[op], left.value, right.value))]
@@ -225,15 +232,19 @@ _NEGATED = {"!=": "==", ">=": "<", "<=": ">"}
 def _comparison(op: str, left: Value, right: Value) -> Value:
     """A symbol for the comparison; a comparison and its negation share one."""
     if op in _NEGATED:
-        return Sym(("not", _comparison(_NEGATED[op], left, right)), "bool")
+        return Symbol(("not", _comparison(_NEGATED[op], left, right)), "bool")
     if op == ">":
         op, left, right = "<", right, left
-    return Sym(("cmp", op, left, right), "bool")
+    return Symbol(("cmp", op, left, right), "bool")
 
 
 def _differ(left: Value, right: Value) -> bool:
     """Are two values certainly different? Only for None against objects, and for two packages."""
-    if isinstance(left, Lib) and isinstance(right, Lib) and "." not in left.name + right.name:
+    if (
+        isinstance(left, LibraryObject)
+        and isinstance(right, LibraryObject)
+        and "." not in left.name + right.name
+    ):
         return left != right
     return any(a == NONE and isinstance(b, (Ref, Tup)) for a, b in ((left, right), (right, left)))
 
@@ -242,19 +253,19 @@ def _identity(s: State, left: Value, right: Value, negate: bool) -> Value:
     answer: bool | None = None
     if left == right:
         answer = True
-    elif not isinstance(left, Sym) and not isinstance(right, Sym):
+    elif not isinstance(left, Symbol) and not isinstance(right, Symbol):
         answer = False
     if answer is None:
-        key = _flag(left, right) or Sym(("cmp", "is", left, right), "bool")
-        return Sym(("not", key), "bool") if negate else key
+        key = _flag(left, right) or Symbol(("cmp", "is", left, right), "bool")
+        return Symbol(("not", key), "bool") if negate else key
     return TRUE if answer is not negate else FALSE
 
 
-def _flag(left: Value, right: Value) -> Sym | None:
+def _flag(left: Value, right: Value) -> Symbol | None:
     """`x is True` as `x`, and `x is False` as `not x`: what is asked so is a flag, however it is asked."""
-    if not isinstance(left, Sym) or left.kind in ("int", "float", "str") or right not in (TRUE, FALSE):
+    if not isinstance(left, Symbol) or left.kind in ("int", "float", "str") or right not in (TRUE, FALSE):
         return None
-    return left if right == TRUE else Sym(("not", left), "bool")
+    return left if right == TRUE else Symbol(("not", left), "bool")
 
 
 def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
@@ -269,5 +280,5 @@ def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
         return FALSE if negate else TRUE
     if not is_open and isinstance(item, Const) and all(isinstance(v, Const) for v in items):
         return TRUE if negate else FALSE
-    key = Sym(("in", item, container), "bool")
-    return Sym(("not", key), "bool") if negate else key
+    key = Symbol(("in", item, container), "bool")
+    return Symbol(("not", key), "bool") if negate else key

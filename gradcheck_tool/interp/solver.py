@@ -11,7 +11,6 @@ limit are dropped, deep recursion returns something unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
@@ -24,20 +23,20 @@ from gradcheck_tool.domain.heap import (
     Record,
     State,
     Tensor,
-    merge,
-    same_state,
+    equivalent,
+    join,
     signature,
 )
-from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Sym, Value, unknown
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
+from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.suspicions import Suspicions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
@@ -49,58 +48,11 @@ MAX_SEEN = 32
 COMPARISON = 20
 
 
-class Exhausted(Exception):
-    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
-
-    exits: Sequence[Exit] = ()
-
-
-@dataclass(slots=True)
-class Env:
-    """What all functions of one module share: the parsed module and the frame of its body."""
-
-    module: ir.ModuleIR
-    globals: Ref
-    dotted: str = "__main__"
-
-
-@dataclass(slots=True)
-class Exit:
-    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which goes on at block, index)."""
-
-    state: State
-    kind: str
-    value: Value
-    block: int = 0
-    index: int = 0
-
-
-class Label:
-    """The source text of a node, made when a message needs it."""
-
-    __slots__ = ("_text", "module", "node")
-
-    def __init__(self, module: ir.ModuleIR, node: Any) -> None:
-        self.module = module
-        self.node = node
-        self._text: str | None = None
-
-    def __str__(self) -> str:
-        if self._text is None:
-            text = one_line(self.module.spans.text(self.node))
-            self._text = text if len(text) <= 60 else text[:57] + "..."
-        return self._text
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
-
-
-Pairs = list[tuple[State, Value]]
 # States that were at a loop head, by the head and the rounds of the loops around it.
 Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 
 
-class Machine:
+class Solver:
     """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
 
     `executed` counts instructions, `entered` collects the functions whose code was executed, `noted` what has
@@ -110,7 +62,7 @@ class Machine:
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.summaries import Summaries
-        from gradcheck_tool.interp.transfer import STEPS
+        from gradcheck_tool.interp.transfer import TRANSFER
         from gradcheck_tool.trackers.distributed import Watch
         from gradcheck_tool.trackers.gradient_reach import Ledger
         from gradcheck_tool.trackers.modes import Modes
@@ -146,8 +98,12 @@ class Machine:
         self.main: ir.ModuleIR | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
         self.calls = Calls(self)
+        self.call = self.calls.call
+        self.call_method = self.calls.method
+        self.call_unknown = self.calls.unknown_call
+        self.guard = self.calls.guard
         self.summaries = Summaries(self)
-        self._steps = STEPS
+        self._steps = TRANSFER
         self._rank: dict[int, dict[int, int]] = {}
 
     # -- what is noted beside the states ----------------------------------------------------------
@@ -191,20 +147,20 @@ class Machine:
             self._rank[id(function)] = known
         return known
 
-    def run_frame(self, s: State, block: int, index: int = 0) -> list[Exit]:
+    def run_frame(self, s: State, block: int, index: int = 0) -> list[FrameExit]:
         """Execute the innermost frame of `s` from a place on; all ways out of it.
 
         A state with an exception has it raised there.
         """
-        exits: list[Exit] = []
+        exits: list[FrameExit] = []
         try:
             self._run_blocks(s, block, index, exits)
-        except Exhausted as limit:
+        except BudgetExhausted as limit:
             limit.exits = exits
             raise
         return exits
 
-    def _run_blocks(self, s: State, block: int, index: int, exits: list[Exit]) -> None:
+    def _run_blocks(self, s: State, block: int, index: int, exits: list[FrameExit]) -> None:
         function: ir.Function = s[s.frames[-1]].function
         self.entered.add(id(function))
         rank = self.rank(function)
@@ -221,7 +177,7 @@ class Machine:
             live = function.live_in.get(at)
             waiting = pending.pop(at)
             self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
-            states = merge(waiting, live, MAX_STATES, at not in function.loops)
+            states = join(waiting, live, MAX_STATES, at not in function.loops)
             leaving: list[State] = []
             if at in function.loops:
                 states, leaving = self._new_at_head(states, seen, live, at)
@@ -252,12 +208,12 @@ class Machine:
         around = [outer for outer, loop in loops.items() if outer != head and head in loop.blocks]
         for state in states:
             mark = signature(state, live)
-            counts = state[state.frames[-1]].rounds
+            counts = state[state.frames[-1]].iterations
             most = self._most_rounds(state, block)
             loose = counts.get(head, 0) > WIDEN_ROUND and most == MAX_ROUNDS
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if most != MAX_PINNED and any(
-                mark == known and same_state(old, state, live, loose) for known, old in before
+                mark == known and equivalent(old, state, live, loose) for known, old in before
             ):
                 continue
             total = sum(len(group) for at, group in seen.items() if at[0] == head)
@@ -268,7 +224,9 @@ class Machine:
                 leaving.append(state)
         return new, leaving
 
-    def _run_block(self, s: State, block: ir.Block, index: int, exits: list[Exit]) -> list[tuple[int, State]]:
+    def _run_block(
+        self, s: State, block: ir.Block, index: int, exits: list[FrameExit]
+    ) -> list[tuple[int, State]]:
         out: list[tuple[int, State]] = []
         stack = [(s, index)]
         instrs, count = block.instrs, len(block.instrs)
@@ -279,11 +237,11 @@ class Machine:
                 instr = instrs[at]
                 self.steps_left -= 1
                 if self.steps_left < 0:
-                    raise Exhausted
+                    raise BudgetExhausted
                 if type(instr) is ir.Yield:
                     value = NONE if instr.value is None else self.get(state, instr.value)
                     state.edit(state.frames[-1]).locals[instr.dst] = NONE
-                    exits.append(Exit(state, "yield", value, block.id, at + 1))
+                    exits.append(FrameExit(state, "yield", value, block.id, at + 1))
                     alive = False
                     break
                 after: list[State] | None
@@ -305,7 +263,9 @@ class Machine:
                 self._terminate(state, block, out, exits)
         return out
 
-    def _delegate(self, s: State, instr: ir.YieldFrom, block: int, at: int, exits: list[Exit]) -> list[State]:
+    def _delegate(
+        self, s: State, instr: ir.YieldFrom, block: int, at: int, exits: list[FrameExit]
+    ) -> list[State]:
         """`yield from`: each element leaves the frame, which comes back to this instruction for the next."""
         from gradcheck_tool.interp.iteration import STOP, advance, make
 
@@ -315,25 +275,29 @@ class Machine:
             self.set(state, instr.value, iterator)
             for after, value in [(state, STOP)] if state.exc else advance(self, state, iterator, site):
                 if after.exc is None and value is not STOP:
-                    exits.append(Exit(after, "yield", value, block, at))
+                    exits.append(FrameExit(after, "yield", value, block, at))
                 else:
                     self.set(after, instr.dst, unknown())
                     done.append(after)
         return done
 
-    def _goes_on(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> bool:
+    def _goes_on(
+        self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
+    ) -> bool:
         """Route a state with an exception to its handler; true where there is none."""
         if s.exc is None:
             return True
         if block.handler is None:
-            exits.append(Exit(s, "raise", s.exc))
+            exits.append(FrameExit(s, "raise", s.exc))
         else:
             out.append((block.handler, s))
         return False
 
     # -- ends of blocks ---------------------------------------------------------------------------
 
-    def _terminate(self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]) -> None:
+    def _terminate(
+        self, s: State, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
+    ) -> None:
         end = block.terminator
         if isinstance(end, ir.Jump):
             self._arrive(s, end.target, end.back, out)
@@ -347,7 +311,7 @@ class Machine:
             self._for_iter(s, end, block, out, exits)
         elif isinstance(end, ir.Return):
             value = NONE if end.value is None else self.get(s, end.value)
-            exits.append(Exit(s, "return", value))
+            exits.append(FrameExit(s, "return", value))
         elif isinstance(end, ir.Raise):
             s.exc = self.get(s, end.exc) if end.exc is not None else unknown()
             self._goes_on(s, block, out, exits)
@@ -361,14 +325,14 @@ class Machine:
         if target in frame.function.loops:
             frame = s.edit(s.frames[-1])
             if not back:
-                frame.rounds[target] = 0
+                frame.iterations[target] = 0
                 frame.entry[target] = s.heap.copy()
             else:
-                frame.rounds[target] = frame.rounds.get(target, 0) + 1
+                frame.iterations[target] = frame.iterations.get(target, 0) + 1
                 most = self._most_rounds(s, frame.function.blocks[target])
-                if frame.rounds[target] == WIDEN_ROUND and most != MAX_BOUNDED:
+                if frame.iterations[target] == WIDEN_ROUND and most != MAX_BOUNDED:
                     self._widen(s, frame.entry.get(target, {}))
-                if frame.rounds[target] > most:
+                if frame.iterations[target] > most:
                     return
         out.append((target, s))
 
@@ -405,7 +369,7 @@ class Machine:
                     _forget(s, number, "items", old.items, record.items)
 
     def _for_iter(
-        self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[Exit]
+        self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
     ) -> None:
         from gradcheck_tool.interp.iteration import STOP, advance
 
@@ -435,9 +399,9 @@ class Machine:
 
         return decide(self, s, value)
 
-    def raise_in(self, s: State, kind: str, event: Event | None = None) -> None:
+    def raise_exception(self, s: State, kind: str, event: Event | None = None) -> None:
         """Let an exception of a built-in class start in this state."""
-        ref = s.new(Instance(Lib(f"builtins.{kind}")))
+        ref = s.new(Instance(LibraryObject(f"builtins.{kind}")))
         if event is not None:
             self.raised[ref.id] = event
             s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
@@ -454,11 +418,11 @@ def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[
         if value is before or not isinstance(value, Const):
             continue
         if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
-            if isinstance(before, (Const, Sym)):
+            if isinstance(before, (Const, Symbol)):
                 getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
 
 
-def _some_later(before: Value, now: Const) -> Sym:
+def _some_later(before: Value, now: Const) -> Symbol:
     """The number of some later round of a loop that has changed it so far from `before`."""
     grows = (
         isinstance(before, Const)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 
-def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
+def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcomes:
     """`obj[index]`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
         from gradcheck_tool.library.torch.tensors import get_item
 
-        return m.calls.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
+        return m.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
     if isinstance(record, List):
         return [(s, _sequence(s, record.items, record.open, index, is_list=True))]
     if isinstance(obj, Tup):
@@ -34,9 +34,9 @@ def get(m: Machine, s: State, obj: Value, index: Value, site: Any) -> Pairs:
             return [(s, Const(obj.value[index.value]))]
         except Exception:
             return [(s, unknown("str"))]
-    if isinstance(obj, Sym):
-        key = Sym(("item", obj, index), obj.kind)
-        return [(s, s.known.get(key) or breaks.compute(m, key, (obj,)))]
+    if isinstance(obj, Symbol):
+        key = Symbol(("item", obj, index), obj.kind)
+        return [(s, s.memory.get(key) or breaks.compute(m, key, (obj,)))]
     return [(s, unknown())]
 
 
@@ -69,15 +69,15 @@ def _bounds(index: Slice) -> slice | None:
     return slice(*parts) if parts[2] != 0 else None
 
 
-def _mapping(m: Machine, s: State, obj: Value, record: Dict, index: Value, site: Any) -> Pairs:
+def _mapping(m: Interpreter, s: State, obj: Value, record: Dict, index: Value, site: Any) -> Outcomes:
     if index in record.items:
         return [(s, record.items[index])]
-    if len(record.items) == 1 and not record.open and isinstance(next(iter(record.items)), Sym):
+    if len(record.items) == 1 and not record.open and isinstance(next(iter(record.items)), Symbol):
         # Its key is not known, but it is the only one: this is it, or the subscript raises.
         return [(s, next(iter(record.items.values())))]
     if record.default != NONE and isinstance(obj, Ref):
-        out: Pairs = []
-        for state, value in m.calls.call(s, record.default, [], {}, site):
+        out: Outcomes = []
+        for state, value in m.call(s, record.default, [], {}, site):
             if state.exc is None:
                 state.edit(obj).items[index] = value
             out.append((state, value))
@@ -85,10 +85,10 @@ def _mapping(m: Machine, s: State, obj: Value, record: Dict, index: Value, site:
     return [(s, unknown())]
 
 
-def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, site: Any) -> Pairs:
+def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Value, site: Any) -> Outcomes:
     own = attributes.in_class(s, record.cls, "__getitem__")
     if own is not None:
-        return m.calls.call(s, Bound(obj, own), [index], {}, site)
+        return m.call(s, Bound(obj, own), [index], {}, site)
     from gradcheck_tool.library.torch.instances import item
     from gradcheck_tool.library.torch.modules import container_items, is_mapping, mapped
 
@@ -105,11 +105,11 @@ def _instance(m: Machine, s: State, obj: Value, record: Instance, index: Value, 
 
             return [(s, container(s, record.cls, s[value].items, site))]
         return [(s, value)]
-    return [(s, Sym(("item", obj, index)))]
+    return [(s, Symbol(("item", obj, index)))]
 
 
 def put(
-    m: Machine, s: State, obj: Value, index: Value, value: Value, site: Any, text: Any, augmented: bool
+    m: Interpreter, s: State, obj: Value, index: Value, value: Value, site: Any, text: Any, augmented: bool
 ) -> list[State]:
     """`obj[index] = value`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
@@ -119,7 +119,7 @@ def put(
         try:
             set_item(m, s, obj, index, value, site, text, augmented)  # type: ignore[arg-type]
         except Raised as error:
-            m.raise_in(s, error.kind, error.event)
+            m.raise_exception(s, error.kind, error.event)
         return [s]
     if isinstance(record, List):
         _put_list(s, obj, index, value)  # type: ignore[arg-type]
@@ -131,18 +131,18 @@ def put(
     elif isinstance(record, Instance):
         own = attributes.in_class(s, record.cls, "__setitem__")
         if own is not None:
-            return [state for state, _ in m.calls.call(s, Bound(obj, own), [index, value], {}, site)]
+            return [state for state, _ in m.call(s, Bound(obj, own), [index, value], {}, site)]
         from gradcheck_tool.library.torch.modules import set_container_item
         from gradcheck_tool.trackers.registration import note_item
 
         note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
         set_container_item(s, obj, index, value)  # type: ignore[arg-type]
-    elif isinstance(obj, Sym):
+    elif isinstance(obj, Symbol):
         from gradcheck_tool.library.torch.tensors import write_array
 
         write_array(s, obj, site, text)
         breaks.compute(m, obj, (obj, value))
-        s.known[Sym(("item", obj, index))] = value
+        s.memory[Symbol(("item", obj, index))] = value
     return [s]
 
 
@@ -168,7 +168,7 @@ def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
         mine.items, mine.open = [value], True
 
 
-def delete(m: Machine, s: State, obj: Value, index: Value) -> None:
+def delete(m: Interpreter, s: State, obj: Value, index: Value) -> None:
     """`del obj[index]`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Dict) and index in record.items:

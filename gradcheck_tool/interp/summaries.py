@@ -29,15 +29,14 @@ from gradcheck_tool.domain.heap import (
     Storage,
     Tensor,
 )
-from gradcheck_tool.domain.read_tracking import Watch, Watched, WatchedHeap
-from gradcheck_tool.domain.values import NONE, Const, Ref, Sym, Value, fresh
+from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from gradcheck_tool.domain.heap import Func
-    from gradcheck_tool.interp.registry import Args
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 HISTORY = (Tensor, Storage, Node, SavingHooks)
 # What a call may hand out.
@@ -57,7 +56,7 @@ class Way:
     value: Value
     exc: Value | None
     records: dict[int, Record]
-    facts: dict[Value, bool]
+    path_condition: dict[Value, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Summary:
         free: the numbers of the unknown values in its arguments.
         pinned: numbers in what it read, which none of those may have or get.
         depths: of functions that were not called as they ran too often already, how often they ran.
-        records: what it read, by number; `variables`, `facts` and `known` likewise.
+        records: what it read, by number; `variables`, `path_condition` and `memory` likewise.
         comparisons: all that were decided, where it looked through them.
         symbols: symbols that it may have computed with.
         forgets: gradients of groups became unknown.
@@ -82,14 +81,14 @@ class Summary:
     depths: dict[Any, int]
     records: dict[int, Record]
     variables: dict[tuple[int, str], Value | None]
-    facts: dict[Value, bool | None]
+    path_condition: dict[Value, bool | None]
     comparisons: dict[Value, bool] | None
-    known: dict[Value, Value | None]
-    symbols: frozenset[Sym]
+    memory: dict[Value, Value | None]
+    symbols: frozenset[Symbol]
     forgets: bool
     ways: tuple[Way, ...]
 
-    def fits(self, m: Machine, s: State, free: tuple[int, ...]) -> bool:
+    def fits(self, m: Interpreter, s: State, free: tuple[int, ...]) -> bool:
         """Would a call with these unknown arguments read the same in this state?"""
         if any(a != b and not self.pinned.isdisjoint((a, b)) for a, b in zip(self.free, free, strict=True)):
             return False
@@ -98,22 +97,22 @@ class Summary:
             all(running(s).count(function) == count for function, count in self.depths.items())
             and all(s.heap.get(number) is record for number, record in self.records.items())
             and all(s.variable(Ref(frame), name) == value for (frame, name), value in self.variables.items())
-            and all(s.facts.get(names(key)) is fact for key, fact in self.facts.items())
-            and (self.comparisons is None or names(self.comparisons) == _comparisons(s.facts))
-            and all(s.known.get(names(key)) == value for key, value in self.known.items())
+            and all(s.path_condition.get(names(key)) is fact for key, fact in self.path_condition.items())
+            and (self.comparisons is None or names(self.comparisons) == _comparisons(s.path_condition))
+            and all(s.memory.get(names(key)) == value for key, value in self.memory.items())
             and m.ledger.numbers.keys().isdisjoint(map(names, self.symbols))
         )
 
-    def play(self, m: Machine, s: State, free: tuple[int, ...]) -> Pairs:
+    def play(self, m: Interpreter, s: State, free: tuple[int, ...]) -> Outcomes:
         """The ways a call with these unknown arguments goes from this state."""
         names = _Names(self.start, dict(zip(self.free, free, strict=True)))
         states = [s.fork() for _ in self.ways[1:]] + [s]
-        out: Pairs = []
+        out: Outcomes = []
         for state, way in zip(states, self.ways, strict=True):
-            m.steps_left -= (len(s.heap) // COPIED + len(way.records) + len(way.facts)) // COPIED
+            m.steps_left -= (len(s.heap) // COPIED + len(way.records) + len(way.path_condition)) // COPIED
             for number, record in way.records.items():
                 state.heap[names.number(number)] = names.record(record, state.owner)
-            state.facts.update((names(key), fact) for key, fact in way.facts.items())
+            state.path_condition.update((names(key), fact) for key, fact in way.path_condition.items())
             state.exc = None if way.exc is None else names(way.exc)
             out.append((state, names(way.value)))
             if self.forgets:
@@ -127,7 +126,7 @@ class _Names:
     def __init__(self, start: int, numbers: dict[int, int]) -> None:
         self._start = start
         self._numbers = numbers
-        self._symbols: dict[Sym, Sym] = {}
+        self._symbols: dict[Symbol, Symbol] = {}
 
     def number(self, old: int) -> int:
         new = self._numbers.get(old)
@@ -141,7 +140,7 @@ class _Names:
         if kind is Ref:
             number = self.number(value.id)
             return value if number == value.id else Ref(number)
-        if kind is Sym:
+        if kind is Symbol:
             new = self._symbols.get(value)
             if new is None:
                 new = self._symbols[value] = self._symbol(value)
@@ -156,13 +155,13 @@ class _Names:
             return dataclasses.replace(value, **changed)
         return value
 
-    def _symbol(self, value: Sym) -> Sym:
+    def _symbol(self, value: Symbol) -> Symbol:
         key: Any = value.key
         if type(key) is tuple:
             key = self(key)
         elif type(key) is int:
             key = self.number(key)
-        return value if key == value.key else Sym(key, value.kind)
+        return value if key == value.key else Symbol(key, value.kind)
 
     def record(self, record: Record, owner: object) -> Record:
         """A copy of a record."""
@@ -187,11 +186,11 @@ class _History:
 class Summaries:
     """The summaries of one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Interpreter) -> None:
         self._m = machine
         self._of: dict[int, _History] = {}
 
-    def call(self, s: State, ref: Ref, func: Func, call: Args, run: Callable[[], Pairs]) -> Pairs:
+    def call(self, s: State, ref: Ref, func: Func, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
         """What a call leads to: copied from an earlier one that would do the same, or executed."""
         history = self._of.setdefault(id(func.function), _History())
         if history.failures >= TRIES:
@@ -204,7 +203,7 @@ class Summaries:
         for summary in known:
             if summary.fits(self._m, s, free):
                 return summary.play(self._m, s, free)
-        watched = isinstance(s.heap, WatchedHeap) and not s.heap.watch.spoiled
+        watched = isinstance(s.heap, ReadTrackingHeap) and not s.heap.watch.spoiled
         if watched or len(known) >= KEPT:
             return run()
         out, summary_ = _watched(self._m, s, ref, call, free, run)
@@ -215,17 +214,17 @@ class Summaries:
         return out
 
 
-def _kind(s: State, ref: Ref, call: Args) -> tuple[Any, tuple[int, ...]]:
+def _kind(s: State, ref: Ref, call: Call) -> tuple[Any, tuple[int, ...]]:
     """What like calls have in common, and the numbers of the unknown values in their arguments, in order."""
     numbers: dict[int, int] = {}
 
     def like(value: Any) -> Any:
         kind = type(value)
-        if kind is Sym:
+        if kind is Symbol:
             key = value.key
             if type(key) is int:
-                return Sym, value.kind, numbers.setdefault(key, len(numbers))
-            return Sym, value.kind, like(key) if type(key) is tuple else value
+                return Symbol, value.kind, numbers.setdefault(key, len(numbers))
+            return Symbol, value.kind, like(key) if type(key) is tuple else value
         if kind is tuple:
             return tuple(map(like, value))
         if kind in COMPOUND and kind is not Const:
@@ -238,19 +237,19 @@ def _kind(s: State, ref: Ref, call: Args) -> tuple[Any, tuple[int, ...]]:
 
 
 def _watched(
-    m: Machine, s: State, ref: Ref, call: Args, free: tuple[int, ...], run: Callable[[], Pairs]
-) -> tuple[Pairs, Summary | None]:
+    m: Interpreter, s: State, ref: Ref, call: Call, free: tuple[int, ...], run: Callable[[], Outcomes]
+) -> tuple[Outcomes, Summary | None]:
     """Execute a call and summarise it; None where that cannot be."""
     before = _Before(m, s, fresh())
-    watch = Watch(HISTORY)
+    watch = ReadSet(HISTORY)
     watch.records.add(ref.id)
     s.owner = object()
-    s.heap = WatchedHeap(s.heap, watch, watch.records)
-    s.facts = Watched(s.facts, watch, watch.facts)
-    s.known = Watched(s.known, watch, watch.known)
+    s.heap = ReadTrackingHeap(s.heap, watch, watch.records)
+    s.path_condition = ReadTrackingDict(s.path_condition, watch, watch.path_condition)
+    s.memory = ReadTrackingDict(s.memory, watch, watch.memory)
     try:
         out = run()
-        intact = all(isinstance(state.heap, WatchedHeap) for state, _ in out)
+        intact = all(isinstance(state.heap, ReadTrackingHeap) for state, _ in out)
     finally:
         _unwatch(s)
     for state, _ in out:
@@ -266,17 +265,17 @@ def _watched(
 def _unwatch(s: State) -> None:
     """Let a state go on by itself: what it has made now belongs to the summary, too."""
     s.owner = object()
-    s.heap, s.facts, s.known = dict(s.heap), dict(s.facts), dict(s.known)
+    s.heap, s.path_condition, s.memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
 
 
 class _Before:
     """A state as it was when a watched call began."""
 
-    def __init__(self, m: Machine, s: State, start: int) -> None:
+    def __init__(self, m: Interpreter, s: State, start: int) -> None:
         self.notes = m.notes()
         self._start = start
         self._caller = s.frames[-1].id if s.frames else 0
-        self._heap, self._facts, self._known = dict(s.heap), dict(s.facts), dict(s.known)
+        self._heap, self._path_condition, self._memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
         self._active = running(s)
         self._frames, self._modes = list(s.frames), (s.grad, s.inference, s.saving_hooks, s.off)
 
@@ -284,8 +283,9 @@ class _Before:
         """A way out of the call; None where it has changed what was there before, or hands out what runs."""
         if s.frames != self._frames or (s.grad, s.inference, s.saving_hooks, s.off) != self._modes:
             return None
-        facts = {key: fact for key, fact in dict.items(s.facts) if self._facts.get(key) is not fact}
-        if s.known != self._known or len(s.facts) != len(self._facts) + len(facts):
+        before = self._path_condition
+        facts = {key: fact for key, fact in dict.items(s.path_condition) if before.get(key) is not fact}
+        if s.memory != self._memory or len(s.path_condition) != len(before) + len(facts):
             return None
         changed = (n for n, record in self._heap.items() if s.heap.get(n) is not record)
         if not all(n in s.heap and _alike(self._heap[n], s.heap[n]) for n in changed):
@@ -309,7 +309,7 @@ class _Before:
         return made
 
     def summary(
-        self, watch: Watch, call: Args, free: tuple[int, ...], ways: tuple[Way, ...]
+        self, watch: ReadSet, call: Call, free: tuple[int, ...], ways: tuple[Way, ...]
     ) -> Summary | None:
         """The summary of the call; None where it read something of a tensor."""
         records = {n: self._heap[n] for n in watch.records - {self._caller} if n in self._heap}
@@ -329,10 +329,10 @@ class _Before:
             {function: self._active.count(function) for function in watch.cut},
             records,
             variables,
-            {key: self._facts.get(key) for key in watch.facts},
-            _comparisons(self._facts) if watch.compares else None,
-            {key: self._known.get(key) for key in watch.known},
-            frozenset(part for part in parts | given if type(part) is Sym),
+            {key: self._path_condition.get(key) for key in watch.path_condition},
+            _comparisons(self._path_condition) if watch.compares else None,
+            {key: self._memory.get(key) for key in watch.memory},
+            frozenset(part for part in parts | given if type(part) is Symbol),
             watch.forgets,
             ways,
         )
@@ -355,9 +355,9 @@ def _parts(record: Record) -> list[Any]:
     return [getattr(record, name) for name in record.STATE]
 
 
-def _is_counted(part: Ref | Sym) -> bool:
+def _is_counted(part: Ref | Symbol) -> bool:
     """Is it a symbol that stands for one of several numbers, which a copy could not rename?"""
-    return type(part) is Sym and type(part.key) not in (int, tuple)
+    return type(part) is Symbol and type(part.key) not in (int, tuple)
 
 
 def _comparisons(facts: dict[Value, bool]) -> dict[Value, bool]:
@@ -365,18 +365,18 @@ def _comparisons(facts: dict[Value, bool]) -> dict[Value, bool]:
     return {
         fact: is_true
         for fact, is_true in dict.items(facts)
-        if type(fact) is Sym
+        if type(fact) is Symbol
         and ((type(fact.key) is tuple and fact.key[:1] == ("cmp",)) or any(map(_is_counted, _within([fact]))))
     }
 
 
-def _number(part: Ref | Sym) -> int | None:
+def _number(part: Ref | Symbol) -> int | None:
     if type(part) is Ref:
         return part.id
-    return part.key if type(part) is Sym and type(part.key) is int else None
+    return part.key if type(part) is Symbol and type(part.key) is int else None
 
 
-def _within(values: Iterable[Any]) -> Iterator[Ref | Sym]:
+def _within(values: Iterable[Any]) -> Iterator[Ref | Symbol]:
     """All references and symbols in values and collections of them."""
     todo = list(values)
     while todo:
@@ -384,7 +384,7 @@ def _within(values: Iterable[Any]) -> Iterator[Ref | Sym]:
         kind = type(value)
         if kind is Ref:
             yield value
-        elif kind is Sym:
+        elif kind is Symbol:
             yield value
             if type(value.key) is tuple:
                 todo += value.key

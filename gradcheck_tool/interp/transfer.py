@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Dict, Frame, Func, Instance, List, State, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Slice, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Slice, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, operators, subscripts
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.names import BUILTINS, import_value, kept_promise, star_names
@@ -20,29 +20,29 @@ from gradcheck_tool.trackers import uses
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 States = list[State] | None
 
 
-def _bind(m: Machine, dst: int, pairs: Pairs) -> list[State]:
+def _bind(m: Interpreter, dst: int, pairs: Outcomes) -> list[State]:
     for state, value in pairs:
         if state.exc is None:
             m.set(state, dst, value)
     return [state for state, _ in pairs]
 
 
-def const(m: Machine, s: State, i: ir.Const) -> States:
+def const(m: Interpreter, s: State, i: ir.Const) -> States:
     m.set(s, i.dst, Const(i.value))
     return None
 
 
-def load_name(m: Machine, s: State, i: ir.LoadName) -> States:
+def load_name(m: Interpreter, s: State, i: ir.LoadName) -> States:
     m.set(s, i.dst, lookup(m, s, i.name, i.scope))
     return None
 
 
-def lookup(m: Machine, s: State, name: str, scope: ir.Scope) -> Value:
+def lookup(m: Interpreter, s: State, name: str, scope: ir.Scope) -> Value:
     """The value of a variable as the running function sees it; unknown where it is unbound."""
     return kept_promise(m, s, _bound(s, name, scope))
 
@@ -68,11 +68,11 @@ def _bound(s: State, name: str, scope: ir.Scope) -> Value:
     if value is not None:
         return value
     if name in BUILTINS:
-        return Lib(f"builtins.{name}")
-    return Sym(("global", frame.env.dotted, name))
+        return LibraryObject(f"builtins.{name}")
+    return Symbol(("global", frame.env.dotted, name))
 
 
-def store_name(m: Machine, s: State, i: ir.StoreName) -> States:
+def store_name(m: Interpreter, s: State, i: ir.StoreName) -> States:
     value = m.get(s, i.src)
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Instance) and not record.name:
@@ -104,12 +104,12 @@ def _owner(s: State, name: str, scope: ir.Scope) -> Ref:
     return s.frames[-1]
 
 
-def del_name(m: Machine, s: State, i: ir.DelName) -> States:
+def del_name(m: Interpreter, s: State, i: ir.DelName) -> States:
     s.edit(_owner(s, i.name, i.scope)).locals.pop(i.name, None)
     return None
 
 
-def get_attr(m: Machine, s: State, i: ir.GetAttr) -> States:
+def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
     obj = m.get(s, i.obj)
     pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
     if isinstance(obj, Ref):
@@ -117,7 +117,7 @@ def get_attr(m: Machine, s: State, i: ir.GetAttr) -> States:
     return _bind(m, i.dst, pairs)
 
 
-def set_attr(m: Machine, s: State, i: ir.SetAttr) -> States:
+def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:
     value = m.get(s, i.src)
     uses.note_store(m, s, m.get(s, i.obj), i)
     if s.get(value, Tensor) is not None:
@@ -125,34 +125,34 @@ def set_attr(m: Machine, s: State, i: ir.SetAttr) -> States:
     return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
 
 
-def del_attr(m: Machine, s: State, i: ir.DelAttr) -> States:
+def del_attr(m: Interpreter, s: State, i: ir.DelAttr) -> States:
     attributes.delete(m, s, m.get(s, i.obj), i.name, m.site(s, i.node))
     return None
 
 
-def get_item(m: Machine, s: State, i: ir.GetItem) -> States:
+def get_item(m: Interpreter, s: State, i: ir.GetItem) -> States:
     return _bind(m, i.dst, subscripts.get(m, s, m.get(s, i.obj), m.get(s, i.index), m.site(s, i.node)))
 
 
-def set_item(m: Machine, s: State, i: ir.SetItem) -> States:
+def set_item(m: Interpreter, s: State, i: ir.SetItem) -> States:
     obj, index, value, site = m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node)
     if s.get(value, Tensor) is not None:
         kept.note_item(m, s, site, obj, index, value)
     return subscripts.put(m, s, obj, index, value, site, m.label(s, i.node), i.augmented)
 
 
-def del_item(m: Machine, s: State, i: ir.DelItem) -> States:
+def del_item(m: Interpreter, s: State, i: ir.DelItem) -> States:
     subscripts.delete(m, s, m.get(s, i.obj), m.get(s, i.index))
     return None
 
 
-def build_slice(m: Machine, s: State, i: ir.BuildSlice) -> States:
+def build_slice(m: Interpreter, s: State, i: ir.BuildSlice) -> States:
     parts = [None if reg is None else m.get(s, reg) for reg in (i.lower, i.upper, i.step)]
     m.set(s, i.dst, Slice(*parts))
     return None
 
 
-def call(m: Machine, s: State, i: ir.Call) -> States:
+def call(m: Interpreter, s: State, i: ir.Call) -> States:
     out: list[State] = []
     if m.calls.may_raise_unseen(s, i):
         other = s.fork()
@@ -161,25 +161,25 @@ def call(m: Machine, s: State, i: ir.Call) -> States:
     return _bind(m, i.dst, m.calls.instruction(s, i)) + out
 
 
-def bin_op(m: Machine, s: State, i: ir.BinOp) -> States:
+def bin_op(m: Interpreter, s: State, i: ir.BinOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
     before = s.get(left, Tensor)
-    history = None if before is None else before.node
+    history = None if before is None else before.grad_fn
     results = operators.binary(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
     return _bind(m, i.dst, _summed(m, i, history, right, results))
 
 
-def inplace_op(m: Machine, s: State, i: ir.InplaceOp) -> States:
+def inplace_op(m: Interpreter, s: State, i: ir.InplaceOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
     before = s.get(left, Tensor)
-    history = None if before is None else before.node
+    history = None if before is None else before.grad_fn
     results = operators.inplace(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
     return _bind(m, i.dst, _summed(m, i, history, right, results))
 
 
 def _summed(
-    m: Machine, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Pairs
-) -> Pairs:
+    m: Interpreter, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Outcomes
+) -> Outcomes:
     """Note a sum with a tensor: it may be a running total."""
     if i.op == "+":
         for state, result in results:
@@ -188,18 +188,18 @@ def _summed(
     return results
 
 
-def unary_op(m: Machine, s: State, i: ir.UnaryOp) -> States:
+def unary_op(m: Interpreter, s: State, i: ir.UnaryOp) -> States:
     value = m.get(s, i.value)
     return _bind(m, i.dst, operators.unary(m, s, i.op, value, m.site(s, i.node), m.label(s, i.node)))
 
 
-def compare(m: Machine, s: State, i: ir.Compare) -> States:
+def compare(m: Interpreter, s: State, i: ir.Compare) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
     uses.note_comparison(m, s, i)
     return _bind(m, i.dst, operators.compare(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
 
 
-def _elements(m: Machine, s: State, items: list[tuple[int, bool]]) -> tuple[list[Value], bool]:
+def _elements(m: Interpreter, s: State, items: list[tuple[int, bool]]) -> tuple[list[Value], bool]:
     values: list[Value] = []
     is_open = False
     for reg, starred in items:
@@ -213,25 +213,25 @@ def _elements(m: Machine, s: State, items: list[tuple[int, bool]]) -> tuple[list
     return values, is_open
 
 
-def build_tuple(m: Machine, s: State, i: ir.BuildTuple) -> States:
+def build_tuple(m: Interpreter, s: State, i: ir.BuildTuple) -> States:
     values, is_open = _elements(m, s, i.items)
     m.set(s, i.dst, Tup(tuple(values), open=is_open))
     return None
 
 
-def build_list(m: Machine, s: State, i: ir.BuildList) -> States:
+def build_list(m: Interpreter, s: State, i: ir.BuildList) -> States:
     values, is_open = _elements(m, s, i.items)
     m.set(s, i.dst, s.new(List(values, is_open)))
     return None
 
 
-def build_set(m: Machine, s: State, i: ir.BuildSet) -> States:
+def build_set(m: Interpreter, s: State, i: ir.BuildSet) -> States:
     values, is_open = _elements(m, s, i.items)
     m.set(s, i.dst, s.new(List(dict.fromkeys(values), is_open, "set")))
     return None
 
 
-def build_dict(m: Machine, s: State, i: ir.BuildDict) -> States:
+def build_dict(m: Interpreter, s: State, i: ir.BuildDict) -> States:
     record = Dict()
     for key, reg in i.items:
         value = m.get(s, reg)
@@ -248,21 +248,21 @@ def build_dict(m: Machine, s: State, i: ir.BuildDict) -> States:
     return None
 
 
-def append(m: Machine, s: State, i: ir.Append) -> States:
+def append(m: Interpreter, s: State, i: ir.Append) -> States:
     container = m.get(s, i.container)
     if s.get(container, List) is not None:
         s.edit(container).items.append(m.get(s, i.value))  # type: ignore[arg-type]
     return None
 
 
-def insert_item(m: Machine, s: State, i: ir.InsertItem) -> States:
+def insert_item(m: Interpreter, s: State, i: ir.InsertItem) -> States:
     container = m.get(s, i.container)
     if s.get(container, Dict) is not None:
         s.edit(container).items[m.get(s, i.key)] = m.get(s, i.value)  # type: ignore[arg-type]
     return None
 
 
-def format_string(m: Machine, s: State, i: ir.Format) -> States:
+def format_string(m: Interpreter, s: State, i: ir.Format) -> States:
     texts = []
     for part in i.parts:
         if isinstance(part, str):
@@ -277,72 +277,72 @@ def format_string(m: Machine, s: State, i: ir.Format) -> States:
     return None
 
 
-def copy(m: Machine, s: State, i: ir.Copy) -> States:
+def copy(m: Interpreter, s: State, i: ir.Copy) -> States:
     m.set(s, i.dst, m.get(s, i.src))
     return None
 
 
-def unpack(m: Machine, s: State, i: ir.Unpack) -> States:
+def unpack(m: Interpreter, s: State, i: ir.Unpack) -> States:
     return iterate.unpack(m, s, m.get(s, i.src), i.dsts, i.star, m.site(s, i.node))
 
 
-def get_iter(m: Machine, s: State, i: ir.GetIter) -> States:
+def get_iter(m: Interpreter, s: State, i: ir.GetIter) -> States:
     uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
     return _bind(m, i.dst, iterate.make(m, s, m.get(s, i.src), m.site(s, i.node)))
 
 
-def import_(m: Machine, s: State, i: ir.Import) -> States:
+def import_(m: Interpreter, s: State, i: ir.Import) -> States:
     m.set(s, i.dst, import_value(m, i))
     return None
 
 
-def import_star(m: Machine, s: State, i: ir.ImportStar) -> States:
+def import_star(m: Interpreter, s: State, i: ir.ImportStar) -> States:
     frame = s.edit(s.frames[-1])
     for name, value in star_names(m, s, i.module, i.level).items():
         frame.locals[name] = value
     return None
 
 
-def make_function(m: Machine, s: State, i: ir.MakeFunction) -> States:
+def make_function(m: Interpreter, s: State, i: ir.MakeFunction) -> States:
     frame: Frame = s[s.frames[-1]]
     defaults = {name: m.get(s, reg) for name, reg in i.defaults.items()}
     m.set(s, i.dst, s.new(Func(i.function, s.frames[-1], defaults, frame.env)))
     return None
 
 
-def make_class(m: Machine, s: State, i: ir.MakeClass) -> States:
+def make_class(m: Interpreter, s: State, i: ir.MakeClass) -> States:
     return _bind(m, i.dst, classes.make(m, s, i))
 
 
-def enter_with(m: Machine, s: State, i: ir.EnterWith) -> States:
+def enter_with(m: Interpreter, s: State, i: ir.EnterWith) -> States:
     if uses.note_manager(m, s, m.get(s, i.manager), i):
-        m.raise_in(s, "TypeError")
+        m.raise_exception(s, "TypeError")
         return None
     return _bind(m, i.dst, m.calls.enter(s, m.get(s, i.manager), m.site(s, i.node)))
 
 
-def exit_with(m: Machine, s: State, i: ir.ExitWith) -> States:
+def exit_with(m: Interpreter, s: State, i: ir.ExitWith) -> States:
     exc = None if i.exc is None else m.get(s, i.exc)
     return _bind(m, i.dst, m.calls.leave(s, m.get(s, i.manager), exc, m.site(s, i.node)))
 
 
-def catch(m: Machine, s: State, i: ir.Catch) -> States:
+def catch(m: Interpreter, s: State, i: ir.Catch) -> States:
     m.set(s, i.dst, s.exc if s.exc is not None else unknown())
     s.exc = None
     return None
 
 
-def match_exception(m: Machine, s: State, i: ir.MatchException) -> States:
+def match_exception(m: Interpreter, s: State, i: ir.MatchException) -> States:
     m.set(s, i.dst, classes.exception_matches(s, m.get(s, i.exc), m.get(s, i.kind)))
     return None
 
 
-def await_(m: Machine, s: State, i: ir.Await) -> States:
+def await_(m: Interpreter, s: State, i: ir.Await) -> States:
     m.set(s, i.dst, m.get(s, i.value))
     return None
 
 
-def match_test(m: Machine, s: State, i: ir.MatchTest) -> States:
+def match_test(m: Interpreter, s: State, i: ir.MatchTest) -> States:
     value = m.get(s, i.subject)
     for index, reg in enumerate(i.captures):
         key = i.keys[index] if index < len(i.keys) else None
@@ -351,12 +351,12 @@ def match_test(m: Machine, s: State, i: ir.MatchTest) -> States:
     return None
 
 
-def opaque(m: Machine, s: State, i: ir.Opaque) -> States:
+def opaque(m: Interpreter, s: State, i: ir.Opaque) -> States:
     m.set(s, i.dst, unknown())
     return None
 
 
-STEPS: dict[type, Callable[[Any, State, Any], States]] = {
+TRANSFER: dict[type, Callable[[Any, State, Any], States]] = {
     ir.Const: const,
     ir.LoadName: load_name,
     ir.StoreName: store_name,

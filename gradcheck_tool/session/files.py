@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.program import Modules, check_source
+from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.store import digest
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
@@ -21,29 +22,6 @@ if TYPE_CHECKING:
     from libcst import ParserSyntaxError
 
     from gradcheck_tool.rulebook.ruleset import RuleSet
-
-
-@dataclass(frozen=True)
-class FileResult:
-    """What became of one file.
-
-    Attributes:
-        findings: in order of place; rows of a notebook are rows of a cell.
-        problem: why the file, or a part of it, could not be checked, else None.
-        failed: the fault is not the program's: its bytes could not be had, or gradlint broke down.
-        partial: the problem concerns a part of the file, and the rest was checked.
-        imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
-        content: digest of the bytes that were checked.
-        unfinished: names of the functions whose analysis reached the work limit.
-    """
-
-    findings: tuple[Finding, ...] = field(default=())
-    problem: str | None = None
-    failed: bool = False
-    partial: bool = False
-    imports: tuple[tuple[str, str, int], ...] = ()
-    content: str = ""
-    unfinished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.session.files import Checker, FileResult
+from gradcheck_tool.analysis.result import FileResult
+from gradcheck_tool.session.files import Checker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

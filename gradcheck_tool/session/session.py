@@ -15,9 +15,10 @@ from gradcheck_tool.sources.lines import SourceLines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.cache.caches import Caches
     from gradcheck_tool.rulebook.rule import Rule
-    from gradcheck_tool.session.files import Checker, FileResult
+    from gradcheck_tool.session.files import Checker
     from gradcheck_tool.session.fixing import Change, Fixer
     from gradcheck_tool.sources.baseline import Baseline, Lines
     from gradcheck_tool.sources.discover import Discovery

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cache.store import FOLDER
 from gradcheck_tool.config import ConfigError
 from gradcheck_tool.sources.patterns import PatternError, Patterns
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.config import Config
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+CACHE_FOLDER = ".gradlint_cache"
 # Where git keeps what it leaves out, in a folder.
 IGNORE_FILES = (".gitignore", ".git/info/exclude")
 
@@ -118,7 +118,9 @@ class _Walker:
         for entry in entries:
             path = folder / entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            wanted = entry.name != FOLDER if is_folder else entry.name.endswith(SUFFIXES) and _is_file(entry)
+            wanted = (
+                entry.name != CACHE_FOLDER if is_folder else entry.name.endswith(SUFFIXES) and _is_file(entry)
+            )
             if not wanted:
                 continue
             if excluded.decides(path, is_folder) or _is_ignored(ignores, path, is_folder):

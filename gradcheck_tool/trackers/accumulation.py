@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.places import Places
-    from gradcheck_tool.interp.solver import Machine
 
 
 class Windows:
@@ -47,7 +47,7 @@ class Windows:
         """A step applies gradients that an earlier one has applied already."""
         self._twice.setdefault((id(event.site.node), event.accumulated[0].owner), (event, first))
 
-    def applied_twice(self, m: Machine) -> Iterator[BackwardCall]:
+    def applied_twice(self, m: Interpreter) -> Iterator[BackwardCall]:
         """Backward calls that add to gradients that a step has applied, and that nothing clears in time.
 
         Where both the step and a clearing wait for a counter, their conditions decide, which are not
@@ -138,7 +138,7 @@ def _both_count(places: Places, clear: Site, step: Site) -> bool:
     return all(way is not None and _counters(way, loop.node) for way in ways)
 
 
-def _unreached(m: Machine, event: BackwardCall) -> Site | None:
+def _unreached(m: Interpreter, event: BackwardCall) -> Site | None:
     """A call that would clear these gradients, in code that ran, on a line that was never come to."""
     if m.exhausted or m.main is None:
         return None

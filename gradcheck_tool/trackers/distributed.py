@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import DistributedMisuse
 from gradcheck_tool.domain.heap import Instance, State, Tensor
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Lib, Ref, Tup, Value
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, LibraryObject, Ref, Tup, Value
+from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
     from gradcheck_tool.engine.backward import Pass
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
 
@@ -25,7 +25,7 @@ class Watch:
     forwards: dict[int, Ref] = field(default_factory=dict)
 
 
-def note_pass(m: Machine, s: State, p: Pass) -> None:
+def note_pass(m: Interpreter, s: State, p: Pass) -> None:
     """Report what a backward has reached."""
     for ref in p.ran:
         event = m.watch.wrong.pop(ref.id, None)
@@ -37,13 +37,13 @@ def note_pass(m: Machine, s: State, p: Pass) -> None:
             m.emit(DistributedMisuse(site=p.site, kind="no-sync-backward", call=str(p.text), subject=subject))
 
 
-def note_wrapped(m: Machine, s: State, ref: Ref, value: Value) -> None:
+def note_wrapped(m: Interpreter, s: State, ref: Ref, value: Value) -> None:
     """A DistributedDataParallel has been called; only forwards outside of no_sync() are remembered."""
-    if s[ref].cls == Lib(DDP) and s[ref].attrs.get("#no_sync") != TRUE:
+    if s[ref].cls == LibraryObject(DDP) and s[ref].attrs.get("#no_sync") != TRUE:
         m.watch.forwards.update(dict.fromkeys(_nodes(s, value), ref))
 
 
-def note_inner(m: Machine, s: State, ref: Ref, call: Args, value: Value) -> None:
+def note_inner(m: Interpreter, s: State, ref: Ref, call: Call, value: Value) -> None:
     """A module has been called as `wrapper.module(...)`."""
     from gradcheck_tool.ir import syntax
 
@@ -51,7 +51,7 @@ def note_inner(m: Machine, s: State, ref: Ref, call: Args, value: Value) -> None
     if not isinstance(func, syntax.Attribute) or func.attr.value != "module" or s.grad is not True:
         return
     for _, record in s.records(Instance):
-        if record.cls == Lib(DDP) and record.attrs.get("module") == ref:
+        if record.cls == LibraryObject(DDP) and record.attrs.get("module") == ref:
             subject = str(record.name or "the wrapper")
             event = DistributedMisuse(
                 site=call.site, kind="inner-module", call=str(call.text), subject=subject
@@ -63,36 +63,36 @@ def _nodes(s: State, value: Value) -> list[int]:
     found = []
     for item in value.items if isinstance(value, Tup) else (value,):
         tensor = s.get(item, Tensor)
-        if tensor is not None and tensor.rg and tensor.node is not None:
-            found.append(tensor.node.id)
+        if tensor is not None and tensor.requires_grad and tensor.grad_fn is not None:
+            found.append(tensor.grad_fn.id)
     return found
 
 
 @method(DDP, "no_sync")
-def no_sync(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("#no-sync"), {"#owner": call.self}))
+def no_sync(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("#no-sync"), {"#owner": call.self}))
 
 
 @method(DDP, "register_comm_hook")
-def comm_hook(m: Machine, s: State, call: Args) -> Result:
+def comm_hook(m: Interpreter, s: State, call: Call) -> Result:
     """Runs when gradients are reduced, and sees buffers only."""
     return NONE
 
 
 @method("#no-sync", "__enter__")
-def enter(m: Machine, s: State, call: Args) -> Result:
+def enter(m: Interpreter, s: State, call: Call) -> Result:
     s.edit(s[call.self].attrs["#owner"]).attrs["#no_sync"] = TRUE
     return NONE
 
 
 @method("#no-sync", "__exit__")
-def leave(m: Machine, s: State, call: Args) -> Result:
+def leave(m: Interpreter, s: State, call: Call) -> Result:
     s.edit(s[call.self].attrs["#owner"]).attrs["#no_sync"] = FALSE
     return FALSE
 
 
 @function("torch.distributed.all_reduce", "torch.distributed.reduce", "torch.distributed.broadcast")
-def collective(m: Machine, s: State, call: Args) -> Result:
+def collective(m: Interpreter, s: State, call: Call) -> Result:
     """Writes its argument unseen by autograd; otherwise nothing is known of it."""
     value = call.get(0, "tensor") or NONE
     if s.grad is True:
@@ -101,4 +101,4 @@ def collective(m: Machine, s: State, call: Args) -> Result:
             site=call.site, kind="inplace-collective", call=str(call.text), subject=subject
         )
         m.watch.wrong.update(dict.fromkeys(_nodes(s, value), event))
-    return m.calls.unknown_call(s, call)
+    return m.call_unknown(s, call)

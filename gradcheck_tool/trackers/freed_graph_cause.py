@@ -28,7 +28,7 @@ def cause_of(s: State, event: FreedGraph) -> FreedGraph:
 
 def _has_gone_round(s: State) -> bool:
     """Has a loop of a running function come to its second iteration?"""
-    return any(rounds > 0 for ref in s.frames for rounds in s[ref].rounds.values())
+    return any(rounds > 0 for ref in s.frames for rounds in s[ref].iterations.values())
 
 
 def _innermost_loop(site: Site) -> Any:

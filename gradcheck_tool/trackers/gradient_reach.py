@@ -20,8 +20,8 @@ from gradcheck_tool.domain.events import (
     StoryStep,
     ZeroGradient,
 )
-from gradcheck_tool.domain.heap import Cut, Dict, List, Loose, Node, State, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Ref, Sym, Tup, Value
+from gradcheck_tool.domain.heap import ConstantInput, Dict, GraphCut, List, Node, State, Tensor
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine.operations import cuts_of, numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.engine.backward import Pass
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 # Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
 SUMS = frozenset(
@@ -76,10 +76,10 @@ class Ledger:
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
     remade: dict[int, tuple[ParameterOfResult, set[int]]] = field(default_factory=dict)
-    numbers: dict[Value, tuple[Cut, ...]] = field(default_factory=dict)
+    numbers: dict[Value, tuple[GraphCut, ...]] = field(default_factory=dict)
 
 
-def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
+def judge(m: Interpreter, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
     """The breaks and the constant terms of a backward; remembers the parameters that it did not reach."""
     ledger = m.ledger
     judge_parameters(m, p)
@@ -90,8 +90,8 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
     breaks: dict[int, GraphBreak] = {}
     constants: dict[int, GraphBreak] = {}
     for ref in p.ran:
-        for loose in s[ref].loose:
-            for cut in loose.cuts:
+        for loose in s[ref].constant_inputs:
+            for cut in loose.severed:
                 missed = [] if p.opaque else _missed(s, cut, reached | ledger.following)
                 if cut.kind == "sample":
                     note_sample(m, s, cut, missed, _is_latent(s, p, s[ref]))
@@ -109,22 +109,22 @@ def judge(m: Machine, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[
     return tuple(breaks.values()), tuple(constants.values())
 
 
-def note_parameter(m: Machine, s: State, made: Ref, source: Ref, site: Any) -> None:
+def note_parameter(m: Interpreter, s: State, made: Ref, source: Ref, site: Any) -> None:
     """A Parameter has been made of a result: it matters to the leaves behind that which the program holds."""
-    behind = {leaf.id for leaf in leaves(s, [s[source].node])} & _held(s)
+    behind = {leaf.id for leaf in leaves(s, [s[source].grad_fn])} & _held(s)
     if behind:
         event = ParameterOfResult(site=site, tensor=str(s[source].name))
         m.ledger.remade[made.id] = event, behind
 
 
-def note_loaded(m: Machine, s: State, parameters: Iterable[Ref], table: Value) -> None:
+def note_loaded(m: Interpreter, s: State, parameters: Iterable[Ref], table: Value) -> None:
     """Parameters have got values from a table: do they follow others of the program, or a checkpoint?"""
     given = s.get(table, Dict)
     if given is not None and any(s.get(value, Tensor) is not None for value in given.items.values()):
         m.ledger.following.update(ref.id for ref in parameters)
 
 
-def judge_parameters(m: Machine, p: Pass) -> None:
+def judge_parameters(m: Interpreter, p: Pass) -> None:
     """Tell of Parameters made of results where a gradient ends and reaches what is behind in no other way."""
     reached = {leaf.id for leaf in p.leaves}
     for number in reached & m.ledger.remade.keys():
@@ -141,7 +141,7 @@ def _held(s: State) -> set[int]:
     return {ref.id for ref in reachable(s, named)}
 
 
-def _is_unasked(cut: Cut, loose: Loose, node: Node) -> bool:
+def _is_unasked(cut: GraphCut, loose: ConstantInput, node: Node) -> bool:
     """Is it a constant term that nobody writes on purpose?
 
     `loss + other.detach()` may be a trick to change a value only, and so is a shift by a statistic of the
@@ -153,46 +153,49 @@ def _is_unasked(cut: Cut, loose: Loose, node: Node) -> bool:
     return cut.kind in UNASKED
 
 
-def make_number(m: Machine, s: State, ref: Ref, number: Sym, call: Any, site: Any) -> Sym:
+def make_number(m: Interpreter, s: State, ref: Ref, number: Symbol, call: Any, site: Any) -> Symbol:
     """A Python number has been made of a tensor: what that cuts off goes along with it."""
     tensor: Tensor = s[ref]
     cuts = cuts_of(s, ref)
-    if tensor.rg:
-        cuts = (Cut("item", tensor.name, call, site, (tensor.node or ref,), ()),)
+    if tensor.requires_grad:
+        cuts = (GraphCut("item", tensor.name, call, site, (tensor.grad_fn or ref,), ()),)
     if cuts:
         m.ledger.numbers[number] = cuts
     return number
 
 
-def note_numbers(m: Machine, s: State, result: Value, operands: Iterable[Value]) -> None:
+def note_numbers(m: Interpreter, s: State, result: Value, operands: Iterable[Value]) -> None:
     """An operation on tensors has numbers among its operands: its node keeps what was cut off from those."""
     tensor = s.get(result, Tensor)
-    cuts = [m.ledger.numbers[v] for v in operands if isinstance(v, Sym) and v in m.ledger.numbers]
-    if tensor is not None and tensor.node is not None and cuts:
-        node = s.edit(tensor.node)
-        node.loose = (*node.loose, *(Loose("", (), each, tensor.storage) for each in cuts))
+    cuts = [m.ledger.numbers[v] for v in operands if isinstance(v, Symbol) and v in m.ledger.numbers]
+    if tensor is not None and tensor.grad_fn is not None and cuts:
+        node = s.edit(tensor.grad_fn)
+        node.constant_inputs = (
+            *node.constant_inputs,
+            *(ConstantInput("", (), each, tensor.storage) for each in cuts),
+        )
 
 
-def leave_autograd(m: Machine, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
+def leave_autograd(m: Interpreter, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
     """An array has been made of a constant: what was cut off from the tensor goes along with it."""
-    if tensor.cuts and tensor.rg is False:
+    if tensor.severed and tensor.requires_grad is False:
         cuts = tuple(
-            Cut("numpy", cut.tensor, call, site, cut.sources, tensor.shape, tensor.storage)
-            for cut in tensor.cuts
+            GraphCut("numpy", cut.tensor, call, site, cut.sources, tensor.shape, tensor.storage)
+            for cut in tensor.severed
         )
         m.ledger.numbers[number] = cuts
 
 
-def compute(m: Machine, result: Value, parts: Iterable[Value]) -> Value:
+def compute(m: Interpreter, result: Value, parts: Iterable[Value]) -> Value:
     """Numbers computed from others keep what was cut off from those."""
-    if m.ledger.numbers and isinstance(result, Sym):
-        cuts = [cut for part in parts if isinstance(part, Sym) for cut in m.ledger.numbers.get(part, ())]
+    if m.ledger.numbers and isinstance(result, Symbol):
+        cuts = [cut for part in parts if isinstance(part, Symbol) for cut in m.ledger.numbers.get(part, ())]
         if cuts:
             m.ledger.numbers[result] = tuple(dict.fromkeys(cuts))
     return result
 
 
-def compute_from(m: Machine, s: State, result: Value, parts: Iterable[Value]) -> Value:
+def compute_from(m: Interpreter, s: State, result: Value, parts: Iterable[Value]) -> Value:
     """Numbers computed from others, from constant tensors, and from lists of those keep what was cut off."""
     cuts = tuple(dict.fromkeys(cut for part in parts for cut in carried(m, s, part)))
     if cuts:
@@ -200,10 +203,10 @@ def compute_from(m: Machine, s: State, result: Value, parts: Iterable[Value]) ->
     return result
 
 
-def carried(m: Machine, s: State, value: Value, depth: int = 2) -> tuple[Cut, ...]:
+def carried(m: Interpreter, s: State, value: Value, depth: int = 2) -> tuple[GraphCut, ...]:
     """What was cut off from a number, a constant tensor, or what a list or tuple holds of these."""
-    if isinstance(value, Sym):
-        return m.ledger.numbers.get(value, ())
+    if isinstance(value, Symbol):
+        return m.ledger.numbers.get(value, ())  # type: ignore[no-any-return]
     if s.get(value, Tensor) is not None:
         return cuts_of(s, value)  # type: ignore[arg-type]
     row = s.get(value, List)
@@ -211,18 +214,18 @@ def carried(m: Machine, s: State, value: Value, depth: int = 2) -> tuple[Cut, ..
     return tuple(cut for item in items if depth for cut in carried(m, s, item, depth - 1))
 
 
-def note_pass(m: Machine, p: Pass) -> None:
+def note_pass(m: Interpreter, p: Pass) -> None:
     """Remember which leaves a pass has reached, and whether it went on where the model cannot see."""
     m.ledger.fed |= {leaf.id for leaf in p.leaves}
     m.ledger.unsure = m.ledger.unsure or p.opaque
     m.ledger.passes.add(id(p.site.node))
 
 
-def _break(cut: Cut) -> GraphBreak:
+def _break(cut: GraphCut) -> GraphBreak:
     return GraphBreak(cut.kind, str(cut.tensor), str(cut.call), cut.site)
 
 
-def _missed(s: State, cut: Cut, reached: set[int]) -> list[Ref]:
+def _missed(s: State, cut: GraphCut, reached: set[int]) -> list[Ref]:
     """The leaves behind a cut that are not among those that the backward reached."""
     return [leaf for leaf in leaves(s, cut.sources) if leaf.id not in reached]
 
@@ -239,11 +242,11 @@ def leaves(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
         seen.add(at.id)
         if isinstance(record, Node):
             todo.extend(record.inputs)
-        elif isinstance(record, Tensor) and record.rg and not record.group:
+        elif isinstance(record, Tensor) and record.requires_grad and not record.is_summary:
             yield at
 
 
-def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
+def _remember(s: State, ledger: Ledger, cut: GraphCut, missed: list[Ref]) -> None:
     for leaf in missed:
         tensor: Tensor = s[leaf]
         if tensor.is_param:
@@ -252,7 +255,7 @@ def _remember(s: State, ledger: Ledger, cut: Cut, missed: list[Ref]) -> None:
             places[id(cut.site.node)] = size, replace(_break(cut), tensor=str(tensor.name))
 
 
-def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut, misses: bool) -> None:
+def _note_use(s: State, ledger: Ledger, p: Pass, cut: GraphCut, misses: bool) -> None:
     """What is cut off here is used by a backward: is it for the second time, or of several origins?
 
     A value that several backward calls use has to be cut off, because the first one frees its graph. So has
@@ -261,8 +264,8 @@ def _note_use(s: State, ledger: Ledger, p: Pass, cut: Cut, misses: bool) -> None
     place = id(cut.site.node)
     if not misses and not p.opaque:
         ledger.harmless.add(place)
-    mark = Sym(("cut-used", id(cut)))
-    if s.known.setdefault(mark, Const(id(p))) != Const(id(p)):
+    mark = Symbol(("cut-used", id(cut)))
+    if s.memory.setdefault(mark, Const(id(p))) != Const(id(p)):
         ledger.shared.add(place)
     ledger.kept.append((cut, p))
 
@@ -272,10 +275,10 @@ def _is_boundary(ledger: Ledger, cut: GraphBreak) -> bool:
     return place in ledger.shared or (cut.kind in ("detach", "data") and place in ledger.harmless)
 
 
-def _terms(s: State, p: Pass) -> list[Loose]:
+def _terms(s: State, p: Pass) -> list[ConstantInput]:
     """The constant operands of the sums that a root ends in, scaled by numbers or not."""
-    found: list[Loose] = []
-    todo: list[Any] = [s[root].node for root in p.roots if numel_is_one(s[root].shape) is not False]
+    found: list[ConstantInput] = []
+    todo: list[Any] = [s[root].grad_fn for root in p.roots if numel_is_one(s[root].shape) is not False]
     seen: set[int] = set()
     while todo:
         at = todo.pop()
@@ -284,7 +287,7 @@ def _terms(s: State, p: Pass) -> list[Loose]:
             continue
         seen.add(at.id)
         if node.op in SUMS:
-            found += [loose for loose in node.loose if numel_is_one(loose.shape) is True]
+            found += [loose for loose in node.constant_inputs if numel_is_one(loose.shape) is True]
             todo += node.inputs
         elif node.op in TOTALS or _is_scaling(node):
             todo += node.inputs
@@ -293,7 +296,9 @@ def _terms(s: State, p: Pass) -> list[Loose]:
 
 def _is_scaling(node: Node) -> bool:
     """Is one tensor scaled here by a number that nothing was cut off from?"""
-    return node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.loose
+    return (
+        node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.constant_inputs
+    )
 
 
 def carrier(s: State, p: Pass) -> str:
@@ -305,7 +310,7 @@ def carrier(s: State, p: Pass) -> str:
         for at in node.inputs:
             older = s.get(at, Node)
             if older is not None and older.freed:
-                names = [str(t.name) for _, t in s.records(Tensor) if t.node == at and t.name]
+                names = [str(t.name) for _, t in s.records(Tensor) if t.grad_fn == at and t.name]
                 return names[0] if names else ""
     return ""
 
@@ -336,7 +341,7 @@ def zero_gradient(s: State, p: Pass, ledger: Ledger) -> ZeroGradient | None:
 def _without_zeros(s: State, p: Pass) -> tuple[Node | None, set[int]]:
     """A node with derivative zero on a way down from the roots, and what is reached without passing one."""
     passed: Node | None = None
-    todo: list[Any] = [s[root].node for root in p.roots]
+    todo: list[Any] = [s[root].grad_fn for root in p.roots]
     seen: set[int] = set()
     while todo:
         at = todo.pop()
@@ -356,7 +361,7 @@ def _base_name(op: str) -> str:
     return op.partition("Backward")[0].lower().rstrip("_")
 
 
-def note_sample(m: Machine, s: State, cut: Cut, missed: list[Ref], is_latent: bool) -> None:
+def note_sample(m: Interpreter, s: State, cut: GraphCut, missed: list[Ref], is_latent: bool) -> None:
     """Remember a sample that a root got while the distribution's parameters got no gradient through it."""
     event = NonReparametrised(site=cut.site, distribution=str(cut.tensor), call=str(cut.call))
     m.ledger.samples.setdefault(id(cut.site.node), (event, set()))[1].update(leaf.id for leaf in missed)
@@ -373,20 +378,20 @@ def _is_latent(s: State, p: Pass, user: Node) -> bool:
     return user.op in LAYERS and all(s[ref].op != "LogProbBackward0" for ref in p.ran)
 
 
-def note_step(m: Machine, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:
+def note_step(m: Interpreter, s: State, event: OptimizerStep, params: Iterable[Ref]) -> None:
     """Remember parameters that an optimizer steps although they are cut off from what was back-propagated."""
     ledger = m.ledger
     for ref in params:
         if (
             ref.id in ledger.starving
-            and s[ref].rg
+            and s[ref].requires_grad
             and s[ref].grad_state in ("none", "zeroed")
             and ref.id not in ledger.starved
         ):
             ledger.starved[ref.id] = replace(event, gradients=frozenset({"unknown"}))
 
 
-def report(m: Machine) -> None:
+def report(m: Interpreter) -> None:
     """Report the starved parameters that no gradient has reached on any path."""
     if m.ledger.unsure or (m.exhausted and not _all_ran(m)):
         return
@@ -411,7 +416,7 @@ def _culprit(ledger: Ledger, parameter: int) -> GraphBreak | None:
     return max(cuts, key=lambda entry: entry[:2])[2] if cuts else None
 
 
-def _all_ran(m: Machine) -> bool:
+def _all_ran(m: Interpreter) -> bool:
     """Has every backward that the file's text calls been run at least once?"""
     functions = [m.main.body, *m.main.functions] if m.main is not None else []
     for f in functions:

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.engine.backward import Pass
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
-def note_difference(m: Machine, s: State, left: Value, right: Value, result: Value, site: Site) -> None:
+def note_difference(m: Interpreter, s: State, left: Value, right: Value, result: Value, site: Site) -> None:
     """`w.data - lr * g`, where `g` is the gradient of `w` and has a graph of its own."""
     start, step, made = s.get(left, Tensor), s.get(right, Tensor), s.get(result, Tensor)
-    if start is None or step is None or made is None or made.node is None or not step.rg:
+    if start is None or step is None or made is None or made.grad_fn is None or not step.requires_grad:
         return
     if start.view in ("data", "detached") and start.base is not None and start.base in step.grads_of:
         name, call = str(s[start.base].name), str(m.label(s, site.node))
-        m.ledger.updates[made.node.id] = InnerUpdateCut(
+        m.ledger.updates[made.grad_fn.id] = InnerUpdateCut(
             site=site, parameter=name, start=str(start.name), call=call
         )
 
 
-def note_pass(m: Machine, p: Pass) -> None:
+def note_pass(m: Interpreter, p: Pass) -> None:
     """Such an update is back-propagated."""
     for ref in p.ran if m.ledger.updates else ():
         event = m.ledger.updates.pop(ref.id, None)

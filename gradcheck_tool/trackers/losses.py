@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.engine.backward import Pass
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.library.torch.sizes import Tensors
 
 # Losses that take sides of different sizes, with a warning.
@@ -23,7 +23,7 @@ LENIENT = frozenset(
 )
 
 
-def check(m: Machine, s: State, leaf: str, tensors: Tensors, site: Site, text: object) -> None:
+def check(m: Interpreter, s: State, leaf: str, tensors: Tensors, site: Site, text: object) -> None:
     """A loss is computed: are its sides certainly of different sizes, neither of them a single number?"""
     output, target = tensors.get("input"), tensors.get("target")
     if leaf not in LENIENT or not isinstance(output, Ref) or not isinstance(target, Ref):
@@ -60,11 +60,11 @@ def _written(shape: Shape) -> str:
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
-def note_difference(m: Machine, s: State, left: Value, right: Value, result: Value, site: Site) -> None:
+def note_difference(m: Interpreter, s: State, left: Value, right: Value, result: Value, site: Site) -> None:
     """`a - b` of a layer's output of one column and a vector as long subtracts every pair of elements."""
     made = s.get(result, Tensor)
     sides = [s.get(left, Tensor), s.get(right, Tensor)]
-    if made is None or made.node is None or sides[0] is None or sides[1] is None:
+    if made is None or made.grad_fn is None or sides[0] is None or sides[1] is None:
         return
     column, row = sides if len(sides[0].shape or ()) == 2 else sides[::-1]
     assert column is not None
@@ -72,17 +72,17 @@ def note_difference(m: Machine, s: State, left: Value, right: Value, result: Val
     if column.shape is None or row.shape is None or len(column.shape) != 2 or len(row.shape) != 1:
         return
     size = row.shape[0]
-    is_output = (node := s.get(column.node, Node)) is not None and node.op == "linear"
+    is_output = (node := s.get(column.grad_fn, Node)) is not None and node.op == "linear"
     # How many there are in a batch of data is seldom known.
-    is_long = size not in (None, 1) or (size is None and row.rg is False)
+    is_long = size not in (None, 1) or (size is None and row.requires_grad is False)
     if is_output and is_long and column.shape == (size, 1):
         field = "left" if row is sides[0] else "right"
         names = [str(column.name), str(row.name) or text_of(site, getattr(site.node, field, site.node))]
         text = m.label(s, site.node)
-        m.ledger.pairs[made.node.id] = _event([column, row], names, site, text, warns=False)
+        m.ledger.pairs[made.grad_fn.id] = _event([column, row], names, site, text, warns=False)
 
 
-def note_pass(m: Machine, p: Pass) -> None:
+def note_pass(m: Interpreter, p: Pass) -> None:
     """Such a difference is back-propagated: it belongs to a loss."""
     for ref in p.ran if m.ledger.pairs else ():
         event = m.ledger.pairs.pop(ref.id, None)

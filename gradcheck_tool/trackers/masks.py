@@ -11,70 +11,74 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import MaskedDecay
 from gradcheck_tool.domain.heap import Dict, State, Storage, Tensor
-from gradcheck_tool.domain.values import FALSE, TRUE, Const, Ref, Slice, Sym, Value
+from gradcheck_tool.domain.values import FALSE, TRUE, Const, Ref, Slice, Symbol, Value
 from gradcheck_tool.engine.operations import numel_is_one, story
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gradcheck_tool.domain.events import Site
-    from gradcheck_tool.interp.registry import Args
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 # Writes that may set elements to zero, which decay leaves there.
 PRUNING = re.compile(r"mul_|\*=|masked_fill_|zero_|= *0")
 
 
-def decays(s: State, call: Args) -> Value:
+def decays(s: State, call: Call) -> Value:
     """Does the optimizer that is made here certainly move weights towards zero at each step?"""
     given = call.kwargs.get("weight_decay")
     groups = [s.get(item, Dict) for item in elements(s, call.args[0])[0]] if call.args else []
     if call.unsure or any(group is not None and Const("weight_decay") in group.items for group in groups):
         return FALSE
     if given is None:
-        return TRUE if natives.lib_name(call.func) == "torch.optim.AdamW" else FALSE
-    rate = natives.const(given)
+        return TRUE if registry.lib_name(call.func) == "torch.optim.AdamW" else FALSE
+    rate = registry.const(given)
     return TRUE if isinstance(rate, (int, float)) and rate > 0 else FALSE
 
 
-def note_item(m: Machine, s: State, ref: Ref, index: Value, value: Value, site: Site) -> None:
+def note_item(m: Interpreter, s: State, ref: Ref, index: Value, value: Value, site: Site) -> None:
     """`grad[index] = 0`, but for `grad[:] = 0`."""
     if value in (Const(0), Const(0.0)) and index not in (Slice(None, None, None), Const(Ellipsis)):
         _note(m, s, ref, site)
 
 
-def note_product(m: Machine, s: State, ref: Ref, factor: Value, site: Site) -> None:
+def note_product(m: Interpreter, s: State, ref: Ref, factor: Value, site: Site) -> None:
     """`grad *= mask` with a factor of several elements."""
     tensor = s.get(factor, Tensor)
-    if tensor is not None and tensor.rg is False and tensor.shape and numel_is_one(tensor.shape) is not True:
+    if (
+        tensor is not None
+        and tensor.requires_grad is False
+        and tensor.shape
+        and numel_is_one(tensor.shape) is not True
+    ):
         _note(m, s, ref, site)
 
 
-def _note(m: Machine, s: State, ref: Ref, site: Site) -> None:
+def _note(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
     grad: Tensor = s[ref]
     for leaf in grad.grads_of:
         held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
         if held is not None and held.storage == grad.storage:
             m.masks[id(site.node)] = site
-            s.known[Sym(("masked", leaf))] = Const(str(id(site.node)))
+            s.memory[Symbol(("masked", leaf))] = Const(str(id(site.node)))
 
 
-def stepped(m: Machine, s: State, optimizer: Ref, params: Iterable[Any], site: Site, text: str) -> None:
+def stepped(m: Interpreter, s: State, optimizer: Ref, params: Iterable[Any], site: Site, text: str) -> None:
     """An optimizer steps: does it decay what a mask is to keep, for the second time running?"""
     decay = s[optimizer].attrs.get("#decay") == TRUE
     for ref in params:
-        key, excuse, before = (Sym((word, ref)) for word in ("masked", "own-write", "stepped"))
-        place = s.known.pop(key, None)
+        key, excuse, before = (Symbol((word, ref)) for word in ("masked", "own-write", "stepped"))
+        place = s.memory.pop(key, None)
         storage: Storage = s[s[ref].storage]
-        own = storage.writer == "inplace" and (before in s.known or PRUNING.search(str(storage.how)))
+        own = storage.writer == "inplace" and (before in s.memory or PRUNING.search(str(storage.how)))
         if own or storage.unsure:
-            s.known[excuse] = TRUE
-        s.known[before] = TRUE
-        if place is None or not decay or excuse in s.known or storage.writer != "optimizer":
+            s.memory[excuse] = TRUE
+        s.memory[before] = TRUE
+        if place is None or not decay or excuse in s.memory or storage.writer != "optimizer":
             continue
-        where = m.masks[int(natives.const(place))]
+        where = m.masks[int(registry.const(place))]
         if ("masked", id(where.node)) not in m.noted:
             m.noted.add(("masked", id(where.node)))
             steps = (

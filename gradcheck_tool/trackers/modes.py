@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import EvalModeTraining
 from gradcheck_tool.domain.heap import Class, Func, Instance, State
-from gradcheck_tool.domain.values import FALSE, TRUE, Const, Lib, Ref
+from gradcheck_tool.domain.values import FALSE, TRUE, Const, LibraryObject, Ref
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gradcheck_tool.domain.events import Site
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 # Layers that compute something else while they are trained.
 MODAL = (
@@ -42,7 +42,7 @@ class Modes:
     trained: set[tuple[int, int]] = field(default_factory=set)
 
 
-def switched(m: Machine, s: State, reached: Sequence[Ref], on: Any, site: Site) -> None:
+def switched(m: Interpreter, s: State, reached: Sequence[Ref], on: Any, site: Site) -> None:
     """`train()` or `eval()` has been called, which reaches these modules, the first one before all."""
     place = str(id(site.node))
     m.modes.calls[place] = site
@@ -55,7 +55,7 @@ def switched(m: Machine, s: State, reached: Sequence[Ref], on: Any, site: Site) 
         s.edit(reached[0]).attrs["#wanted"] = TRUE
 
 
-def ran(m: Machine, s: State, ref: Ref, site: Site) -> None:
+def ran(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
     """A module is called."""
     record: Instance = s[ref]
     training = record.attrs.get("training")
@@ -71,7 +71,7 @@ def ran(m: Machine, s: State, ref: Ref, site: Site) -> None:
                 s.edit(ref).attrs["#stale"] = TRUE
 
 
-def stepped(m: Machine, s: State, params: Iterable[Ref], optimizer: str) -> None:
+def stepped(m: Interpreter, s: State, params: Iterable[Ref], optimizer: str) -> None:
     """An optimizer steps: is a module whose parameters it moves trained in evaluation mode?"""
     from gradcheck_tool.library.torch.modules import modules, named_parameters
 
@@ -94,7 +94,7 @@ def stepped(m: Machine, s: State, params: Iterable[Ref], optimizer: str) -> None
 def _is_modal(s: State, ref: Ref) -> bool:
     """Does the module itself compute something else in training? One of an unknown kind may."""
     record: Instance = s[ref]
-    if isinstance(record.cls, Lib):
+    if isinstance(record.cls, LibraryObject):
         name = record.cls.name.rpartition(".")[2]
         return (
             name == "Module" or name.startswith(MODAL) or record.attrs.get("dropout") not in (None, Const(0))

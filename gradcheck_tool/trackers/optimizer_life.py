@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import OptimizerRemade, SchedulerStep, Site
 from gradcheck_tool.domain.heap import Instance, State
-from gradcheck_tool.domain.values import NONE, TRUE, Const, Lib, Ref, Tup, Value
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text
 from gradcheck_tool.trackers import modes, registration
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.registry import Args
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 # Optimizers whose state decides what a step does.
 STATEFUL = frozenset(
@@ -40,7 +39,7 @@ STRICT = frozenset(
 # -- optimizers ---------------------------------------------------------------------------------------
 
 
-def note_made(m: Machine, s: State, ref: Ref, call: Args) -> None:
+def note_made(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     """An optimizer is made: did the last one of this place, for the same parameters, step twice at most?"""
     params = s[ref].attrs["#params"]
     m.suspicions.clear(p.id for p in params.items)
@@ -59,16 +58,16 @@ def note_made(m: Machine, s: State, ref: Ref, call: Args) -> None:
     before.append(ref)
 
 
-def _has_state(s: State, ref: Ref, call: Args) -> bool:
+def _has_state(s: State, ref: Ref, call: Call) -> bool:
     params = s[ref].attrs["#params"]
-    name = natives.lib_name(s[ref].cls).rpartition(".")[2]
+    name = registry.lib_name(s[ref].cls).rpartition(".")[2]
     if params.open or call.unsure:
         return False
-    momentum = natives.const(call.get(2, "momentum"))
+    momentum = registry.const(call.get(2, "momentum"))
     return name in STATEFUL or (name == "SGD" and isinstance(momentum, (int, float)) and momentum > 0)
 
 
-def note_step(m: Machine, s: State, ref: Ref, site: Site, text: str) -> None:
+def note_step(m: Interpreter, s: State, ref: Ref, site: Site, text: str) -> None:
     """An optimizer steps on the state, before its gradients are marked as used."""
     record = s.edit(ref)
     record.attrs["#stepped"] = TRUE
@@ -95,7 +94,7 @@ def note_step(m: Machine, s: State, ref: Ref, site: Site, text: str) -> None:
 # -- schedulers ---------------------------------------------------------------------------------------
 
 
-def note_scheduler_step(m: Machine, s: State, ref: Ref, site: Site) -> None:
+def note_scheduler_step(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
     """A scheduler steps. Its first call is early where its optimizer has not stepped since it was made."""
     record = s.edit(ref)
     optimizer = record.attrs.get("optimizer", NONE)
@@ -115,14 +114,14 @@ def note_scheduler_step(m: Machine, s: State, ref: Ref, site: Site) -> None:
 
 
 def _is_early(record: Instance, optimizer: Instance) -> bool:
-    name = natives.lib_name(record.cls).rpartition(".")[2]
-    known = isinstance(optimizer.cls, Lib) and not optimizer.open and not record.open
+    name = registry.lib_name(record.cls).rpartition(".")[2]
+    known = isinstance(optimizer.cls, LibraryObject) and not optimizer.open and not record.open
     return name in STRICT and known and "#stepped" not in optimizer.attrs
 
 
-def _follow(m: Machine, s: State, early: Value, site: Site) -> None:
+def _follow(m: Interpreter, s: State, early: Value, site: Site) -> None:
     """The optimizer steps after its scheduler has: is it in the same loop, further down?"""
-    event, frame = m.early.get(natives.const(early), (None, None))
+    event, frame = m.early.get(registry.const(early), (None, None))
     if event is None or frame not in s.frames:
         return
     loop = m.places.loop_of(event.site)

@@ -14,24 +14,24 @@ from gradcheck_tool.library.torch.modules import is_module, modules, named_param
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
 def parameters_in(s: State, value: Value) -> list[Ref]:
     """A Parameter itself, or those of a module; those that require grad."""
     tensor = s.get(value, Tensor)
     if tensor is not None:
-        return [value] if tensor.is_param and tensor.rg else []  # type: ignore[list-item]
+        return [value] if tensor.is_param and tensor.requires_grad else []  # type: ignore[list-item]
     record = s.get(value, Instance)
     if record is None or not is_module(s, record):
         return []
-    return [r for _, r in named_parameters(s, value)[0] if s[r].rg]  # type: ignore[arg-type]
+    return [r for _, r in named_parameters(s, value)[0] if s[r].requires_grad]  # type: ignore[arg-type]
 
 
 # -- attributes that a module does not register ---------------------------------------------------------
 
 
-def constructed(m: Machine, s: State, ref: Ref) -> None:
+def constructed(m: Interpreter, s: State, ref: Ref) -> None:
     """A constructor has ended: what does the module keep that it has not registered?
 
     Only what the constructor made itself is looked at: an object from outside may be kept in a list just
@@ -71,7 +71,7 @@ def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str,
 
 
 def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tuple[str, set[int]]:
-    if tensor.is_param or not tensor.rg or not is_own(ref):
+    if tensor.is_param or not tensor.requires_grad or not is_own(ref):
         return "", set()
     if tensor.leaf:
         return "tensor", {ref.id}
@@ -82,7 +82,7 @@ def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tup
 
 def _leaves(s: State, tensor: Tensor) -> list[Ref]:
     """The leaves that a result was computed from; none where that is not known."""
-    todo: list[Value] = [tensor.node] if tensor.node is not None else []
+    todo: list[Value] = [tensor.grad_fn] if tensor.grad_fn is not None else []
     found: list[Ref] = []
     while todo:
         at = todo.pop()
@@ -116,7 +116,7 @@ def _is_pair_of_one(site: Site) -> bool:
     return type(value).__name__ in ("List", "Tuple") and len(value.elements) == 1  # type: ignore[union-attr]
 
 
-def gone_through(m: Machine, s: State, value: Value, site: Site) -> Value:
+def gone_through(m: Interpreter, s: State, value: Value, site: Site) -> Value:
     """What a generator expression yields, which is used up then; any other value as it is."""
     from gradcheck_tool.interp.iteration import drain
 
@@ -146,7 +146,7 @@ def _held(s: State) -> set[Value] | None:
     return {p for _, record in known for p in record.attrs["#params"].items}  # type: ignore[union-attr]
 
 
-def note_replaced(m: Machine, s: State, old: Value, new: Value, site: Site) -> None:
+def note_replaced(m: Interpreter, s: State, old: Value, new: Value, site: Site) -> None:
     """An attribute or item `old` of a module becomes `new`: do optimizers still hold the old one?"""
     before = set(parameters_in(s, old))
     if not before or old == new or not parameters_in(s, new):
@@ -159,14 +159,14 @@ def note_replaced(m: Machine, s: State, old: Value, new: Value, site: Site) -> N
             m.replaced[new.id] = site  # type: ignore[union-attr]
 
 
-def note_item(m: Machine, s: State, container: Ref, index: Value, new: Value, site: Site) -> None:
+def note_item(m: Interpreter, s: State, container: Ref, index: Value, new: Value, site: Site) -> None:
     """An item of a container of modules or parameters is replaced."""
     old = s[container].attrs.get(str(index.value)) if isinstance(index, Const) else None
     if old is not None:
         note_replaced(m, s, old, new, site)
 
 
-def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
+def check_replaced(m: Interpreter, s: State, optimizer: Ref, text: str) -> None:
     """An optimizer steps: are there new parameters in place of its own that no optimizer has?"""
     replaced = s[optimizer].attrs.get("#replaced")
     if not isinstance(replaced, Tup):
@@ -183,7 +183,7 @@ def check_replaced(m: Machine, s: State, optimizer: Ref, text: str) -> None:
             m.emit(ParameterReplaced(site=site, attribute=text_of(site, node), optimizer=text))
 
 
-def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) -> None:
+def note_untrained(m: Interpreter, s: State, optimizer: Ref, site: Site, text: str) -> None:
     """An optimizer steps in a loop: do other new modules get gradients of the same loss, and no optimizer?"""
     held = _held(s)
     if held is None or not m.repeats(s, site):
@@ -195,8 +195,8 @@ def note_untrained(m: Machine, s: State, optimizer: Ref, site: Site, text: str) 
         ref
         for ref, tensor in s.records(Tensor)
         if tensor.is_param
-        and tensor.rg
-        and not tensor.group
+        and tensor.requires_grad
+        and not tensor.is_summary
         and ref not in held
         and tensor.grad_state in ("fresh", "mixed")
         and id(tensor.backward_site) in losses
@@ -224,12 +224,14 @@ def _left_out(s: State, top: Ref, strays: set[Ref], held: set[Value]) -> Iterato
     """Parameters that no optimizer has, of modules all of whose sub-modules are trained or frozen."""
     for prefix, at in modules(s, top):
         own = named_parameters(s, at, recurse=False)[0]
-        inner = {p for _, p in named_parameters(s, at)[0] if s[p].rg} - {p for _, p in own}
+        inner = {p for _, p in named_parameters(s, at)[0] if s[p].requires_grad} - {p for _, p in own}
         if inner and inner <= held:
             yield from ((f"{prefix}.{name}".lstrip("."), p) for name, p in own if p in strays)
 
 
-def _suspect(m: Machine, s: State, optimizer: Ref, text: str, subject: Ref, name: str, own: set[Ref]) -> None:
+def _suspect(
+    m: Interpreter, s: State, optimizer: Ref, text: str, subject: Ref, name: str, own: set[Ref]
+) -> None:
     """Hold back that an optimizer does not train a module or a parameter."""
     is_parameter = s.get(subject, Tensor) is not None
     reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
@@ -243,7 +245,7 @@ def _suspect(m: Machine, s: State, optimizer: Ref, text: str, subject: Ref, name
     m.suspicions.hold(("untrained", id(event.site.node), name), event, {p.id for p in own})
 
 
-def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
+def note_late(m: Interpreter, s: State, optimizer: Ref, text: str) -> None:
     """An optimizer steps: has one of its modules got a parameter since, which no optimizer has?
 
     It may be new, or may have been frozen when the optimizer was made.
@@ -268,7 +270,7 @@ def note_late(m: Machine, s: State, optimizer: Ref, text: str) -> None:
             m.suspicions.hold(("late", id(site.node)), event, {value.id})
 
 
-def _note_thawed(m: Machine, s: State, optimizer: Ref, p: Ref, name: str, text: str) -> None:
+def _note_thawed(m: Interpreter, s: State, optimizer: Ref, p: Ref, name: str, text: str) -> None:
     """Suspect a parameter if it was made trainable after the optimizer was made."""
     site, since = m.thawed.get(p.id, (None, 0))
     if site is not None and optimizer.id < since:
@@ -278,7 +280,7 @@ def _note_thawed(m: Machine, s: State, optimizer: Ref, p: Ref, name: str, text: 
 
 
 def _is_trained(tensor: Tensor) -> bool:
-    return bool(tensor.is_param and tensor.rg and tensor.grad_state in ("fresh", "mixed"))
+    return bool(tensor.is_param and tensor.requires_grad and tensor.grad_state in ("fresh", "mixed"))
 
 
 def _top_modules(s: State) -> list[Ref]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import GraphKept
 from gradcheck_tool.domain.heap import Class, Dict, Frame, Instance, List, Node, State, Tensor
-from gradcheck_tool.domain.values import Const, Lib, Ref, Tup, Value, fresh
+from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Tup, Value, fresh
 from gradcheck_tool.engine.operations import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir.wording import one_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.engine.backward import Pass
-    from gradcheck_tool.interp.solver import Exit, Machine
+    from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 # What may be computed from a running total without it being more than a number to show.
 SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
@@ -41,24 +41,24 @@ class Keeper:
     stored: set[int] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
     passes: int = 0
-    rounds: dict[tuple[int, int], Ref] = field(default_factory=dict)
+    iterations: dict[tuple[int, int], Ref] = field(default_factory=dict)
     main: bool = True
     ended: bool = False
 
 
-def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value, result: Value) -> None:
+def note_sum(m: Interpreter, s: State, site: Any, history: Ref | None, right: Value, result: Value) -> None:
     """`total + x` has been computed: is `total` what the same expression gave an iteration before?"""
     total = s.get(result, Tensor)
     if (
         total is None
-        or total.node is None
-        or not total.rg
+        or total.grad_fn is None
+        or not total.requires_grad
         or numel_is_one(total.shape) is not True
         or _in_module(s)
     ):
         return
     key = id(site.node)
-    m.keeper.owner[total.node.id] = (key, fresh())
+    m.keeper.owner[total.grad_fn.id] = (key, fresh())
     m.keeper.shown.add(key)
     node = s.get(history, Node)
     if node is None or node.site is None or node.site.node is not site.node or s.get(right, Tensor) is None:
@@ -70,14 +70,14 @@ def note_sum(m: Machine, s: State, site: Any, history: Ref | None, right: Value,
     m.keeper.events.setdefault(key, GraphKept(site=site, container=target, value=value, kind=kind))
 
 
-def note_attribute(m: Machine, s: State, site: Any, obj: Value, name: str, value: Value) -> None:
+def note_attribute(m: Interpreter, s: State, site: Any, obj: Value, name: str, value: Value) -> None:
     """A result is stored in an attribute: was it computed from what the same code stored there before?"""
     owner = s.get(obj, Instance)
     if owner is not None:
         _note_stored(m, s, site, owner.attrs.get(name), value, f"{owner.name or 'self'}.{name}")
 
 
-def note_item(m: Machine, s: State, site: Any, obj: Value, index: Value, value: Value) -> None:
+def note_item(m: Interpreter, s: State, site: Any, obj: Value, index: Value, value: Value) -> None:
     """A result is stored in a dictionary or list: in place of what it was computed from, or beside others?"""
     table, row = s.get(obj, Dict), s.get(obj, List)
     targets = getattr(site.node, "targets", None)
@@ -100,17 +100,19 @@ def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bo
     return s.get(row.items[at], Tensor) is None
 
 
-def _note_stored(m: Machine, s: State, site: Any, old: Value | None, value: Value, container: str) -> None:
+def _note_stored(
+    m: Interpreter, s: State, site: Any, old: Value | None, value: Value, container: str
+) -> None:
     tensor, before = s.get(value, Tensor), s.get(old, Tensor)
-    if tensor is None or tensor.node is None or not tensor.rg or not m.keeper.main:
+    if tensor is None or tensor.grad_fn is None or not tensor.requires_grad or not m.keeper.main:
         return
-    new: Node = s[tensor.node]
+    new: Node = s[tensor.grad_fn]
     key = id(new.site.node)
-    m.keeper.owner.setdefault(tensor.node.id, (key, fresh()))
-    earlier = s.get(before.node, Node) if before is not None else None
+    m.keeper.owner.setdefault(tensor.grad_fn.id, (key, fresh()))
+    earlier = s.get(before.grad_fn, Node) if before is not None else None
     if key in m.keeper.events or earlier is None or before is None:
         return
-    if earlier.site.node is new.site.node and _is_made_of(s, new, before.node):
+    if earlier.site.node is new.site.node and _is_made_of(s, new, before.grad_fn):
         event = GraphKept(site=site, container=container, value=str(new.text), kind="attribute")
         m.keeper.events[key] = event
         m.keeper.stored.add(key)
@@ -124,14 +126,14 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
     return any(_is_made_of(s, at, wanted, depth - 1) for at in inner if at is not None)
 
 
-def note_append(m: Machine, s: State, site: Any, container: Ref, value: Value) -> None:
+def note_append(m: Interpreter, s: State, site: Any, container: Ref, value: Value) -> None:
     """Something has been appended to a list."""
     func, args = getattr(site.node, "func", None), list(getattr(site.node, "args", ()))
     if getattr(func, "value", None) is not None and len(args) == 1 and s.get(container, List) is not None:
         _note_collected(m, s, site, container, value, func.value, args[0].value)  # type: ignore[union-attr]
 
 
-def note_extended(m: Machine, s: State, site: Any, container: Ref, items: Sequence[Value]) -> None:
+def note_extended(m: Interpreter, s: State, site: Any, container: Ref, items: Sequence[Value]) -> None:
     """`kept += [result]` appends, too."""
     written: Sequence[Any] = getattr(getattr(site.node, "value", None), "elements", ())
     if len(items) == 1 == len(written):
@@ -139,7 +141,7 @@ def note_extended(m: Machine, s: State, site: Any, container: Ref, items: Sequen
 
 
 def _note_collected(
-    m: Machine, s: State, site: Any, container: Ref, value: Value, name_node: Any, value_node: Any
+    m: Interpreter, s: State, site: Any, container: Ref, value: Value, name_node: Any, value_node: Any
 ) -> None:
     """A container has got another element: does it hold a result, and is it not the first one here?
 
@@ -147,16 +149,16 @@ def _note_collected(
     """
     tensors = [s.get(item, Tensor) for item in _parts(s, value)]
     tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
-    if tensor is None or tensor.node is None or _in_module(s):
+    if tensor is None or tensor.grad_fn is None or _in_module(s):
         return
     key = id(site.node)
-    m.keeper.owner[tensor.node.id] = (key, fresh())
-    first = m.keeper.rounds.setdefault((key, container.id), tensor.node)
+    m.keeper.owner[tensor.grad_fn.id] = (key, fresh())
+    first = m.keeper.iterations.setdefault((key, container.id), tensor.grad_fn)
     name, text = _text(site, name_node), _text(site, value_node)
     # A result of unknown size counts once something has been trained.
     counts = numel_is_one(tensor.shape) is True or m.keeper.passes > 0
-    if counts and first != tensor.node and (m.keeper.main or _is_local(s, name)):
-        if not _nodes(s, first).isdisjoint(_nodes(s, tensor.node)):
+    if counts and first != tensor.grad_fn and (m.keeper.main or _is_local(s, name)):
+        if not _nodes(s, first).isdisjoint(_nodes(s, tensor.grad_fn)):
             return
         m.keeper.events.setdefault(key, GraphKept(site=site, container=name, value=text, kind="append"))
 
@@ -186,7 +188,9 @@ def _parts(s: State, value: Value) -> tuple[Value, ...]:
 
 def _may_be_number(tensor: Tensor | None) -> bool:
     """Is it a result that has a history and may be a single number?"""
-    return bool(tensor and tensor.node and tensor.rg and numel_is_one(tensor.shape) is not False)
+    return bool(
+        tensor and tensor.grad_fn and tensor.requires_grad and numel_is_one(tensor.shape) is not False
+    )
 
 
 def _in_module(s: State) -> bool:
@@ -194,7 +198,7 @@ def _in_module(s: State) -> bool:
     for ref in s.frames:
         record = s.get(s[ref].cls, Class)
         if record is not None and any(
-            isinstance(c, Lib) and c.name.startswith("torch.nn.") for c in record.mro
+            isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro
         ):
             return True
     return False
@@ -221,7 +225,7 @@ def _text(site: Any, node: Any) -> str:
     return one_line(site.module.spans.text(node))
 
 
-def note_pass(m: Machine, p: Pass) -> None:
+def note_pass(m: Interpreter, p: Pass) -> None:
     """What a backward went through after it was kept is used."""
     m.keeper.passes += 1
     for ref in p.ran:
@@ -230,7 +234,7 @@ def note_pass(m: Machine, p: Pass) -> None:
             m.keeper.used.add(owner[0])
 
 
-def settle(m: Machine, end: Exit) -> None:
+def settle(m: Interpreter, end: FrameExit) -> None:
     """At the end of an entry point: what was computed from kept values, or handed out, is used."""
     keeper, s = m.keeper, end.state
     if not keeper.events:
@@ -254,7 +258,7 @@ def settle(m: Machine, end: Exit) -> None:
 
 def _escape(keeper: Keeper, s: State, value: Value) -> None:
     seen: set[int] = set()
-    todo: list[Any] = [s[ref].node for ref in reachable(s, [value]) if s.get(ref, Tensor) is not None]
+    todo: list[Any] = [s[ref].grad_fn for ref in reachable(s, [value]) if s.get(ref, Tensor) is not None]
     while todo:
         at = todo.pop()
         node = s.get(at, Node) if isinstance(at, Ref) else None
@@ -267,7 +271,7 @@ def _escape(keeper: Keeper, s: State, value: Value) -> None:
         todo.extend(node.inputs)
 
 
-def report(m: Machine) -> None:
+def report(m: Interpreter) -> None:
     """Tell what nothing has used."""
     if m.exhausted or not m.keeper.ended:
         return

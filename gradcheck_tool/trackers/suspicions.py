@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
     from gradcheck_tool.domain.events import Event
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
 class Suspicions:
@@ -38,7 +38,7 @@ class Suspicions:
                 yield event
 
 
-def tell(m: Machine) -> None:
+def tell(m: Interpreter) -> None:
     """Emit at the end of a run what has been held back and not been cleared up."""
     for event in (*m.suspicions.confirmed(), *m.windows.discarded(m.places), *m.windows.applied_twice(m)):
         m.emit(event)

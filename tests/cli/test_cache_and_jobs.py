@@ -9,7 +9,7 @@ import pytest
 
 from gradcheck_tool.cache import results
 from gradcheck_tool.cache.results import ResultCache
-from gradcheck_tool.cache.store import FOLDER
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 from tests import fakes
 from tests.fakes import finding, replacement, step
 
@@ -78,7 +78,7 @@ class TestCache:
     def test_no_cache_neither_reads_nor_writes(self, again, write, project):
         write("a.py", "x = BAD\n")
         again("--no-cache")
-        assert not (project / FOLDER).exists()
+        assert not (project / CACHE_FOLDER).exists()
         again()
         assert again("--no-cache")[1] == {"a.py"}
 
@@ -91,7 +91,7 @@ class TestCache:
     def test_a_damaged_cache_is_an_empty_one(self, again, write, project, damage):
         write("a.py", "x = BAD\n")
         expected = again()
-        for path in (project / FOLDER).glob("*.json"):
+        for path in (project / CACHE_FOLDER).glob("*.json"):
             if damage is None:
                 entries = json.loads(path.read_text())
                 path.write_text(
@@ -105,15 +105,15 @@ class TestCache:
     def test_git_and_backups_pass_it_over(self, again, write, project):
         write("a.py", "x = BAD\n")
         again()
-        assert (project / FOLDER / ".gitignore").read_text() == "*\n"
+        assert (project / CACHE_FOLDER / ".gitignore").read_text() == "*\n"
         assert (
-            (project / FOLDER / "CACHEDIR.TAG")
+            (project / CACHE_FOLDER / "CACHEDIR.TAG")
             .read_text()
             .startswith("Signature: 8a477f597d28d172789f06886806bc55")
         )
 
     def test_a_folder_that_cannot_be_written_is_no_error(self, again, write, project):
-        (project / FOLDER).write_text("in the way")
+        (project / CACHE_FOLDER).write_text("in the way")
         write("a.py", "x = BAD\n")
         assert again()[0] == [("GL201", "a.py")]
 
@@ -124,14 +124,14 @@ class TestCache:
         gone.unlink()
         write("a.py", "x = 1\n")
         again()
-        entries = [json.loads(path.read_text()) for path in (project / FOLDER).glob("*.json")]
+        entries = [json.loads(path.read_text()) for path in (project / CACHE_FOLDER).glob("*.json")]
         assert [list(entry) for entry in entries] == [[str(project / "a.py")]]
 
     def test_results_of_ways_of_checking_long_gone_are_forgotten(self, again, write, project):
         write("a.py", "x = BAD\n")
         for number in range(results.KEPT + 3):
             again("--exclude", f"none{number}")
-        assert len(list((project / FOLDER).glob("check-*.json"))) == results.KEPT
+        assert len(list((project / CACHE_FOLDER).glob("check-*.json"))) == results.KEPT
         assert again("--exclude", f"none{number}")[1] == set()
 
     def test_what_cannot_be_written_to_its_end_leaves_nothing(self, again, write, project, monkeypatch):
@@ -142,16 +142,16 @@ class TestCache:
         with monkeypatch.context() as patch:
             patch.setattr("gradcheck_tool.cache.store.json.dump", full)
             assert again()[0] == [("GL201", "a.py")]
-        assert {path.name for path in (project / FOLDER).iterdir()} == {".gitignore", "CACHEDIR.TAG"}
+        assert {path.name for path in (project / CACHE_FOLDER).iterdir()} == {".gitignore", "CACHEDIR.TAG"}
 
     def test_clean_removes_it_at_every_level(self, gradlint, again, write, project):
         write("a.py", "x = BAD\n")
         write("sub/gradlint.toml", "")
         write("sub/b.py", "x = BAD\n")
         again()
-        assert {path.parent.name for path in project.rglob(FOLDER)} == {project.name, "sub"}
+        assert {path.parent.name for path in project.rglob(CACHE_FOLDER)} == {project.name, "sub"}
         assert gradlint("clean").exit_code == 0
-        assert list(project.rglob(FOLDER)) == []
+        assert list(project.rglob(CACHE_FOLDER)) == []
 
 
 def test_a_result_comes_back_as_it_was(tmp_path):
@@ -186,12 +186,12 @@ def test_many_runs_at_once_leave_a_cache_that_can_be_read(tmp_path):
         jobs = threads.map(save_many, [(tmp_path, worker) for worker in range(4)])
         processes.map(save_many, [(tmp_path, worker) for worker in range(4, 6)])
         list(jobs)
-    entries = json.loads((tmp_path / FOLDER / "check-shared.json").read_text())
+    entries = json.loads((tmp_path / CACHE_FOLDER / "check-shared.json").read_text())
     assert entries
     loaded = ResultCache(tmp_path, "shared")
     for name in entries:
         assert loaded.get(name, "digest", lambda _: None) == (finding(name),)
-    assert not list((tmp_path / FOLDER).glob("*.tmp"))
+    assert not list((tmp_path / CACHE_FOLDER).glob("*.tmp"))
 
 
 def test_processes_find_the_same_in_the_same_order(gradlint, write):

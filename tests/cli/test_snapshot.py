@@ -9,8 +9,8 @@ import time
 import pytest
 
 from gradcheck_tool.cache import snapshot
-from gradcheck_tool.cache.store import FOLDER
 from gradcheck_tool.cli import main as entry_point
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 from tests import fakes
 
 PACK = '''
@@ -70,7 +70,7 @@ def again(main, project, monkeypatch):
 
     def run(*options):
         looked_into.clear()
-        for path in project.rglob(f"{FOLDER}/*.json"):
+        for path in project.rglob(f"{CACHE_FOLDER}/*.json"):
             if not path.name.startswith("run-"):
                 path.unlink()
         status, out, err = main("check", "--output-format", "json", "--jobs", "1", *options)
@@ -141,7 +141,7 @@ class TestKnown:
 
     @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\x00\xff", None])
     def test_damage(self, again, project, damage):
-        (path,) = (project / FOLDER).glob("run-*.json")
+        (path,) = (project / CACHE_FOLDER).glob("run-*.json")
         if damage is None:
             path.write_text(json.dumps({**json.loads(path.read_text()), "printed": {"out": 1}}))
         else:
@@ -273,13 +273,13 @@ class TestWhatItHangsOn:
         monkeypatch.chdir(project / "pkg")
         again()
         assert again() == (["a.py"], set())
-        assert [path.parent for path in project.rglob(FOLDER)] == [project]
+        assert [path.parent for path in project.rglob(CACHE_FOLDER)] == [project]
 
     def test_old_runs_are_forgotten(self, again, write, project):
         write("a.py", "x = BAD\n")
         for number in range(snapshot.KEPT + 3):
             again("--exclude", f"none{number}")
-        assert len(list((project / FOLDER).glob("run-*.json"))) == snapshot.KEPT
+        assert len(list((project / CACHE_FOLDER).glob("run-*.json"))) == snapshot.KEPT
 
 
 def test_what_has_just_changed_may_change_again_unseen(again, write):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cache.store import FOLDER, mark
+from gradcheck_tool.cache.store import mark
 from gradcheck_tool.harness.record import store
+from gradcheck_tool.sources.discover import CACHE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
     Raises:
         OSError: where the cache folder cannot be written.
     """
-    cache = root / FOLDER
+    cache = root / CACHE_FOLDER
     mark(cache)
     started = time.time_ns()
     status = _run([sys.executable, *arguments], cache)

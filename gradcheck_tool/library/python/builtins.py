@@ -13,30 +13,30 @@ from gradcheck_tool.domain.values import (
     TRUE,
     Bound,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     Partial,
     Ref,
     Slice,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
 )
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.registry import Args, Result, const, function, lib_name, method
+from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
 def _iterators(
-    m: Machine, s: State, iterables: Sequence[Value], call: Args
+    m: Interpreter, s: State, iterables: Sequence[Value], call: Call
 ) -> list[tuple[State, tuple[Value, ...]]]:
     """An iterator for each of several objects; an `__iter__` of the repository may fork the state."""
     made: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
@@ -57,14 +57,14 @@ def _iterators(
     "builtins.sorted",
     "builtins.reversed",
 )
-def to_list(m: Machine, s: State, call: Args) -> Result:
+def to_list(m: Interpreter, s: State, call: Call) -> Result:
     name = lib_name(call.func)
     kind = {"builtins.set": "set", "builtins.frozenset": "set", "collections.deque": "deque"}.get(
         name, "list"
     )
     if not call.args:
         return s.new(List((), call.unsure, kind))
-    out: Pairs = []
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
         if name == "builtins.reversed":
             items = items[::-1] if not is_open or _are_constants(state, items) else []
@@ -80,23 +80,23 @@ def to_list(m: Machine, s: State, call: Args) -> Result:
 def _are_constants(s: State, items: list[Value]) -> bool:
     """Are they tensors without a history, of which one is like another?"""
     tensors = [s.get(item, Tensor) for item in items]
-    return all(t is not None and t.rg is False and not t.cuts for t in tensors)
+    return all(t is not None and t.requires_grad is False and not t.severed for t in tensors)
 
 
 @function("builtins.tuple")
-def to_tuple(m: Machine, s: State, call: Args) -> Result:
+def to_tuple(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return Tup(())
     return [(st, Tup(tuple(items), open=o)) for st, items, o in iterate.drain(m, s, call.args[0], call.site)]
 
 
 @function("builtins.dict", "collections.OrderedDict", "types.MappingProxyType")
-def to_dict(m: Machine, s: State, call: Args) -> Result:
+def to_dict(m: Interpreter, s: State, call: Call) -> Result:
     record = Dict(open=call.unsure)
     source = s.get(call.args[0], Dict) if call.args else None
     if source is not None:
         record.items, record.open = dict(source.items), source.open
-    out: Pairs = []
+    out: Outcomes = []
     given = call.args[0] if source is None and call.args else Tup(())
     for state, items, is_open in iterate.drain(m, s, given, call.site):
         mine = Dict(record.items, record.open or is_open)
@@ -109,38 +109,38 @@ def to_dict(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("collections.defaultdict")
-def default_dict(m: Machine, s: State, call: Args) -> Result:
+def default_dict(m: Interpreter, s: State, call: Call) -> Result:
     record = Dict()
     record.default = call.args[0] if call.args else NONE
     return s.new(record)
 
 
 @function("builtins.range")
-def range_(m: Machine, s: State, call: Args) -> Result:
+def range_(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Iter("range", tuple(call.args)))
 
 
 @function("builtins.iter")
-def iter_(m: Machine, s: State, call: Args) -> Result:
+def iter_(m: Interpreter, s: State, call: Call) -> Result:
     return iterate.make(m, s, call.args[0], call.site) if call.args else unknown()
 
 
 @function("builtins.next")
-def next_(m: Machine, s: State, call: Args) -> Result:
-    out: Pairs = []
+def next_(m: Interpreter, s: State, call: Call) -> Result:
+    out: Outcomes = []
     for state, value in iterate.advance(m, s, call.args[0], call.site) if call.args else []:
         if value is not iterate.STOP:
             out.append((state, value))
         elif len(call.args) > 1:
             out.append((state, call.args[1]))
         else:
-            m.raise_in(state, "StopIteration")
+            m.raise_exception(state, "StopIteration")
             out.append((state, NONE))
     return out
 
 
 @function("builtins.enumerate")
-def enumerate_(m: Machine, s: State, call: Args) -> Result:
+def enumerate_(m: Interpreter, s: State, call: Call) -> Result:
     start = call.get(1, "start") or Const(0)
     return [
         (state, state.new(Iter("enumerate", (iterator, start))))
@@ -149,25 +149,25 @@ def enumerate_(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("builtins.zip", "itertools.zip_longest")
-def zip_(m: Machine, s: State, call: Args) -> Result:
+def zip_(m: Interpreter, s: State, call: Call) -> Result:
     return [(state, state.new(Iter("zip", parts))) for state, parts in _iterators(m, s, call.args, call)]
 
 
 @function("builtins.map", "itertools.starmap")
-def map_(m: Machine, s: State, call: Args) -> Result:
+def map_(m: Interpreter, s: State, call: Call) -> Result:
     made = _iterators(m, s, call.args[1:], call)
     return [(state, state.new(Iter("map", (call.args[0], *parts)))) for state, parts in made]
 
 
 @function("builtins.filter")
-def filter_(m: Machine, s: State, call: Args) -> Result:
-    out: Pairs = []
+def filter_(m: Interpreter, s: State, call: Call) -> Result:
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[1], call.site):
         kept: list[tuple[State, list[Value]]] = [(state, [])]
         for item in items:
             after = []
             for st, values in kept:
-                for st2, answer in m.calls.call(st, call.args[0], [item], {}, call.site):
+                for st2, answer in m.call(st, call.args[0], [item], {}, call.site):
                     for st3, taken in m.decide(st2, answer)[:2]:
                         after.append((st3, [*values, item] if taken else values))
             kept = after[:4]
@@ -176,7 +176,7 @@ def filter_(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("itertools.chain", "itertools.chain.from_iterable")
-def chain(m: Machine, s: State, call: Args) -> Result:
+def chain(m: Interpreter, s: State, call: Call) -> Result:
     parts = call.args
     if lib_name(call.func).endswith("from_iterable") and call.args:
         parts = iterate.elements(s, call.args[0])[0]
@@ -190,14 +190,14 @@ def chain(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("itertools.islice")
-def islice(m: Machine, s: State, call: Args) -> Result:
+def islice(m: Interpreter, s: State, call: Call) -> Result:
     """Some of the elements: they are computed just as without it, and end earlier."""
     made = iterate.make(m, s, call.args[0], call.site) if call.args else [(s, unknown())]
     return [(state, state.new(Iter("some", (iterator,)))) for state, iterator in made]
 
 
 @function("itertools.count", "itertools.repeat", "itertools.cycle")
-def endless(m: Machine, s: State, call: Args) -> Result:
+def endless(m: Interpreter, s: State, call: Call) -> Result:
     if lib_name(call.func) == "itertools.count":
         return s.new(Iter("count", (*call.args, *call.kwargs.values())))
     if lib_name(call.func) == "itertools.repeat" and call.args:
@@ -208,7 +208,7 @@ def endless(m: Machine, s: State, call: Args) -> Result:
 @function(
     "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track", "tqdm.std.tqdm"
 )
-def passes_through(m: Machine, s: State, call: Args) -> Result:
+def passes_through(m: Interpreter, s: State, call: Call) -> Result:
     """Progress bars give what they get; the bar itself is only used to print."""
     if lib_name(call.func).endswith("trange"):
         return s.new(Iter("range", tuple(call.args)))
@@ -217,40 +217,40 @@ def passes_through(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("builtins.len")
-def len_(m: Machine, s: State, call: Args) -> Result:
+def len_(m: Interpreter, s: State, call: Call) -> Result:
     value = call.args[0] if call.args else NONE
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
         size = record.shape[0] if record.shape else None
-        return Const(size) if size is not None else Sym(("len", value), "int")
+        return Const(size) if size is not None else Symbol(("len", value), "int")
     if isinstance(value, Tup) or isinstance(record, (List, Dict)):
         items, is_open = iterate.elements(s, value)
-        return Sym(("len", value), "int") if is_open else Const(len(items))
+        return Symbol(("len", value), "int") if is_open else Const(len(items))
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return Const(len(value.value))
     if isinstance(record, Instance):
         own = attributes.in_class(s, record.cls, "__len__")
         if own is not None:
-            return m.calls.call(s, Bound(value, own), [], {}, call.site)
+            return m.call(s, Bound(value, own), [], {}, call.site)
         items, is_open = iterate.elements(s, value)
         if items and not is_open:
             return Const(len(items))
-    return Sym(("len", value), "int")
+    return Symbol(("len", value), "int")
 
 
 @function("builtins.isinstance")
-def isinstance_(m: Machine, s: State, call: Args) -> Result:
+def isinstance_(m: Interpreter, s: State, call: Call) -> Result:
     return _instance_answer(s, *call.args) if len(call.args) == 2 else unknown("bool")
 
 
 @function("torch.is_tensor")
-def is_tensor(m: Machine, s: State, call: Args) -> Result:
-    return _instance_answer(s, call.get(0, "obj") or NONE, Lib("torch.Tensor"))
+def is_tensor(m: Interpreter, s: State, call: Call) -> Result:
+    return _instance_answer(s, call.get(0, "obj") or NONE, LibraryObject("torch.Tensor"))
 
 
 def _instance_answer(s: State, value: Value, kind: Value) -> Value:
     answer = _instance_of(s, value, kind)
-    return Sym(("isinstance", value, kind), "bool") if answer is None else Const(answer)
+    return Symbol(("isinstance", value, kind), "bool") if answer is None else Const(answer)
 
 
 _TENSOR_CLASSES = ("torch.Tensor", "torch.autograd.Variable")
@@ -261,7 +261,7 @@ def _instance_of(s: State, value: Value, kind: Value) -> bool | None:
         answers = [_instance_of(s, value, k) for k in kind.items]
         return True if True in answers else None if None in answers else False
     name = lib_name(kind)
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         return None
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
@@ -291,7 +291,7 @@ def _object_is(s: State, record: Instance, kind: Value, name: str) -> bool | Non
         return is_module(s, record)
     if name == "torch.optim.Optimizer":
         return lib_name(record.cls).startswith("torch.optim.")
-    if isinstance(record.cls, Lib) and name.startswith("torch.nn."):
+    if isinstance(record.cls, LibraryObject) and name.startswith("torch.nn."):
         return _lib_subclass(record.cls.name, name)
     if name in _TENSOR_CLASSES or name.startswith("builtins."):
         return False
@@ -326,7 +326,7 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
 
 
 @function("builtins.hasattr")
-def hasattr_(m: Machine, s: State, call: Args) -> Result:
+def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
     record = s.get(value, Instance)
     if record is not None and isinstance(name, Const):
@@ -334,11 +334,11 @@ def hasattr_(m: Machine, s: State, call: Args) -> Result:
             return TRUE
         if not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls):
             return FALSE
-    return Sym(("call", "hasattr", (value, name)), "bool")
+    return Symbol(("call", "hasattr", (value, name)), "bool")
 
 
 @function("builtins.getattr")
-def getattr_(m: Machine, s: State, call: Args) -> Result:
+def getattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return unknown()
@@ -347,13 +347,13 @@ def getattr_(m: Machine, s: State, call: Args) -> Result:
         if record is not None and not record.open and isinstance(record.cls, Ref):
             if name.value not in record.attrs and attributes.in_class(s, record.cls, name.value) is None:
                 return call.args[2] if not attributes.lib_bases(s, record.cls) else unknown()
-        if isinstance(value, Sym):
-            return Sym(("attr", value, name.value))
+        if isinstance(value, Symbol):
+            return Symbol(("attr", value, name.value))
     return attributes.get(m, s, value, name.value, call.site)
 
 
 @function("builtins.setattr")
-def setattr_(m: Machine, s: State, call: Args) -> Result:
+def setattr_(m: Interpreter, s: State, call: Call) -> Result:
     if len(call.args) < 3 or not isinstance(call.args[1], Const):
         if call.args and s.get(call.args[0], Instance) is not None:
             s.edit(call.args[0]).open = True  # type: ignore[arg-type]
@@ -363,34 +363,38 @@ def setattr_(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("builtins.delattr")
-def delattr_(m: Machine, s: State, call: Args) -> Result:
+def delattr_(m: Interpreter, s: State, call: Call) -> Result:
     if len(call.args) == 2 and isinstance(call.args[1], Const):
         attributes.delete(m, s, call.args[0], str(call.args[1].value), call.site)
     return NONE
 
 
 @function("builtins.callable")
-def callable_(m: Machine, s: State, call: Args) -> Result:
+def callable_(m: Interpreter, s: State, call: Call) -> Result:
     value = call.args[0] if call.args else NONE
-    if isinstance(value, (Lib, Bound, Method, Partial)) or s.get(value, Func) or s.get(value, Class):
+    if (
+        isinstance(value, (LibraryObject, Bound, Method, Partial))
+        or s.get(value, Func)
+        or s.get(value, Class)
+    ):
         return TRUE
-    return FALSE if isinstance(value, (Const, Tup)) else Sym(("call", "callable", (value,)), "bool")
+    return FALSE if isinstance(value, (Const, Tup)) else Symbol(("call", "callable", (value,)), "bool")
 
 
 @function("builtins.type")
-def type_(m: Machine, s: State, call: Args) -> Result:
+def type_(m: Interpreter, s: State, call: Call) -> Result:
     record = s.get(call.args[0], Instance) if len(call.args) == 1 else None
     return record.cls if record is not None else unknown("data")
 
 
 @function("builtins.sum")
-def sum_(m: Machine, s: State, call: Args) -> Result:
+def sum_(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.interp import operators
 
-    out: Pairs = []
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
         total: Value = call.get(1, "start") or Const(0)
-        rows: Pairs = [(state, total)]
+        rows: Outcomes = [(state, total)]
         for item in items:
             rows = [
                 pair
@@ -409,7 +413,7 @@ def sum_(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("builtins.max", "builtins.min")
-def extremum(m: Machine, s: State, call: Args) -> Result:
+def extremum(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return unknown()
     items, is_open = (call.args, False) if len(call.args) > 1 else iterate.elements(s, call.args[0])
@@ -422,7 +426,7 @@ def extremum(m: Machine, s: State, call: Args) -> Result:
     for item in items:
         if s.get(item, Tensor) is not None:
             return unknown()
-    picked = Sym(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
+    picked = Symbol(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
     return breaks.compute(m, picked, items)
 
 
@@ -436,7 +440,7 @@ def extremum(m: Machine, s: State, call: Args) -> Result:
     "builtins.divmod",
     "builtins.complex",
 )
-def scalar(m: Machine, s: State, call: Args) -> Result:
+def scalar(m: Interpreter, s: State, call: Call) -> Result:
     name = lib_name(call.func).removeprefix("builtins.")
     if not call.args:
         return {"int": Const(0), "float": Const(0.0), "bool": FALSE, "str": Const("")}.get(name, unknown())
@@ -458,13 +462,13 @@ def scalar(m: Machine, s: State, call: Args) -> Result:
         answer = conditions.known(s, value)
         if answer is not None:
             return TRUE if answer else FALSE
-        return value if isinstance(value, Sym) else unknown("bool")
-    number = Sym(("call", name, tuple(call.args)), {"int": "int", "float": "float"}.get(name, "data"))
+        return value if isinstance(value, Symbol) else unknown("bool")
+    number = Symbol(("call", name, tuple(call.args)), {"int": "int", "float": "float"}.get(name, "data"))
     return breaks.compute(m, number, call.args)
 
 
 @function("builtins.any", "builtins.all")
-def quantifier(m: Machine, s: State, call: Args) -> Result:
+def quantifier(m: Interpreter, s: State, call: Call) -> Result:
     items, is_open = iterate.elements(s, call.args[0]) if call.args else ([], True)
     answers = [conditions.known(s, i) for i in items]
     stop = lib_name(call.func) == "builtins.any"
@@ -488,13 +492,13 @@ def quantifier(m: Machine, s: State, call: Args) -> Result:
     "gc.collect",
     "sys.stdout.write",
 )
-def harmless(m: Machine, s: State, call: Args) -> Result:
+def harmless(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
 @function("sys.exit", "builtins.exit", "builtins.quit", "os._exit")
-def exits(m: Machine, s: State, call: Args) -> Result:
-    m.raise_in(s, "SystemExit")
+def exits(m: Interpreter, s: State, call: Call) -> Result:
+    m.raise_exception(s, "SystemExit")
     return NONE
 
 
@@ -507,7 +511,7 @@ def exits(m: Machine, s: State, call: Args) -> Result:
     "contextlib.asynccontextmanager",
     "abc.abstractmethod",
 )
-def wrappers(m: Machine, s: State, call: Args) -> Result:
+def wrappers(m: Interpreter, s: State, call: Call) -> Result:
     name = lib_name(call.func)
     if not call.args:
         return unknown()
@@ -517,8 +521,8 @@ def wrappers(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("builtins.property", "setter", "getter", "deleter")
-def property_setter(m: Machine, s: State, call: Args) -> Result:
-    record = Instance(Lib("builtins.property"), s[call.self].attrs)
+def property_setter(m: Interpreter, s: State, call: Call) -> Result:
+    record = Instance(LibraryObject("builtins.property"), s[call.self].attrs)
     if call.args:
         record.attrs["#set"] = call.args[0]
     return s.new(record)
@@ -526,64 +530,71 @@ def property_setter(m: Machine, s: State, call: Args) -> Result:
 
 @method("contextlib.contextmanager", "__call__")
 @method("contextlib.asynccontextmanager", "__call__")
-def make_context(m: Machine, s: State, call: Args) -> Result:
+def make_context(m: Interpreter, s: State, call: Call) -> Result:
     func = s[call.self].attrs["#func"]
-    out: Pairs = []
-    for state, gen in m.calls.call(s, func, call.args, call.kwargs, call.site):
+    out: Outcomes = []
+    for state, gen in m.call(s, func, call.args, call.kwargs, call.site):
         out.append(
-            (state, state.new(Instance(Lib("contextlib._GeneratorContextManager"), {"#generator": gen})))
+            (
+                state,
+                state.new(
+                    Instance(LibraryObject("contextlib._GeneratorContextManager"), {"#generator": gen})
+                ),
+            )
         )
     return out
 
 
 @function("contextlib.suppress", "pytest.raises")
-def swallow(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("contextlib.suppress")))
+def swallow(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("contextlib.suppress")))
 
 
 @method("contextlib.suppress", "__exit__")
-def swallow_exit(m: Machine, s: State, call: Args) -> Result:
+def swallow_exit(m: Interpreter, s: State, call: Call) -> Result:
     return TRUE
 
 
 @function("contextlib.nullcontext", "contextlib.closing")
-def null_context(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("contextlib.nullcontext"), {"#value": call.args[0] if call.args else NONE}))
+def null_context(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(
+        Instance(LibraryObject("contextlib.nullcontext"), {"#value": call.args[0] if call.args else NONE})
+    )
 
 
 @method("contextlib.nullcontext", "__enter__")
-def null_enter(m: Machine, s: State, call: Args) -> Result:
+def null_enter(m: Interpreter, s: State, call: Call) -> Result:
     return s[call.self].attrs["#value"]  # type: ignore[no-any-return]
 
 
 @function("contextlib.ExitStack")
-def exit_stack(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("contextlib.ExitStack"), {"#stack": Tup(())}))
+def exit_stack(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("contextlib.ExitStack"), {"#stack": Tup(())}))
 
 
 @method("contextlib.ExitStack", "enter_context")
-def enter_context(m: Machine, s: State, call: Args) -> Result:
+def enter_context(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     mine.attrs["#stack"] = Tup((*mine.attrs["#stack"].items, call.args[0]))
-    return m.calls.enter(s, call.args[0], call.site)
+    return m.calls.enter(s, call.args[0], call.site)  # type: ignore[no-any-return]
 
 
 @method("contextlib.ExitStack", "__exit__")
-def exit_all(m: Machine, s: State, call: Args) -> Result:
+def exit_all(m: Interpreter, s: State, call: Call) -> Result:
     for manager in reversed(s[call.self].attrs["#stack"].items):
         m.calls.leave(s, manager, None, call.site)
     return FALSE
 
 
 @function("functools.partial")
-def partial(m: Machine, s: State, call: Args) -> Result:
+def partial(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return unknown()
     return Partial(call.args[0], tuple(call.args[1:]), tuple(call.kwargs.items()))
 
 
 @function("types.MethodType")
-def method_type(m: Machine, s: State, call: Args) -> Result:
+def method_type(m: Interpreter, s: State, call: Call) -> Result:
     """A function as the method of one object: how a method is replaced on an instance."""
     if len(call.args) != 2:
         return unknown()
@@ -615,27 +626,29 @@ def method_type(m: Machine, s: State, call: Args) -> Result:
     "torch.cuda.amp.custom_bwd",
     "staticmethod",
 )
-def transparent(m: Machine, s: State, call: Args) -> Result:
+def transparent(m: Interpreter, s: State, call: Call) -> Result:
     """Decorators that leave what they decorate as it is, with or without arguments."""
     is_given = len(call.args) == 1 and not isinstance(call.args[0], Const)
-    return call.args[0] if is_given and lib_name(call.func) != "functools.wraps" else Lib("#identity")
+    return (
+        call.args[0] if is_given and lib_name(call.func) != "functools.wraps" else LibraryObject("#identity")
+    )
 
 
 @function("#identity", "typing.cast", "copy.copy#value")
-def identity(m: Machine, s: State, call: Args) -> Result:
+def identity(m: Interpreter, s: State, call: Call) -> Result:
     return call.args[-1] if call.args else NONE
 
 
 @function("dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "attrs.frozen")
-def dataclass_(m: Machine, s: State, call: Args) -> Result:
+def dataclass_(m: Interpreter, s: State, call: Call) -> Result:
     if call.args and s.get(call.args[0], Class) is not None:
         s.edit(call.args[0]).attrs["#dataclass"] = TRUE  # type: ignore[arg-type]
         return call.args[0]
-    return Lib("dataclasses.dataclass")
+    return LibraryObject("dataclasses.dataclass")
 
 
 @function("dataclasses.replace")
-def replace(m: Machine, s: State, call: Args) -> Result:
+def replace(m: Interpreter, s: State, call: Call) -> Result:
     """An object of the same class, made of the same fields but for those that are given."""
     record = s.get(call.args[0], Instance) if call.args else None
     if record is None or call.unsure or attributes.in_class(s, record.cls, "__post_init__") is not None:
@@ -644,12 +657,12 @@ def replace(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("dataclasses.field")
-def field(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("dataclasses.field"), call.kwargs))
+def field(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("dataclasses.field"), call.kwargs))
 
 
 @function("collections.namedtuple", "typing.NamedTuple")
-def namedtuple_(m: Machine, s: State, call: Args) -> Result:
+def namedtuple_(m: Interpreter, s: State, call: Call) -> Result:
     name = const(call.args[0], "tuple") if call.args else "tuple"
     fields: list[str] = []
     spec = call.args[1] if len(call.args) > 1 else NONE
@@ -660,12 +673,14 @@ def namedtuple_(m: Machine, s: State, call: Args) -> Result:
             first = item.items[0] if isinstance(item, Tup) and item.items else item
             fields.append(str(const(first, "")))
     return s.new(
-        Instance(Lib("#namedtuple"), {"#name": Const(name), "#fields": Tup(tuple(map(Const, fields)))})
+        Instance(
+            LibraryObject("#namedtuple"), {"#name": Const(name), "#fields": Tup(tuple(map(Const, fields)))}
+        )
     )
 
 
 @method("#namedtuple", "__call__")
-def make_named(m: Machine, s: State, call: Args) -> Result:
+def make_named(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.interp.classes import named_tuple
 
     record = s[call.self]
@@ -674,8 +689,8 @@ def make_named(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict")
-def namespace(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("types.SimpleNamespace"), call.kwargs, open=call.unsure))
+def namespace(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("types.SimpleNamespace"), call.kwargs, open=call.unsure))
 
 
 @function(
@@ -697,7 +712,7 @@ def namespace(m: Machine, s: State, call: Args) -> Result:
     "builtins.Warning",
     "builtins.UserWarning",
 )
-def plain_object(m: Machine, s: State, call: Args) -> Result:
+def plain_object(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Instance(call.func))
 
 
@@ -705,7 +720,7 @@ def plain_object(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("list", "append", "add", "appendleft", "insert")
-def list_append(m: Machine, s: State, call: Args) -> Result:
+def list_append(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     if mine.kind == "set" and call.args and call.args[-1] in mine.items:
         return NONE
@@ -720,8 +735,8 @@ def list_append(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("list", "extend", "update")
-def list_extend(m: Machine, s: State, call: Args) -> Result:
-    out: Pairs = []
+def list_extend(m: Interpreter, s: State, call: Call) -> Result:
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
         mine = state.edit(call.self)
         mine.items += items
@@ -731,7 +746,7 @@ def list_extend(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("list", "pop", "popleft")
-def list_pop(m: Machine, s: State, call: Args) -> Result:
+def list_pop(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     at = const(call.args[0], None) if call.args else (0 if "popleft" in str(call.func) else -1)
     if (
@@ -746,14 +761,14 @@ def list_pop(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("list", "clear")
-def list_clear(m: Machine, s: State, call: Args) -> Result:
+def list_clear(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     mine.items, mine.open = [], False
     return NONE
 
 
 @method("list", "remove", "discard", "difference_update")
-def list_remove(m: Machine, s: State, call: Args) -> Result:
+def list_remove(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     if call.args and call.args[0] in mine.items:
         mine.items.remove(call.args[0])
@@ -763,48 +778,48 @@ def list_remove(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("list", "copy", "union", "intersection", "difference")
-def list_copy(m: Machine, s: State, call: Args) -> Result:
+def list_copy(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
     exact = isinstance(call.func, Method) and call.func.name == "copy"
     return s.new(List(mine.items, mine.open or not exact, mine.kind))
 
 
 @method("list", "reverse")
-def list_reverse(m: Machine, s: State, call: Args) -> Result:
+def list_reverse(m: Interpreter, s: State, call: Call) -> Result:
     s.edit(call.self).items.reverse()
     return NONE
 
 
 @method("list", "sort")
-def list_sort(m: Machine, s: State, call: Args) -> Result:
+def list_sort(m: Interpreter, s: State, call: Call) -> Result:
     return NONE
 
 
 @method("list", "index", "count", "issubset", "issuperset")
-def list_query(m: Machine, s: State, call: Args) -> Result:
+def list_query(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
 @method("dict", "keys", "__iter__")
-def dict_keys(m: Machine, s: State, call: Args) -> Result:
+def dict_keys(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
     return s.new(List(mine.items, mine.open))
 
 
 @method("dict", "values")
-def dict_values(m: Machine, s: State, call: Args) -> Result:
+def dict_values(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
     return s.new(List(mine.items.values(), mine.open))
 
 
 @method("dict", "items")
-def dict_items(m: Machine, s: State, call: Args) -> Result:
+def dict_items(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
     return s.new(List([Tup((k, v)) for k, v in mine.items.items()], mine.open))
 
 
 @method("dict", "get", "pop", "setdefault")
-def dict_get(m: Machine, s: State, call: Args) -> Result:
+def dict_get(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "get"
     mine = s[call.self]
     key = call.args[0] if call.args else NONE
@@ -832,7 +847,7 @@ def _maybe_present(s: State, ref: Ref, key: Value, default: Value, name: str) ->
 
 
 @method("dict", "update")
-def dict_update(m: Machine, s: State, call: Args) -> Result:
+def dict_update(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     other = s.get(call.args[0], Dict) if call.args else None
     if other is not None:
@@ -845,13 +860,13 @@ def dict_update(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("dict", "copy")
-def dict_copy(m: Machine, s: State, call: Args) -> Result:
+def dict_copy(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
     return s.new(Dict(mine.items, mine.open))
 
 
 @method("dict", "clear")
-def dict_clear(m: Machine, s: State, call: Args) -> Result:
+def dict_clear(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     mine.items, mine.open = {}, False
     return NONE
@@ -859,23 +874,23 @@ def dict_clear(m: Machine, s: State, call: Args) -> Result:
 
 @method("generator", "send", "__next__")
 @method("iterator", "__next__")
-def generator_next(m: Machine, s: State, call: Args) -> Result:
-    out: Pairs = []
+def generator_next(m: Interpreter, s: State, call: Call) -> Result:
+    out: Outcomes = []
     for state, value in iterate.advance(m, s, call.receiver, call.site):
         if value is iterate.STOP:
-            m.raise_in(state, "StopIteration")
+            m.raise_exception(state, "StopIteration")
             value = NONE
         out.append((state, value))
     return out
 
 
 @method("generator", "close")
-def generator_close(m: Machine, s: State, call: Args) -> Result:
+def generator_close(m: Interpreter, s: State, call: Call) -> Result:
     return NONE
 
 
 @method("tuple", "_replace")
-def tuple_replace(m: Machine, s: State, call: Args) -> Result:
+def tuple_replace(m: Interpreter, s: State, call: Call) -> Result:
     mine = call.receiver
     if not isinstance(mine, Tup):
         return unknown()
@@ -884,7 +899,7 @@ def tuple_replace(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tuple", "_asdict")
-def tuple_asdict(m: Machine, s: State, call: Args) -> Result:
+def tuple_asdict(m: Interpreter, s: State, call: Call) -> Result:
     mine = call.receiver
     if not isinstance(mine, Tup):
         return unknown()
@@ -892,7 +907,7 @@ def tuple_asdict(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("str", "format", "join", "split", "strip", "lower", "upper", "startswith", "endswith", "replace")
-def string_method(m: Machine, s: State, call: Args) -> Result:
+def string_method(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     text = call.receiver
     if isinstance(text, Const) and all(isinstance(a, Const) for a in call.args) and not call.kwargs:
@@ -901,4 +916,4 @@ def string_method(m: Machine, s: State, call: Args) -> Result:
         except Exception:
             return unknown("str")
         return s.new(List(map(Const, value))) if isinstance(value, list) else Const(value)
-    return Sym(("str", name, text, tuple(call.args)), "data")
+    return Symbol(("str", name, text, tuple(call.args)), "data")

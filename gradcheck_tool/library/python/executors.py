@@ -5,41 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Instance, State
-from gradcheck_tool.domain.values import NONE, Lib, unknown
+from gradcheck_tool.domain.values import NONE, LibraryObject, unknown
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.python import builtins as pylib
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 EXECUTOR = "concurrent.futures.ThreadPoolExecutor"
 FUTURE = "concurrent.futures.Future"
 
 
 @function(EXECUTOR)
-def executor(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib(EXECUTOR)))
+def executor(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject(EXECUTOR)))
 
 
 @method(EXECUTOR, "submit")
-def submit(m: Machine, s: State, call: Args) -> Result:
+def submit(m: Interpreter, s: State, call: Call) -> Result:
     """A new thread records gradients, whatever mode the one that submits is in."""
     if not call.args or call.unsure:
         return unknown()
     endless = s.fork()
     before, s.grad, s.inference = (s.grad, s.inference), True, False
-    out: Pairs = []
-    for state, value in m.calls.call(s, call.args[0], call.args[1:], call.kwargs, call.site, call.text):
+    out: Outcomes = []
+    for state, value in m.call(s, call.args[0], call.args[1:], call.kwargs, call.site, call.text):
         raised, state.exc = state.exc, None
         state.grad, state.inference = before
         outcome = {"#result": value} if raised is None else {"#raised": raised}
-        out.append((state, state.new(Instance(Lib(FUTURE), outcome))))
+        out.append((state, state.new(Instance(LibraryObject(FUTURE), outcome))))
     return out or [(endless, unknown())]
 
 
 @method(FUTURE, "result")
-def result(m: Machine, s: State, call: Args) -> Result:
+def result(m: Interpreter, s: State, call: Call) -> Result:
     """What the call has returned, or what it has raised, again."""
     outcome = s[call.self].attrs
     s.exc = outcome.get("#raised")
@@ -47,12 +47,12 @@ def result(m: Machine, s: State, call: Args) -> Result:
 
 
 @method(EXECUTOR, "map")
-def map_(m: Machine, s: State, call: Args) -> Result:
+def map_(m: Interpreter, s: State, call: Call) -> Result:
     """As the built-in, where that would record gradients as the threads do."""
     return pylib.map_(m, s, call) if call.args and s.grad is True else unknown()
 
 
 @function("concurrent.futures.as_completed")
-def as_completed(m: Machine, s: State, call: Args) -> Result:
+def as_completed(m: Interpreter, s: State, call: Call) -> Result:
     """The futures themselves, in some order."""
     return iterate.make(m, s, call.args[0], call.site) if call.args else unknown()

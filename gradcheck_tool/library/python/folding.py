@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Iter, State
-from gradcheck_tool.domain.values import NONE, Lib, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 Folded = list[tuple[State, tuple[Value, ...]]]
 
 
 @function("functools.reduce")
-def reduce_(m: Machine, s: State, call: Args) -> Result:
+def reduce_(m: Interpreter, s: State, call: Call) -> Result:
     """The last of the values that `accumulate` would give."""
     if len(call.args) < 2:
         return unknown()
-    out: Pairs = []
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[1], call.site):
         for after, values in _fold(m, state, call.args[0], [*call.args[2:3], *items], call):
             is_known = len(values) > 1 or (bool(values) and not is_open)
@@ -29,21 +29,21 @@ def reduce_(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("itertools.accumulate")
-def accumulate(m: Machine, s: State, call: Args) -> Result:
+def accumulate(m: Interpreter, s: State, call: Call) -> Result:
     """All values are computed at once, which is right unless the caller changes something in between."""
     if not call.args:
         return unknown()
     func = call.get(1, "func")
     initial = call.kwargs.get("initial", NONE)
     first = [] if initial == NONE else [initial]
-    out: Pairs = []
+    out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
-        for after, values in _fold(m, state, func or Lib("operator.add"), [*first, *items], call):
+        for after, values in _fold(m, state, func or LibraryObject("operator.add"), [*first, *items], call):
             out.append((after, after.new(Iter("items", (Tup(values, open=is_open),)))))
     return out
 
 
-def _fold(m: Machine, s: State, func: Value, items: list[Value], call: Args) -> Folded:
+def _fold(m: Interpreter, s: State, func: Value, items: list[Value], call: Call) -> Folded:
     """The states, each with the first element and what it becomes with each further one."""
     rows: Folded = [(s, tuple(items[:1]))]
     for item in items[1:]:
@@ -52,7 +52,7 @@ def _fold(m: Machine, s: State, func: Value, items: list[Value], call: Args) -> 
             if state.exc is not None:
                 after.append((state, values))
                 continue
-            results = m.calls.call(state, func, [values[-1], item], {}, call.site, call.text)
+            results = m.call(state, func, [values[-1], item], {}, call.site, call.text)
             after += [(state2, (*values, value)) for state2, value in results]
         rows = after
     return rows

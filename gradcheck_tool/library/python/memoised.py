@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Dict, Instance, State
-from gradcheck_tool.domain.values import Bound, Const, Lib, Ref, Tup
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.domain.values import Bound, Const, LibraryObject, Ref, Tup
+from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
-MEMOISED = Lib("#memoised")
+MEMOISED = LibraryObject("#memoised")
 
 
 @function("functools.lru_cache", "functools.cache")
-def memoise(m: Machine, s: State, call: Args) -> Result:
+def memoise(m: Interpreter, s: State, call: Call) -> Result:
     """The decorator, with or without arguments."""
     if len(call.args) == 1 and isinstance(call.args[0], (Ref, Bound)):
         return s.new(Instance(MEMOISED, {"#func": call.args[0], "#table": s.new(Dict())}))
-    return Lib("functools.cache")
+    return LibraryObject("functools.cache")
 
 
 @method("#memoised", "__call__")
-def recall(m: Machine, s: State, call: Args) -> Result:
+def recall(m: Interpreter, s: State, call: Call) -> Result:
     """What the function returned for the same arguments, else what it returns now."""
     record: Instance = s[call.self]
     table: Ref = record.attrs["#table"]  # type: ignore[assignment]
@@ -32,7 +32,7 @@ def recall(m: Machine, s: State, call: Args) -> Result:
     known: Dict = s[table]
     if key in known.items:
         return known.items[key]
-    out: Pairs = m.calls.call(
+    out: Outcomes = m.call(
         s, record.attrs["#func"], call.args, call.kwargs, call.site, call.text, call.unsure
     )
     for state, value in out:
@@ -42,7 +42,7 @@ def recall(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#memoised", "cache_clear")
-def forget(m: Machine, s: State, call: Args) -> Result:
+def forget(m: Interpreter, s: State, call: Call) -> Result:
     """Nothing is remembered any more."""
     s.edit(s[call.self].attrs["#table"]).items.clear()
     return Const(None)

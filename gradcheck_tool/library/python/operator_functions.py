@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.values import NONE, Method, Value, unknown
 from gradcheck_tool.interp import operators, subscripts
-from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.heap import State
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 _BINARY = {
     "add": "+",
@@ -25,7 +25,7 @@ _BINARY = {
 _INPLACE = {f"i{name}": op for name, op in _BINARY.items()}
 
 
-def _called(call: Args) -> tuple[str, list[Value]]:
+def _called(call: Call) -> tuple[str, list[Value]]:
     """The plain name of the operator, and its operands."""
     if isinstance(call.func, Method):
         return call.func.name.strip("_"), [call.receiver, *call.args]
@@ -34,7 +34,7 @@ def _called(call: Args) -> tuple[str, list[Value]]:
 
 @function(*(f"operator.{name}" for name in (*_BINARY, *_INPLACE)))
 @method("tensor", *(f"__{name}__" for name in _INPLACE))
-def apply(m: Machine, s: State, call: Args) -> Result:
+def apply(m: Interpreter, s: State, call: Call) -> Result:
     name, operands = _called(call)
     if len(operands) != 2:
         return unknown()
@@ -46,7 +46,7 @@ def apply(m: Machine, s: State, call: Args) -> Result:
 
 @function("operator.getitem", "operator.setitem", "operator.delitem")
 @method("tensor", "__setitem__")
-def subscript(m: Machine, s: State, call: Args) -> Result:
+def subscript(m: Interpreter, s: State, call: Call) -> Result:
     name, operands = _called(call)
     if name == "setitem" and len(operands) == 3:
         obj, index, value = operands

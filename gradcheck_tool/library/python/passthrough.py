@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Dict, Iter, List, State, Tensor
-from gradcheck_tool.domain.values import Bound, Lib, Partial, Sym, Tup, Value
+from gradcheck_tool.domain.values import Bound, LibraryObject, Partial, Symbol, Tup, Value
 from gradcheck_tool.interp.havoc import reachable
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ def may_have_graph(s: State, name: str, given: Iterable[Value]) -> bool:
 def _is_unsure(value: Value) -> bool:
     if isinstance(value, Tup):
         return any(map(_is_unsure, value.items))
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         return value.kind is None
-    return isinstance(value, (Bound, Partial, Lib))
+    return isinstance(value, (Bound, Partial, LibraryObject))
 
 
 def _is_more_than_numbers(s: State, ref: Value) -> bool:
     tensor = s.get(ref, Tensor)
     if tensor is not None:
-        return tensor.rg is not False
+        return tensor.requires_grad is not False
     if (listed := s.get(ref, List)) is not None:
         return any(map(_is_unsure, listed.items))
     if (table := s.get(ref, Dict)) is not None:

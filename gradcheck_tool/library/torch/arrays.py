@@ -8,13 +8,13 @@ from gradcheck_tool.domain.heap import State, Tensor
 from gradcheck_tool.domain.values import unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.tensors import NUMPY
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Value
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 # These convert a tensor; the others below ask it for a method of the same name first.
 _CONVERT = (
@@ -60,7 +60,7 @@ _AVERAGES = frozenset({"average", "mean", "median", "nanmean", "std", "var"})
 
 
 @function(*(f"numpy.{name}" for name in (*_CONVERT, *_OF_LIST)))
-def to_array(m: Machine, s: State, call: Args) -> Result:
+def to_array(m: Interpreter, s: State, call: Call) -> Result:
     """The array functions of tensors, and of lists of tensors.
 
     Raises:
@@ -73,10 +73,10 @@ def to_array(m: Machine, s: State, call: Args) -> Result:
         given += elements(s, first)[0]
     for value in given:
         tensor = s.get(value, Tensor)
-        if tensor is not None and tensor.rg and s.grad is True:
+        if tensor is not None and tensor.requires_grad and s.grad is True:
             raise engine.refused(
                 call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", str(call.text)
             )
     if name in _AVERAGES and len(call.args) == 1 and not call.kwargs and not call.unsure:
         return breaks.compute_from(m, s, unknown("float"), call.args)
-    return m.calls.unknown_call(s, call)
+    return m.call_unknown(s, call)

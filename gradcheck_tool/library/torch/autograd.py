@@ -19,12 +19,12 @@ from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     NoGradient,
     Ref,
     Super,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
@@ -34,7 +34,7 @@ from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch import function_text as contracts
 from gradcheck_tool.library.torch.function_results import Applied, check, takes
@@ -48,21 +48,21 @@ from gradcheck_tool.trackers.freed_graph_cause import cause_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
 # -- backward ---------------------------------------------------------------------------------------
 
 
 @method("tensor", "backward")
-def backward(m: Machine, s: State, call: Args) -> Result:
+def backward(m: Interpreter, s: State, call: Call) -> Result:
     root = receiver(m, s, call)
     gradient = call.get(0, "gradient")
     return _backward(m, s, [root], [gradient or NONE], call, offset=1)
 
 
 @function("torch.autograd.backward")
-def backward_function(m: Machine, s: State, call: Args) -> Result:
+def backward_function(m: Interpreter, s: State, call: Call) -> Result:
     roots = _tensors(m, s, call.get(0, "tensors") or NONE, call.site)
     if not roots:
         return _opaque_backward(s, call.site)
@@ -72,7 +72,7 @@ def backward_function(m: Machine, s: State, call: Args) -> Result:
     return _backward(m, s, roots, given, call, offset=2)
 
 
-def _tensors(m: Machine, s: State, value: Value, site: Any) -> list[Ref]:
+def _tensors(m: Interpreter, s: State, value: Value, site: Any) -> list[Ref]:
     one = as_tensor(m, s, tensor_of(s, value), site)
     if one is not None:
         return [one]
@@ -89,7 +89,7 @@ def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
     return [items[i] if i < len(items) else (unknown() if is_open else NONE) for i in range(count)]
 
 
-def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: Args) -> None:
+def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: Call) -> None:
     """There is a gradient (or None) for each of the differentiated tensors.
 
     Raises:
@@ -110,7 +110,7 @@ def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: 
         )
 
 
-def _empty_inputs(call: Args, name: str) -> Raised:
+def _empty_inputs(call: Call, name: str) -> Raised:
     return Raised(
         InvalidTensorUse(
             site=call.site,
@@ -122,7 +122,9 @@ def _empty_inputs(call: Args, name: str) -> Raised:
     )
 
 
-def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: Args, offset: int) -> Result:
+def _backward(
+    m: Interpreter, s: State, roots: list[Ref], given: list[Value], call: Call, offset: int
+) -> Result:
     create = call.flag(offset + 1, "create_graph", False)
     old = call.flag(-1, "retain_variables", create)  # its name before PyTorch 0.3
     retain = create if call.get(offset, "retain_graph") == NONE else call.flag(offset, "retain_graph", old)
@@ -142,7 +144,7 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
-    scaled = any(Sym(("scaled", root)) in s.known for root in roots)
+    scaled = any(Symbol(("scaled", root)) in s.memory for root in roots)
     for leaf in targets:
         only_scaled = scaled and s[leaf].grad_state in ("none", "zeroed", "scaled")
         graph.accumulate(s, p, leaf)
@@ -150,11 +152,11 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
             s.edit(leaf).grad_state = "scaled"
     for ref in retained:
         graph.accumulate(s, p, ref)
-    if p.opaque or any(s[r].rg is None for r in roots):
+    if p.opaque or any(s[r].requires_grad is None for r in roots):
         _fill_groups(s, p)
     for root in roots:
-        if s[root].rg is None:
-            s.edit(root).rg = True
+        if s[root].requires_grad is None:
+            s.edit(root).requires_grad = True
     cuts, terms = breaks.judge(m, s, p)
     zero = breaks.zero_gradient(s, p, m.ledger)
     if zero is not None:
@@ -175,7 +177,7 @@ def _backward(m: Machine, s: State, roots: list[Ref], given: list[Value], call: 
     return [(st, NONE) for state in states for st in _run_hooks(m, state, p)]
 
 
-def run_pass(m: Machine, s: State, p: graph.Pass) -> None:
+def run_pass(m: Interpreter, s: State, p: graph.Pass) -> None:
     """Run a pass; complete the story of what it raises, report what is silently wrong.
 
     Raises:
@@ -209,13 +211,16 @@ def _fill_groups(s: State, p: graph.Pass) -> None:
     """A graph that goes on unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
-        if tensor.group:
+        if tensor.is_summary:
             mine = s.edit(ref)
             mine.grad_state = graph.ADDED.get(tensor.grad_state, "unknown")
             mine.backward_site = p.site
             mine.grad = unknown()
         elif (
-            tensor.rg is not False and tensor.leaf and ref.id not in reached and tensor.grad_state != "fresh"
+            tensor.requires_grad is not False
+            and tensor.leaf
+            and ref.id not in reached
+            and tensor.grad_state != "fresh"
         ):
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()
@@ -223,15 +228,21 @@ def _fill_groups(s: State, p: graph.Pass) -> None:
 
 def _retained(s: State, p: graph.Pass) -> list[Ref]:
     ran = {r.id for r in p.ran}
-    return [ref for ref, t in s.records(Tensor) if t.retains and t.node is not None and t.node.id in ran]
+    return [
+        ref
+        for ref, t in s.records(Tensor)
+        if t.retains_grad and t.grad_fn is not None and t.grad_fn.id in ran
+    ]
 
 
-def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
+def _run_hooks(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
     """Call the hooks of the tensors that received a gradient."""
     ran = {r.id for r in p.ran} | {r.id for r in p.leaves}
     states = [s]
     for ref, tensor in list(s.records(Tensor)):
-        if not tensor.hooks or not (ref.id in ran or (tensor.node is not None and tensor.node.id in ran)):
+        if not tensor.hooks or not (
+            ref.id in ran or (tensor.grad_fn is not None and tensor.grad_fn.id in ran)
+        ):
             continue
         for hook in tensor.hooks:
             kind, func = hook.items  # type: ignore[union-attr]
@@ -245,7 +256,7 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
                 given = ref if post else _incoming(state, p, ref)
                 version = state[state[given].storage].version
                 shared = not post and _is_shared(state, p, engine.edge(state, ref))
-                for st, answer in m.calls.call(state, func, [given], {}, p.site):
+                for st, answer in m.call(state, func, [given], {}, p.site):
                     st.grad = before
                     storage = st[st[given].storage]
                     if shared and storage.version != version and not storage.unsure:
@@ -264,7 +275,7 @@ def _run_hooks(m: Machine, s: State, p: graph.Pass) -> list[State]:
     return states
 
 
-def _check_answer(m: Machine, s: State, p: graph.Pass, tensor: Tensor, answer: Value, post: bool) -> None:
+def _check_answer(m: Interpreter, s: State, p: graph.Pass, tensor: Tensor, answer: Value, post: bool) -> None:
     """What a hook may return: nothing, or (not after accumulation) a gradient of the same size."""
     given = s.get(answer, Tensor)
     kind, text, error = "hook-return", "Tensor post accumulate grad hooks should return None.", "RuntimeError"
@@ -278,7 +289,7 @@ def _check_answer(m: Machine, s: State, p: graph.Pass, tensor: Tensor, answer: V
             return
     elif given is None:
         return
-    m.raise_in(
+    m.raise_exception(
         s,
         error,
         InvalidTensorUse(site=p.site, text=text, kind=kind, tensor=str(tensor.name), call=str(p.text)),
@@ -306,12 +317,16 @@ def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
 
 
 @function("torch.autograd.graph.register_multi_grad_hook")
-def multi_grad_hook(m: Machine, s: State, call: Args) -> Result:
+def multi_grad_hook(m: Interpreter, s: State, call: Call) -> Result:
     """One hook for several tensors, all of which must require grad unless any of them is enough."""
     for ref in _tensors(m, s, call.get(0, "tensors") or NONE, call.site):
         engine.refresh_view(s, ref)
         tensor: Tensor = s[ref]
-        if tensor.rg is False and not tensor.unsure_graph and call.kwargs.get("mode") != Const("any"):
+        if (
+            tensor.requires_grad is False
+            and not tensor.unsure_graph
+            and call.kwargs.get("mode") != Const("any")
+        ):
             why = f"`{tensor.name}` does not require grad"
             text, name = "Expected gradient function to be set", "register_multi_grad_hook()"
             raise engine.refused(call.site, tensor, why, text, "hook-on-constant", name, "AssertionError")
@@ -322,7 +337,7 @@ def multi_grad_hook(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.autograd.grad")
-def grad(m: Machine, s: State, call: Args) -> Result:
+def grad(m: Interpreter, s: State, call: Call) -> Result:
     roots = _tensors(m, s, call.get(0, "outputs") or NONE, call.site)
     wanted = call.get(1, "inputs") or NONE
     one = s.get(tensor_of(s, wanted), Tensor) is not None
@@ -363,7 +378,7 @@ def grad(m: Machine, s: State, call: Args) -> Result:
     return [(st, Tup(tuple(results))) for st in states]
 
 
-def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Args, create: bool | None) -> list[Value]:
+def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Call, create: bool | None) -> list[Value]:
     """What a pass gives for each of its inputs.
 
     Raises:
@@ -386,15 +401,15 @@ def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Args, create: b
         if not isinstance(at, Ref):
             made = s.edit(results[-1])  # type: ignore[arg-type]
             if create is not False:
-                made.rg, made.leaf, made.unsure_graph = None, None, True
+                made.requires_grad, made.leaf, made.unsure_graph = None, None, True
     return results
 
 
-def _forget_graphs(s: State, roots: Sequence[Ref], call: Args) -> None:
+def _forget_graphs(s: State, roots: Sequence[Ref], call: Call) -> None:
     if call.flag(3, "retain_graph", False) is True or call.flag(4, "create_graph", False) is True:
         return
     for root in roots:
-        node = s[root].node
+        node = s[root].grad_fn
         if node is not None:
             s.edit(node).unsure_freed = True
 
@@ -403,7 +418,7 @@ def _forget_graphs(s: State, roots: Sequence[Ref], call: Args) -> None:
 
 
 @method("class torch.autograd.Function", "apply")
-def apply(m: Machine, s: State, call: Args) -> Result:
+def apply(m: Interpreter, s: State, call: Call) -> Result:
     """`MyFunction.apply(...)`: forward without grad, then a node that runs `backward`."""
     cls = call.receiver if not isinstance(call.receiver, Super) else call.receiver.cls
     forward = attributes.in_class(s, cls, "forward")
@@ -412,11 +427,11 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     contracts.applied(m, s, cls, call)
     args = [*call.args, *call.kwargs.values()]
     tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
-    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].rg and s.grad}
+    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].requires_grad and s.grad}
     setup = attributes.in_class(s, cls, "setup_context")
     ctx = s.new(
         Instance(
-            Lib("#ctx"),
+            LibraryObject("#ctx"),
             {
                 "needs_input_grad": Tup(tuple(_needs(s, a) for a in args)),
                 "#class": cls,
@@ -428,19 +443,19 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     )
     needed = engine.requires(s, tensors)
     if needed is False and any(
-        isinstance(a, Sym) and a.kind not in ("int", "float", "bool", "str") for a in args
+        isinstance(a, Symbol) and a.kind not in ("int", "float", "bool", "str") for a in args
     ):
         needed = None
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
-    out: Pairs = []
+    out: Outcomes = []
     unbound = _function_of(s, forward)
-    for state, value in m.calls.call(s, unbound, given, call.kwargs, call.site):
-        pairs: Pairs = [(state, value)]
+    for state, value in m.call(s, unbound, given, call.kwargs, call.site):
+        pairs: Outcomes = [(state, value)]
         if setup is not None and state.exc is None:
             pairs = [
                 (st, value)
-                for st, _ in m.calls.call(
+                for st, _ in m.call(
                     state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site
                 )
             ]
@@ -448,7 +463,7 @@ def apply(m: Machine, s: State, call: Args) -> Result:
             st.grad = before
             if st.exc is None:
                 _unmarked_writes(m, st, cls, ctx, versions)
-                out += m.calls.guard(
+                out += m.guard(
                     st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call)
                 )
             else:
@@ -456,7 +471,7 @@ def apply(m: Machine, s: State, call: Args) -> Result:
     return out
 
 
-def _unmarked_writes(m: Machine, s: State, cls: Value, ctx: Ref, versions: dict[Ref, Value]) -> None:
+def _unmarked_writes(m: Interpreter, s: State, cls: Value, ctx: Ref, versions: dict[Ref, Value]) -> None:
     """Report inputs that forward has written and not marked as dirty."""
     dirty = s[ctx].attrs.get("#dirty", Tup(())).items
     for ref, version in versions.items():
@@ -478,7 +493,7 @@ def _needs(s: State, value: Value) -> Value:
     tensor = s.get(value, Tensor)
     if tensor is None:
         return FALSE if not isinstance(value, type(unknown())) else unknown("bool")
-    return Const(tensor.rg) if tensor.rg is not None else unknown("bool")
+    return Const(tensor.requires_grad) if tensor.requires_grad is not None else unknown("bool")
 
 
 def _function_of(s: State, value: Value) -> Value:
@@ -487,14 +502,14 @@ def _function_of(s: State, value: Value) -> Value:
 
 
 def _wrap(
-    m: Machine,
+    m: Interpreter,
     s: State,
     cls: Value,
     ctx: Ref,
     tensors: list[Ref],
     needed: bool | None,
     result: Value,
-    call: Args,
+    call: Call,
 ) -> Value:
     """Give the outputs of a custom Function their history.
 
@@ -527,11 +542,11 @@ def _wrap(
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
         _list_output(m, s, cls, result, needed)
         return result
-    rg = False if s.grad is False or s.inference else needed if s.grad else None
-    node = _function_node(m, s, cls, ctx, tensors, call) if rg is not False else None
+    requires_grad = False if s.grad is False or s.inference else needed if s.grad else None
+    node = _function_node(m, s, cls, ctx, tensors, call) if requires_grad is not False else None
     passive = record.attrs.get("#non_differentiable", Tup(())).items
     wrapped = [
-        _wrap_output(m, s, out, node, rg if out not in passive else False, tensors, dirty, call)
+        _wrap_output(m, s, out, node, requires_grad if out not in passive else False, tensors, dirty, call)
         for out in outputs
     ]
     if node is not None:
@@ -541,7 +556,7 @@ def _wrap(
     return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
 
 
-def _list_output(m: Machine, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
+def _list_output(m: Interpreter, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
     """Tensors that forward returns in a list come out without a history."""
     record, func = (
         s.get(result, List),
@@ -559,7 +574,7 @@ def _name(s: State, cls: Value) -> str:
     return record.name if record is not None else "Function"
 
 
-def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Args) -> Ref:
+def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Call) -> Ref:
     node = Node(f"{_name(s, cls)}Backward", call.text, call.site)
     node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
     # A gradient that is computed without a graph depends on nothing but the one that comes in.
@@ -573,7 +588,7 @@ def _function_node(m: Machine, s: State, cls: Value, ctx: Ref, tensors: list[Ref
         for value in saved.items
         if isinstance(value, Ref) and s.get(value, Tensor) is not None and reads
     ]
-    node.slots = tuple(slots)
+    node.saved_tensors = tuple(slots)
     node.frees = bool(slots) if reads is not None else None
     return s.new(node)
 
@@ -583,7 +598,7 @@ def _backward_of(s: State, cls: Value) -> Value:
 
 
 @function("torch.autograd.function.once_differentiable")
-def once_differentiable(m: Machine, s: State, call: Args) -> Result:
+def once_differentiable(m: Interpreter, s: State, call: Call) -> Result:
     """Marks a backward: it runs under no_grad, whatever create_graph says."""
     func = call.args[0] if call.args else NONE
     if s.get(func, Func) is not None:
@@ -605,14 +620,14 @@ def _reads_saved(s: State, cls: Value) -> bool | None:
 
 
 def _wrap_output(
-    m: Machine,
+    m: Interpreter,
     s: State,
     out: Value,
     node: Ref | None,
-    rg: bool | None,
+    requires_grad: bool | None,
     tensors: list[Ref],
     dirty: Sequence[Value],
-    call: Args,
+    call: Call,
 ) -> Value:
     tensor = s.get(out, Tensor)
     if tensor is None or not isinstance(out, Ref):
@@ -620,33 +635,33 @@ def _wrap_output(
     if out in dirty:
         others = [t for t in tensors if t != out]
         engine.check_write(s, out, others, call.site, call.text)
-        engine.rebase(s, out, node, rg)
+        engine.rebase(s, out, node, requires_grad)
         return out
     out = engine.function_output(s, out, tensors, call.site, call.text)
     made = s.edit(out)
-    if made.dtype in ("int", "bool") or rg is False:
-        made.rg, made.leaf, made.node = False, True, None
+    if made.dtype in ("int", "bool") or requires_grad is False:
+        made.requires_grad, made.leaf, made.grad_fn = False, True, None
         return out
-    made.rg, made.leaf, made.node = rg, (False if rg else None), node
+    made.requires_grad, made.leaf, made.grad_fn = requires_grad, (False if requires_grad else None), node
     return out
 
 
 def _save_outputs(
-    s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Args
+    s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Call
 ) -> None:
     """Slots that hold this call's own outputs: their history is the node itself."""
     mine = s.edit(node)
     storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
-    mine.slots = tuple(
+    mine.saved_tensors = tuple(
         dataclasses.replace(x, edge=node, role="out", holder=None)
         if x.storage in storages and x.edge == NONE
         else x
-        for x in mine.slots
+        for x in mine.saved_tensors
     )
 
 
 @method("#ctx", "save_for_backward", "save_for_forward")
-def save_for_backward(m: Machine, s: State, call: Args) -> Result:
+def save_for_backward(m: Interpreter, s: State, call: Call) -> Result:
     for value in call.args:
         if isinstance(value, Tup) or (isinstance(value, Const) and value != NONE):
             raise Raised(
@@ -669,7 +684,7 @@ def save_for_backward(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#ctx", "mark_dirty", "mark_non_differentiable", "set_materialize_grads")
-def mark(m: Machine, s: State, call: Args) -> Result:
+def mark(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     key = {"mark_dirty": "#dirty", "mark_non_differentiable": "#non_differentiable"}.get(name, "#materialize")
     s.edit(call.self).attrs[key] = Tup(tuple(call.args))
@@ -679,7 +694,7 @@ def mark(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#ctx", ".saved_tensors", ".saved_variables")
-def saved_tensors(m: Machine, s: State, call: Args) -> Result:
+def saved_tensors(m: Interpreter, s: State, call: Call) -> Result:
     record = s[call.self]
     saved = record.attrs.get("#saved")
     if saved is None:
@@ -699,7 +714,7 @@ def saved_tensors(m: Machine, s: State, call: Args) -> Result:
     return saved  # type: ignore[no-any-return]
 
 
-def _run_functions(m: Machine, s: State, p: graph.Pass) -> list[State]:
+def _run_functions(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
     """Run the `backward` of the custom Functions that the pass reached, and check what they return."""
     states = [s]
     for ref in p.ran:
@@ -713,7 +728,7 @@ def _run_functions(m: Machine, s: State, p: graph.Pass) -> list[State]:
     return states
 
 
-def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
+def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
     cls = s[ctx].attrs["#class"]
     func_value = _backward_of(s, cls)
     func = s.get(func_value, Func)
@@ -729,7 +744,7 @@ def _run_function(m: Machine, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> li
     cotangents = _gradients(s, p, func, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].version for c in cotangents} if _is_shared(s, p, ref) else {}  # type: ignore[index]
-    for state, value in m.calls.call(s, func_value, [ctx, *cotangents], {}, p.site):
+    for state, value in m.call(s, func_value, [ctx, *cotangents], {}, p.site):
         state.grad = before
         _written_cotangents(m, state, cls, versions)  # type: ignore[arg-type]
         if state.exc is None:
@@ -757,7 +772,7 @@ def _gradients(s: State, p: graph.Pass, func: Func, outputs: list[Tensor] | None
     ]
 
 
-def _written_cotangents(m: Machine, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
+def _written_cotangents(m: Interpreter, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
     for ref, version in versions.items():
         storage = s[s[ref].storage]
         if storage.version != version and not storage.unsure:
@@ -769,20 +784,20 @@ def _written_cotangents(m: Machine, s: State, cls: Value, versions: dict[Ref, Va
             )
 
 
-def _missing_backward(m: Machine, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
+def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
     record = s.get(cls, Class)
     if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
         return
     made = (story(s[ref].site, f"`{record.name}` is applied here"),)
     text = "You must implement either the backward or vjp method"
-    m.raise_in(
+    m.raise_exception(
         s,
         "NotImplementedError",
         FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name),
     )
 
 
-def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
+def _intermediates(m: Interpreter, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
     """Report what forward computed and kept, where the backward is to be differentiated again."""
     record = s[ctx]
     if p.create is not True:
@@ -802,7 +817,7 @@ def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) ->
         tensor = s.get(value, Tensor)
         if (
             tensor is not None
-            and tensor.lost == "no-grad"
+            and tensor.detached_because == "no-grad"
             and value not in outputs
             and tensor.dtype not in ("int", "bool")
         ):
@@ -814,7 +829,7 @@ def _intermediates(m: Machine, s: State, ctx: Ref, cls: Value, p: graph.Pass) ->
 
 
 @method("torch.autograd.Function", "__call__")
-def instance_call(m: Machine, s: State, call: Args) -> Result:
+def instance_call(m: Interpreter, s: State, call: Call) -> Result:
     name = _name(s, s[call.self].cls)
     raise Raised(
         FunctionError(

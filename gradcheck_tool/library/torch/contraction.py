@@ -30,7 +30,7 @@ def by_operand(
     saves = {
         name: (other,)
         for name, other, at in (("left", "right", 0), ("right", "left", 1))
-        if is_saved(terms[at], terms[1 - at], out, s[operands[at]].dense is True)
+        if is_saved(terms[at], terms[1 - at], out, s[operands[at]].contiguous is True)
     }
     names = ("left", "right")
     return (

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Dict, Instance, State, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 LOADERS = (
     "torch.utils.data.DataLoader",
@@ -35,13 +34,13 @@ Sample = tuple[Any, ...] | None
 def element_kind(s: State, source: Ref) -> str | None:
     """The kind of symbol that iterating over an object gives."""
     record = s.get(source, Instance)
-    if record is not None and isinstance(record.cls, Lib) and record.cls.name in LOADERS:
+    if record is not None and isinstance(record.cls, LibraryObject) and record.cls.name in LOADERS:
         return "data"
     return None
 
 
 @function(*LOADERS)
-def loader(m: Machine, s: State, call: Args) -> Result:
+def loader(m: Interpreter, s: State, call: Call) -> Result:
     """A loader gives batches that nothing requires gradients of."""
     dataset = call.get(0, "dataset") or NONE
     record = Instance(call.func, {"dataset": dataset})
@@ -54,7 +53,7 @@ def loader(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.utils.data.TensorDataset")
-def tensor_dataset(m: Machine, s: State, call: Args) -> Result:
+def tensor_dataset(m: Interpreter, s: State, call: Call) -> Result:
     """Data of which the sizes are known: its samples are rows of the tensors."""
     tensors = [s.get(value, Tensor) for value in call.args]
     rows = (("tensor", t.dtype, t.shape[1:]) if t is not None and t.shape else None for t in tensors)
@@ -62,7 +61,7 @@ def tensor_dataset(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.utils.data.random_split", "torch.utils.data.dataset.random_split")
-def random_split(m: Machine, s: State, call: Args) -> Result:
+def random_split(m: Interpreter, s: State, call: Call) -> Result:
     """As many parts as there are lengths, of the same samples."""
     sample = _sample_of(m, s, call.get(0, "dataset") or NONE, call.site)
     lengths, is_open = elements(s, call.get(1, "lengths") or NONE)
@@ -70,31 +69,31 @@ def random_split(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.utils.data.Subset")
-def subset(m: Machine, s: State, call: Args) -> Result:
+def subset(m: Interpreter, s: State, call: Call) -> Result:
     """Some of the samples."""
     return _data_with(s, _sample_of(m, s, call.get(0, "dataset") or NONE, call.site))
 
 
 @function(*(f"torch.utils.data.{name}" for name in DATASETS))
-def dataset(m: Machine, s: State, call: Args) -> Result:
+def dataset(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
 def _data_with(s: State, sample: Sample) -> Value:
     made = unknown("data")
-    s.known[Sym(("sample", made))] = Const(sample)
+    s.memory[Symbol(("sample", made))] = Const(sample)
     return made
 
 
-def _sample_of(m: Machine, s: State, dataset: Value, site: Any) -> Sample:
+def _sample_of(m: Interpreter, s: State, dataset: Value, site: Any) -> Sample:
     """What a data set holds; that of the program is asked for one of its samples."""
-    if isinstance(dataset, Sym):
-        known: Sample = natives.const(s.known.get(Sym(("sample", dataset))))
+    if isinstance(dataset, Symbol):
+        known: Sample = registry.const(s.memory.get(Symbol(("sample", dataset))))
         return known
     record = s.get(dataset, Instance)
     if record is None or attributes.in_class(s, record.cls, "__getitem__") is None:
         return None
-    answers = m.calls.method(s.fork(), dataset, "__getitem__", [unknown("int")], {}, site)
+    answers = m.call_method(s.fork(), dataset, "__getitem__", [unknown("int")], {}, site)
     samples = {_described(state, value) for state, value in answers if state.exc is None}
     return samples.pop() if len(samples) == 1 else None
 
@@ -103,9 +102,9 @@ def _described(s: State, value: Value) -> Sample:
     """The kind and size of a sample's parts."""
     tensor, table = s.get(value, Tensor), s.get(value, Dict)
     if tensor is not None:
-        if tensor.rg is None:
+        if tensor.requires_grad is None:
             return None
-        return ("computed",) if tensor.rg else ("tensor", tensor.dtype, tensor.shape)
+        return ("computed",) if tensor.requires_grad else ("tensor", tensor.dtype, tensor.shape)
     if isinstance(value, Tup) and not value.open:
         return ("tuple", tuple(_described(s, item) for item in value.items))
     if table is not None and not table.open:
@@ -117,8 +116,8 @@ def _described(s: State, value: Value) -> Sample:
 def batch(s: State, source: Ref, site: Any) -> Value | None:
     """What a loader gives, if something is known of it: its samples put together, one or any number."""
     record = s.get(source, Instance)
-    sample = natives.const(record.attrs.get("#sample")) if record is not None else None
-    size = natives.const(record.attrs.get("#size")) if record is not None else None
+    sample = registry.const(record.attrs.get("#sample")) if record is not None else None
+    size = registry.const(record.attrs.get("#size")) if record is not None else None
     return _collated(s, sample, size, site) if sample is not None else None
 
 
@@ -137,6 +136,6 @@ def _collated(s: State, sample: Sample, size: int | None, site: Any) -> Value:
 
 
 @function("torch.load", "torch.hub.load", "torch.jit.load")
-def load(m: Machine, s: State, call: Args) -> Result:
+def load(m: Interpreter, s: State, call: Call) -> Result:
     """Whatever was stored: a model, a state, tensors that may require grad."""
     return unknown()

@@ -10,13 +10,13 @@ from gradcheck_tool.domain.heap import Instance, State, Tensor
 from gradcheck_tool.domain.values import NONE, TRUE, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Effect
-from gradcheck_tool.interp import registry as natives
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.tensors import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.shapes import Shape
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 REPARAMETRISED = (
     "Normal",
@@ -57,12 +57,12 @@ DIVERGENCE = Effect(node="KLBackward0", frees=True)
 
 
 @function(*(f"torch.distributions.{name}" for name in (*REPARAMETRISED, *OTHERS)))
-def make(m: Machine, s: State, call: Args) -> Result:
+def make(m: Interpreter, s: State, call: Call) -> Result:
     """A distribution that keeps its parameters."""
     values = [v for v in (*call.args, *call.kwargs.values()) if v != NONE]
     params = [as_tensor(m, s, value, call.site) for value in values]
     known = tuple(ref for ref in params if ref is not None)
-    name = natives.lib_name(call.func).rpartition(".")[2]
+    name = registry.lib_name(call.func).rpartition(".")[2]
     if name in NORMALISED and known:
         known = (engine.apply(s, NORMALISATION, {"self": list(known)}, call.site, call.text)[0],)
     record = Instance(call.func, {"#given": Tup(known)}, open=True)
@@ -77,7 +77,7 @@ def make(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.distributions.Independent", "torch.distributions.independent.Independent")
-def independent(m: Machine, s: State, call: Args) -> Result:
+def independent(m: Interpreter, s: State, call: Call) -> Result:
     """A distribution whose elements are taken together: it samples as it did, and has one likelihood."""
     record = s.get(call.get(0, "base_distribution") or NONE, Instance)
     if record is None or "#given" not in record.attrs:
@@ -99,20 +99,20 @@ def _params(s: State, distribution: Value | None) -> list[Ref]:
     return [p for p in held.items if isinstance(p, Ref)] if isinstance(held, Tup) else []
 
 
-def sample(m: Machine, s: State, call: Args) -> Result:
+def sample(m: Interpreter, s: State, call: Call) -> Result:
     """Drawn under no_grad: a constant, cut off from the parameters."""
     params = _params(s, call.self)
     ref = engine.new_tensor(s, call.site, shape=_shape(s, call, []), name=call.text)
     made: Tensor = s[ref]
     engine.cut_off(s, made, "sample", params, call.site, call.text)
     if engine.requires(s, params):
-        made.lost = "no-grad"
+        made.detached_because = "no-grad"
     return ref
 
 
-def _shape(s: State, call: Args, given: list[Ref]) -> Shape:
+def _shape(s: State, call: Call, given: list[Ref]) -> Shape:
     """The shape of what is computed for each element; unknown where a sample shape or several numbers are."""
-    name = natives.lib_name(s[call.self].cls).rpartition(".")[2]
+    name = registry.lib_name(s[call.self].cls).rpartition(".")[2]
     drawn = isinstance(call.func, Method) and call.func.name in ("sample", "rsample")
     together = "#together" in s[call.self].attrs and not drawn
     if name not in UNIVARIATE or call.unsure or len(given) != len(call.args) or call.kwargs or together:
@@ -120,12 +120,12 @@ def _shape(s: State, call: Args, given: list[Ref]) -> Shape:
     return shapes.broadcast([s[ref].shape for ref in (*_params(s, call.self), *given)])
 
 
-def draw(m: Machine, s: State, call: Args) -> Result:
+def draw(m: Interpreter, s: State, call: Call) -> Result:
     """A sample of a distribution that cannot be reparametrised: nobody expects a gradient of it."""
     return engine.new_tensor(s, call.site, dtype=None, name=call.text)
 
 
-def compute(m: Machine, s: State, call: Args) -> Result:
+def compute(m: Interpreter, s: State, call: Call) -> Result:
     """`log_prob`, `entropy`, `rsample`, ...: depends on the parameters and on what is given."""
     given = [ref for ref in (as_tensor(m, s, value, call.site) for value in call.args) if ref is not None]
     refs = [*_params(s, call.self), *given]
@@ -140,11 +140,11 @@ def compute(m: Machine, s: State, call: Args) -> Result:
 
 
 def _linear(
-    s: State, call: Args, effect: Effect, refs: list[Ref]
+    s: State, call: Call, effect: Effect, refs: list[Ref]
 ) -> tuple[Effect, dict[str, Ref | list[Ref]]]:
     """What may be linear in a location frees something only for the gradient of the scale."""
     record = s[call.self]
-    if natives.lib_name(record.cls).rpartition(".")[2] not in LINEAR:
+    if registry.lib_name(record.cls).rpartition(".")[2] not in LINEAR:
         return effect, {"self": refs}
     scale = record.attrs.get("#scale")
     if scale is None:
@@ -154,7 +154,7 @@ def _linear(
 
 
 @function("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
-def divergence(m: Machine, s: State, call: Args) -> Result:
+def divergence(m: Interpreter, s: State, call: Call) -> Result:
     """Depends on the parameters of both distributions."""
     given = [call.get(0, "p"), call.get(1, "q")]
     refs = [ref for each in given for ref in _params(s, each)]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import List, State, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Ref, Sym, Tup, Value
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import story
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.sizes import factory_shape
 from gradcheck_tool.library.torch.tensors import as_tensor, dtype_class, integer_leaf
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.shapes import Shape
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 FACTORIES = {
     "zeros": None,
@@ -36,15 +36,15 @@ FACTORIES = {
 
 
 @function(*(f"torch.{name}" for name in FACTORIES))
-def factory(m: Machine, s: State, call: Args) -> Result:
+def factory(m: Interpreter, s: State, call: Call) -> Result:
     """`torch.zeros(...)` and the like: a new leaf."""
-    name = natives.lib_name(call.func).rpartition(".")[2]
+    name = registry.lib_name(call.func).rpartition(".")[2]
     dtype = dtype_class(call.kwargs.get("dtype")) or FACTORIES[name] or _factory_dtype(name, call)
     return _leaf(m, s, call, dtype, _shape_of_factory(s, name, call))
 
 
 @function("torch.normal")
-def normal(m: Machine, s: State, call: Args) -> Result:
+def normal(m: Interpreter, s: State, call: Call) -> Result:
     """Samples with a history that leads to the parameters, and derivatives that are zero."""
     given = {name: s.get(call.get(index, name), Tensor) for index, name in enumerate(("mean", "std"))}
     args = {name: call.get(index, name) for index, name in enumerate(given) if given[name] is not None}
@@ -56,29 +56,29 @@ def normal(m: Machine, s: State, call: Args) -> Result:
     return engine.apply(s, effect, args, call.site, call.text, (shapes[0] if len(shapes) == 1 else None,))[0]  # type: ignore[arg-type]
 
 
-def _factory_dtype(name: str, call: Args) -> str | None:
+def _factory_dtype(name: str, call: Call) -> str | None:
     if name == "arange":
-        values = [natives.const(a) for a in call.args]
+        values = [registry.const(a) for a in call.args]
         if None in values:
             return None
         return "float" if any(isinstance(v, float) for v in values) else "int"
     if name == "full":
-        fill = natives.const(call.get(1, "fill_value"))
+        fill = registry.const(call.get(1, "fill_value"))
         return {bool: "bool", int: "int", float: "float"}.get(type(fill))
     return "float"
 
 
-def _shape_of_factory(s: State, name: str, call: Args) -> Shape:
+def _shape_of_factory(s: State, name: str, call: Call) -> Shape:
     if name in ("arange", "linspace", "logspace"):
-        steps = natives.const(call.get(2, "steps")) if name != "arange" else None
-        ends = [natives.const(a) for a in call.args]
+        steps = registry.const(call.get(2, "steps")) if name != "arange" else None
+        ends = [registry.const(a) for a in call.args]
         if name == "arange" and ends and all(isinstance(e, int) for e in ends) and (len(ends) < 3 or ends[2]):
             return (len(range(*ends)),)
         return (steps if isinstance(steps, int) else None,)
     if name == "randperm":
         return (None,)
     if name == "eye":
-        sizes = [natives.const(a) for a in call.args]
+        sizes = [registry.const(a) for a in call.args]
         return (
             tuple(sizes * 2 if len(sizes) == 1 else sizes[:2])
             if all(isinstance(n, int) for n in sizes)
@@ -94,7 +94,7 @@ def _shape_of_factory(s: State, name: str, call: Args) -> Shape:
     return factory_shape(s, [call.kwargs["size"]] if "size" in call.kwargs else call.args)
 
 
-def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> Ref:
+def _leaf(m: Interpreter, s: State, call: Call, dtype: str | None, shape: Shape) -> Ref:
     out = as_tensor(m, s, call.kwargs["out"], call.site) if "out" in call.kwargs else None
     if out is not None:
         engine.bump(s, out, call.site, str(call.text), "inplace")
@@ -102,7 +102,9 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
     on = call.flag(-1, "requires_grad", False)
     if on and dtype in ("int", "bool"):
         raise integer_leaf(call.site, call.text, call.text)
-    return engine.new_tensor(s, call.site, rg=on, leaf=True, dtype=dtype, shape=shape, name=call.text)
+    return engine.new_tensor(
+        s, call.site, requires_grad=on, leaf=True, dtype=dtype, shape=shape, name=call.text
+    )
 
 
 @function(
@@ -114,7 +116,7 @@ def _leaf(m: Machine, s: State, call: Args, dtype: str | None, shape: Shape) -> 
     "torch.full_like",
     "torch.randint_like",
 )
-def like(m: Machine, s: State, call: Args) -> Result:
+def like(m: Interpreter, s: State, call: Call) -> Result:
     source = as_tensor(m, s, call.args[0], call.site) if call.args else None
     dtype = dtype_class(call.kwargs.get("dtype")) or (s[source].dtype if source is not None else None)
     return _leaf(m, s, call, dtype, s[source].shape if source is not None else None)
@@ -139,9 +141,9 @@ def like(m: Machine, s: State, call: Args) -> Result:
     "torch.scalar_tensor",
     "torch.sparse_coo_tensor",
 )
-def from_data(m: Machine, s: State, call: Args) -> Result:
+def from_data(m: Interpreter, s: State, call: Call) -> Result:
     """Tensors from data: new leaves, whatever the history of the data was."""
-    name = natives.lib_name(call.func).rpartition(".")[2]
+    name = registry.lib_name(call.func).rpartition(".")[2]
     data = call.get(0, "data") or NONE
     source = s.get(data, Tensor)
     if name in ("as_tensor", "asarray") and source is not None:
@@ -163,28 +165,28 @@ def from_data(m: Machine, s: State, call: Args) -> Result:
     ref = _leaf(m, s, call, dtype, shape)
     cuts = breaks.carried(m, s, data)
     if cuts:
-        s[ref].cuts = cuts
-        s[ref].lost = s[ref].lost or ("item" if cuts[-1].kind == "item" else "numpy")
+        s[ref].severed = cuts
+        s[ref].detached_because = s[ref].detached_because or ("item" if cuts[-1].kind == "item" else "numpy")
     parts = [data] if source is not None else elements(s, data)[0]
     for part in parts:
         inner = s.get(part, Tensor)
-        if inner is not None and inner.rg and not s[ref].lost:
+        if inner is not None and inner.requires_grad and not s[ref].detached_because:
             made = s.edit(ref)
             engine.cut_off(s, made, "retensor", [part], call.site, call.text)  # type: ignore[list-item]
-            made.made_leaf = call.text if made.rg else ""
-            made.lost = "retensor"
-            made.lost_story = (
+            made.made_leaf = call.text if made.requires_grad else ""
+            made.detached_because = "retensor"
+            made.detached_story = (
                 story(
                     call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"
                 ),
             )
         elif (
-            isinstance(part, Sym)
+            isinstance(part, Symbol)
             and isinstance(part.key, tuple)
             and part.key[0] == "number"
-            and not s[ref].lost
+            and not s[ref].detached_because
         ):
-            s.edit(ref).lost = "item"
+            s.edit(ref).detached_because = "item"
     return ref
 
 
@@ -215,7 +217,7 @@ def _data_shape(s: State, data: Value) -> Shape:
         return tensor.shape
     if isinstance(data, Const):
         return () if isinstance(data.value, (int, float, bool, complex)) else None
-    if isinstance(data, Sym) and data.kind in ("int", "float", "bool"):
+    if isinstance(data, Symbol) and data.kind in ("int", "float", "bool"):
         return ()
     if isinstance(data, Tup) or s.get(data, List) is not None:
         items, is_open = elements(s, data)

@@ -11,9 +11,21 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.heap import Dict, Func, Instance, List, State, Tensor
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, fresh, unknown
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    fresh,
+    unknown,
+)
 from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import function_text as contracts
 from gradcheck_tool.library.torch.grad_scaler import plain_manager
 from gradcheck_tool.library.torch.instances import LIGHTNING
@@ -22,7 +34,7 @@ from gradcheck_tool.library.torch.modules import TRAINERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 ROUNDS = 3
 MAX_STATES = 4
@@ -82,29 +94,29 @@ ENGINE = "deepspeed.DeepSpeedEngine"
 # -- calls that stand for others ------------------------------------------------------------------
 
 
-def make(m: Machine, s: State, call: Args) -> Result:
+def make(m: Interpreter, s: State, call: Call) -> Result:
     """An object of a framework; it has attributes that are not known."""
     return s.new(Instance(call.func, open=True))
 
 
-def differentiate(m: Machine, s: State, call: Args) -> Result:
+def differentiate(m: Interpreter, s: State, call: Call) -> Result:
     """`accelerator.backward(loss)` and its like: `loss.backward()`."""
     loss = call.get(0, "tensor" if "tensor" in call.kwargs else "loss") or unknown()
     options = {name: value for name, value in call.kwargs.items() if name in ("retain_graph", "create_graph")}
-    return m.calls.method(s, loss, "backward", call.args[1:], options, call.site, call.text)
+    return m.call_method(s, loss, "backward", call.args[1:], options, call.site, call.text)
 
 
-def hand_back(m: Machine, s: State, call: Args) -> Result:
+def hand_back(m: Interpreter, s: State, call: Call) -> Result:
     """The arguments: one as it is, several as a tuple."""
     given = [*call.args, *call.kwargs.values()]
     return given[0] if len(given) == 1 else Tup(tuple(given), open=call.unsure)
 
 
-def clip(m: Machine, s: State, call: Args) -> Result:
+def clip(m: Interpreter, s: State, call: Call) -> Result:
     """Clipping by the function of `torch.nn.utils` that has this name."""
     name = getattr(call.func, "name", "clip_grad_norm_")
-    func = Lib(f"torch.nn.utils.{name}")
-    return m.calls.call(s, func, call.args, call.kwargs, call.site, call.text, call.unsure)
+    func = LibraryObject(f"torch.nn.utils.{name}")
+    return m.call(s, func, call.args, call.kwargs, call.site, call.text, call.unsure)
 
 
 for _protocol in PROTOCOLS:
@@ -118,42 +130,42 @@ for _protocol in PROTOCOLS:
 
 
 @function("apex.amp.initialize")
-def initialize(m: Machine, s: State, call: Args) -> Result:
+def initialize(m: Interpreter, s: State, call: Call) -> Result:
     """Models and optimizers, patched in place."""
     given = [value for value in (call.get(0, "models"), call.get(1, "optimizers")) if value is not None]
     return given[0] if len(given) == 1 else Tup(tuple(given))
 
 
 @function("apex.amp.scale_loss")
-def scale_loss(m: Machine, s: State, call: Args) -> Result:
-    return s.new(Instance(Lib("apex.amp.scale_loss"), {"#loss": call.get(0, "loss") or unknown()}))
+def scale_loss(m: Interpreter, s: State, call: Call) -> Result:
+    return s.new(Instance(LibraryObject("apex.amp.scale_loss"), {"#loss": call.get(0, "loss") or unknown()}))
 
 
 @method("apex.amp.scale_loss", "__enter__")
-def scaled(m: Machine, s: State, call: Args) -> Result:
+def scaled(m: Interpreter, s: State, call: Call) -> Result:
     """The loss times a number, which leaving the block takes off the gradients again."""
     from gradcheck_tool.interp import operators
 
     loss = s[call.self].attrs["#loss"]
-    return operators.binary(m, s, "*", loss, Sym(fresh(), "float"), call.site, call.text)
+    return operators.binary(m, s, "*", loss, Symbol(fresh(), "float"), call.site, call.text)
 
 
 @method("apex.amp.scale_loss", "__exit__")
-def unscaled(m: Machine, s: State, call: Args) -> Result:
+def unscaled(m: Interpreter, s: State, call: Call) -> Result:
     return FALSE
 
 
 function(*SCALERS)(make)
 
 
-def scale_and_step(m: Machine, s: State, call: Args) -> Result:
+def scale_and_step(m: Interpreter, s: State, call: Call) -> Result:
     """`loss_scaler(loss, optimizer, ...)`: backward, clipping and, unless it is put off, a step."""
     loss, optimizer = call.get(0, "loss") or unknown(), call.get(1, "optimizer") or unknown()
     create = call.get(5, "create_graph") or FALSE
-    out: Pairs = []
-    for state, _ in m.calls.method(s, loss, "backward", [], {"create_graph": create}, call.site, call.text):
+    out: Outcomes = []
+    for state, _ in m.call_method(s, loss, "backward", [], {"create_graph": create}, call.site, call.text):
         if state.exc is None and call.flag(6, "need_update", True):
-            out += m.calls.method(state, optimizer, "step", [], {}, call.site, call.text)
+            out += m.call_method(state, optimizer, "step", [], {}, call.site, call.text)
         else:
             out.append((state, NONE))
     return out
@@ -164,16 +176,16 @@ for _name in SCALERS:
 
 
 @function("deepspeed.initialize")
-def engine(m: Machine, s: State, call: Args) -> Result:
+def engine(m: Interpreter, s: State, call: Call) -> Result:
     """An engine that calls the module, the optimizer, and what else it was given."""
     module, optimizer = call.get(1, "model") or unknown(), call.get(2, "optimizer") or unknown()
     held = {"module": module, "training": TRUE, "#optimizer": optimizer}
-    made = s.new(Instance(Lib(ENGINE), held, open=s.get(module, Instance) is None))
+    made = s.new(Instance(LibraryObject(ENGINE), held, open=s.get(module, Instance) is None))
     return Tup((made, optimizer, unknown(), unknown()))
 
 
 @method(ENGINE, "step")
-def engine_step(m: Machine, s: State, call: Args) -> Result:
+def engine_step(m: Interpreter, s: State, call: Call) -> Result:
     """A step that clears the gradients, too. (Its own optimizer is not known by its parameters.)"""
     _clear(s)
     return NONE
@@ -183,24 +195,22 @@ def engine_step(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("ignite.engine.Engine", "run")
-def run_engine(m: Machine, s: State, call: Args) -> Result:
+def run_engine(m: Interpreter, s: State, call: Call) -> Result:
     """The process function, called with one batch after the other."""
     process = s[call.self].attrs["#process"]
-    return _rounds(
-        s, lambda state: m.calls.call(state, process, [call.self, unknown()], {}, call.site, call.text)
-    )
+    return _rounds(s, lambda state: m.call(state, process, [call.self, unknown()], {}, call.site, call.text))
 
 
 @function("ignite.engine.Engine", "ignite.engine.engine.Engine")
-def make_engine(m: Machine, s: State, call: Args) -> Result:
+def make_engine(m: Interpreter, s: State, call: Call) -> Result:
     process = call.get(0, "process_function") or unknown()
-    return s.new(Instance(Lib("ignite.engine.Engine"), {"#process": process}, open=True))
+    return s.new(Instance(LibraryObject("ignite.engine.Engine"), {"#process": process}, open=True))
 
 
 function(*LOOPS)(make)
 
 
-def fit_module(m: Machine, s: State, call: Args) -> Result:
+def fit_module(m: Interpreter, s: State, call: Call) -> Result:
     """`Trainer.fit(module, ...)`."""
     module = call.get(0, "model") or unknown()
     return train(m, s, module) if isinstance(module, Ref) else unknown()
@@ -215,7 +225,7 @@ def owned(s: State, cls: Ref) -> bool:
     return _called_by_loop(s, cls) is not None
 
 
-def train(m: Machine, s: State, receiver: Value) -> Pairs:
+def train(m: Interpreter, s: State, receiver: Value) -> Outcomes:
     """What the framework does with an object of such a class: rounds of a call, backward and clearing."""
     record = s.get(receiver, Instance)
     func = _called_by_loop(s, record.cls) if record is not None and isinstance(record.cls, Ref) else None
@@ -224,11 +234,11 @@ def train(m: Machine, s: State, receiver: Value) -> Pairs:
     name, count = func.function.name, len(func.function.params) - 1 - len(func.defaults)
     automatic = record.attrs.get("automatic_optimization", TRUE) == TRUE
 
-    def one(state: State) -> Pairs:
-        out: Pairs = []
+    def one(state: State) -> Outcomes:
+        out: Outcomes = []
         given: list[Value] = [unknown("data" if name == "training_step" else None) for _ in range(count)]
         site = m.site(state, func.function.node)
-        for after, value in m.calls.method(state, receiver, name, given, {}, site):
+        for after, value in m.call_method(state, receiver, name, given, {}, site):
             done = after.exc is not None or not automatic
             out += [(after, NONE)] if done else _differentiate_loss(m, after, func, value)
         return out
@@ -244,7 +254,7 @@ def _called_by_loop(s: State, cls: Value) -> Func | None:
     return None
 
 
-def _differentiate_loss(m: Machine, s: State, func: Func, value: Value) -> Pairs:
+def _differentiate_loss(m: Interpreter, s: State, func: Func, value: Value) -> Outcomes:
     """Backward of what the method returned: a loss, the first of several, or the entry `loss`."""
     table = s.get(value, Dict)
     if table is not None:
@@ -255,12 +265,12 @@ def _differentiate_loss(m: Machine, s: State, func: Func, value: Value) -> Pairs
     if site is None or value == NONE:
         return [(s, NONE)]
     text = f"backward of what {func.function.name} returns"
-    if isinstance(value, Sym) and m.ledger.numbers.get(value):
-        m.raise_in(s, "TypeError", NoGraph(site=site, text="", root="loss", reason="item", call=text))
+    if isinstance(value, Symbol) and m.ledger.numbers.get(value):
+        m.raise_exception(s, "TypeError", NoGraph(site=site, text="", root="loss", reason="item", call=text))
         return [(s, NONE)]
     if s.get(value, Tensor) is None:
         return [(s, NONE)]
-    out = m.calls.method(s, value, "backward", [], {}, site, text)
+    out = m.call_method(s, value, "backward", [], {}, site, text)
     for state, _ in out:
         _clear(state)
     return out
@@ -274,7 +284,7 @@ def _clear(s: State) -> None:
             mine.grad, mine.grad_state = NONE, "none"
 
 
-def _rounds(s: State, one: Callable[[State], Pairs]) -> Pairs:
+def _rounds(s: State, one: Callable[[State], Outcomes]) -> Outcomes:
     """A few rounds of a loop, as long as nothing is raised."""
     states, ended = [s], []
     for _ in range(ROUNDS):
@@ -287,13 +297,13 @@ def _rounds(s: State, one: Callable[[State], Pairs]) -> Pairs:
 # -- Lightning's optimizers -----------------------------------------------------------------------
 
 
-def optimizers(m: Machine, s: State, call: Args) -> Result:
+def optimizers(m: Interpreter, s: State, call: Call) -> Result:
     """What `configure_optimizers` returned, as the module gets it back: one optimizer, or a list."""
     held = s[call.self].attrs.get("#optimizers")
     if held is not None:
         return held  # type: ignore[no-any-return]
-    out: Pairs = []
-    for state, value in m.calls.method(s, call.self, "configure_optimizers", [], {}, call.site):
+    out: Outcomes = []
+    for state, value in m.call_method(s, call.self, "configure_optimizers", [], {}, call.site):
         found = _configured(state, value)
         result: Value = unknown()
         if found:

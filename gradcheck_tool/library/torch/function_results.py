@@ -14,7 +14,7 @@ from gradcheck_tool.library.torch import function_text as contracts
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,17 @@ class Applied:
     inputs: Tup
 
 
-def refuse(m: Machine, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
+def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
     """Let the engine raise what it has against this Function."""
     steps = (
         story(a.made, f"`{a.name}` is applied to {len(a.inputs.items)} inputs here"),
         story(a.site, "PyTorch raises when this backward runs it"),
     )
     event = FunctionError(site=where, story=steps, text=text, kind=kind, function=a.name, detail=text)
-    m.raise_in(s, error, event)
+    m.raise_exception(s, error, event)
 
 
-def takes(m: Machine, s: State, a: Applied, outputs: int) -> bool:
+def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
     """Can `backward` be called with a gradient for each output? Lets Python raise where it cannot."""
     params = a.func.function.params
     if any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
@@ -57,7 +57,7 @@ def takes(m: Machine, s: State, a: Applied, outputs: int) -> bool:
     return False
 
 
-def check(m: Machine, s: State, a: Applied, value: Value) -> None:
+def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
     """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input."""
     if a.inputs.open or (isinstance(value, Tup) and value.open):
         return
@@ -79,10 +79,10 @@ def check(m: Machine, s: State, a: Applied, value: Value) -> None:
             return
 
 
-def _note_missing(m: Machine, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
+def _note_missing(m: Interpreter, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
     """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
     tensor, contract = s.get(given, Tensor), contracts.contract_of(s, a.func.cls)
-    if tensor is None or tensor.rg is not True or contract is None:
+    if tensor is None or tensor.requires_grad is not True or contract is None:
         return
     key = ("missing", id(a.made.node), given)
     if gradient != NONE:
@@ -112,7 +112,7 @@ def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tu
             f"function {name}Backward returned a gradient different than None at position {index + 1}, but "
             "the corresponding forward input was not a Variable"
         )
-    if like is not None and like.rg and not _fits(like.shape, tensor.shape):
+    if like is not None and like.requires_grad and not _fits(like.shape, tensor.shape):
         return "gradient-misfit", f"Function {name}Backward returned an invalid gradient at index {index}"
     return None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import FunctionDefect, Site
 from gradcheck_tool.domain.heap import Class, Dict, Frame, Func, Instance, List, State, Tensor
-from gradcheck_tool.domain.values import Lib, Tup, Value
+from gradcheck_tool.domain.values import LibraryObject, Tup, Value
 from gradcheck_tool.interp.attributes import in_class
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.ir import nodes as ir
@@ -21,8 +21,7 @@ from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.registry import Args
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
 WRITE = re.compile(r"[a-z]\w*[^_]_")
@@ -189,7 +188,7 @@ class Contract:
         self.methods: dict[str, Body] = {}
         self.static: dict[str, bool] = {}
         self.module: Any = record.env.module
-        self.closed = record.mro[1:] == (Lib("torch.autograd.Function"),)
+        self.closed = record.mro[1:] == (LibraryObject("torch.autograd.Function"),)
         for name, value in record.attrs.items():
             wrapper = s.get(value, Instance)
             func = s.get(wrapper.attrs.get("#func") if wrapper is not None else value, Func)
@@ -274,7 +273,7 @@ def contract_of(s: State, cls: Value) -> Contract | None:
 Check = Callable[[Contract], "Iterator[FunctionDefect]"]
 
 
-def announce(m: Machine, s: State, cls: Value) -> None:
+def announce(m: Interpreter, s: State, cls: Value) -> None:
     """Report what is certainly wrong in the text of a Function."""
     from gradcheck_tool.trackers import backward_reads
 
@@ -580,7 +579,7 @@ def place_on_ctx(s: State, cls: Value, name: str) -> Site | None:
     return next((Site(contract.module, i.node) for _, i in kept(contract) if i.name == name), None)
 
 
-def applied(m: Machine, s: State, cls: Value, call: Args) -> None:
+def applied(m: Interpreter, s: State, cls: Value, call: Call) -> None:
     """Report what a call of `apply` gets wrong for certain."""
     contract = contract_of(s, cls)
     if contract is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
@@ -592,7 +591,7 @@ def applied(m: Machine, s: State, cls: Value, call: Args) -> None:
             m.emit(contract.defect(node, "none-for-input", contract.arguments()[index]))
 
 
-def direct_forward(m: Machine, s: State, func: Func, call: Args) -> None:
+def direct_forward(m: Interpreter, s: State, func: Func, call: Call) -> None:
     """Report `MyFunction.forward(ctx, x)` outside of Functions, where gradients are recorded."""
     caller: Frame = s[s.frames[-1]]
     if s.grad is not True or not _is_function(s, func.cls) or _is_function(s, caller.cls):
@@ -604,15 +603,15 @@ def direct_forward(m: Machine, s: State, func: Func, call: Args) -> None:
 
 def _is_function(s: State, cls: Value) -> bool:
     record = s.get(cls, Class)
-    return record is not None and Lib("torch.autograd.Function") in record.mro
+    return record is not None and LibraryObject("torch.autograd.Function") in record.mro
 
 
 def _wants_grad(s: State, value: Value) -> bool:
     tensor = s.get(value, Tensor)
-    return tensor is not None and tensor.rg is True
+    return tensor is not None and tensor.requires_grad is True
 
 
-def _hidden_tensors(m: Machine, s: State, c: Contract, call: Args) -> None:
+def _hidden_tensors(m: Interpreter, s: State, c: Contract, call: Call) -> None:
     for index, value in enumerate(call.args):
         table = s.get(value, Dict)
         items = list(table.items.values()) if table is not None else []

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import InvalidTensorUse, NoGraph, NonScalarRoot
 from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
-from gradcheck_tool.domain.values import FALSE, NONE, Const, Lib, Tup, Value, unknown
+from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
-from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.tensors import INTEGER_GRAD
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 SINGLE = "The Tensor returned by the function given to {} should contain a single element"
 NO_VECTOR = "The vector v can only be None if the user-provided function returns a single Tensor"
@@ -24,7 +24,7 @@ _SCALAR_ONLY = ("hessian", "hvp", "vhp")
 
 
 @function(*(f"torch.autograd.functional.{n}" for n in ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp")))
-def differentiate(m: Machine, s: State, call: Args) -> Result:
+def differentiate(m: Interpreter, s: State, call: Call) -> Result:
     """Run the function once on leaves of its own; without create_graph the result is a constant.
 
     Raises:
@@ -35,17 +35,17 @@ def differentiate(m: Machine, s: State, call: Args) -> Result:
     given: list[Value] = list(inputs.items) if isinstance(inputs, Tup) else [inputs]
     leaves = [_leaf(s, value, call) for value in given]
     before, s.grad = s.grad, True
-    out: Pairs = []
-    for state, value in m.calls.call(s, call.get(0, "func") or unknown(), leaves, {}, call.site):
+    out: Outcomes = []
+    for state, value in m.call(s, call.get(0, "func") or unknown(), leaves, {}, call.site):
         state.grad = before
         if state.exc is not None:
             out.append((state, NONE))
             continue
-        out += m.calls.guard(state, lambda st=state, v=value: _result(st, name, given, v, call))
+        out += m.guard(state, lambda st=state, v=value: _result(st, name, given, v, call))
     return out
 
 
-def _leaf(s: State, value: Value, call: Args) -> Value:
+def _leaf(s: State, value: Value, call: Call) -> Value:
     """What the function is given in place of an input."""
     tensor = s.get(value, Tensor)
     if tensor is None:
@@ -53,12 +53,14 @@ def _leaf(s: State, value: Value, call: Args) -> Value:
     if tensor.dtype in ("int", "bool"):
         why = f"`{tensor.name}` holds integers"
         raise engine.refused(call.site, tensor, why, INTEGER_GRAD, "integer-grad", str(call.text))
-    leaf = engine.new_tensor(s, call.site, rg=True, dtype=tensor.dtype, shape=tensor.shape, name=tensor.name)
+    leaf = engine.new_tensor(
+        s, call.site, requires_grad=True, dtype=tensor.dtype, shape=tensor.shape, name=tensor.name
+    )
     s[leaf].storage = tensor.storage
     return leaf
 
 
-def _leaves_within(s: State, value: Value, call: Args) -> Value:
+def _leaves_within(s: State, value: Value, call: Call) -> Value:
     """The same for a container of tensors, such as a dict of parameters."""
     if isinstance(value, Tup):
         items = tuple(_leaf(s, item, call) for item in value.items)
@@ -71,7 +73,7 @@ def _leaves_within(s: State, value: Value, call: Args) -> Value:
     return value
 
 
-def _result(s: State, name: str, given: list[Value], value: Value, call: Args) -> Value:
+def _result(s: State, name: str, given: list[Value], value: Value, call: Call) -> Value:
     tensor = s.get(value, Tensor)
     vector = call.get(2, "v") if name in ("vjp", "jvp", "hvp", "vhp") else None
     if tensor is not None:
@@ -84,16 +86,16 @@ def _result(s: State, name: str, given: list[Value], value: Value, call: Args) -
         return unknown()
     result = engine.new_tensor(s, call.site, name=call.text)
     made: Tensor = s[result]
-    made.lost = "create-graph"
+    made.detached_because = "create-graph"
     why = f"`{call.text}` is called without create_graph=True, so its result has no graph"
-    made.lost_story = (story(call.site, why),)
+    made.detached_story = (story(call.site, why),)
     engine.cut_off(s, made, "create-graph", [value], call.site, call.text)  # type: ignore[list-item]
     if name in ("jacobian", "hessian"):
         return result
     return Tup((engine.new_tensor(s, call.site, name=call.text, shape=tensor.shape), result))
 
 
-def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, call: Args) -> None:
+def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, call: Call) -> None:
     """What the function may return."""
     single = engine.numel_is_one(tensor.shape)
     text = SINGLE.format(name) if name in _SCALAR_ONLY else NO_VECTOR
@@ -107,20 +109,20 @@ def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, cal
                 call=name,
             )
         )
-    if tensor.rg is False and not tensor.unsure_graph and call.flag(-1, "strict", False) is True:
+    if tensor.requires_grad is False and not tensor.unsure_graph and call.flag(-1, "strict", False) is True:
         raise Raised(
             NoGraph(
                 site=call.site,
-                story=tensor.lost_story or (story(tensor.site, f"`{tensor.name}` is made here"),),
+                story=tensor.detached_story or (story(tensor.site, f"`{tensor.name}` is made here"),),
                 text=STRICT,
                 root=str(tensor.name),
-                reason=tensor.lost or "constant",
+                reason=tensor.detached_because or "constant",
                 call="grad",
             )
         )
 
 
-def _check_vector(s: State, like: Tensor, vector: Value, call: Args) -> None:
+def _check_vector(s: State, like: Tensor, vector: Value, call: Call) -> None:
     given = s.get(vector, Tensor)
     if given is not None and engine.sizes_differ(given.shape, like.shape):
         raise Raised(
@@ -136,11 +138,11 @@ def _check_vector(s: State, like: Tensor, vector: Value, call: Args) -> None:
 
 
 @function("torch.func.grad", "torch.func.grad_and_value", "functorch.grad", "functorch.grad_and_value")
-def gradient_of(m: Machine, s: State, call: Args) -> Result:
+def gradient_of(m: Interpreter, s: State, call: Call) -> Result:
     """A function that computes the gradient of another."""
     return s.new(
         Instance(
-            Lib("#gradient-of"),
+            LibraryObject("#gradient-of"),
             {
                 "#func": call.get(0, "func") or unknown(),
                 "#argnums": call.get(1, "argnums") or Const(0),
@@ -151,7 +153,7 @@ def gradient_of(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#gradient-of", "__call__")
-def run_gradient(m: Machine, s: State, call: Args) -> Result:
+def run_gradient(m: Interpreter, s: State, call: Call) -> Result:
     """Run the function on leaves in place of the chosen arguments; it must return a single number."""
     attrs = s[call.self].attrs
     chosen = attrs["#argnums"]
@@ -159,8 +161,8 @@ def run_gradient(m: Machine, s: State, call: Args) -> Result:
     wanted = [place.value for place in places if isinstance(place, Const)]
     args = [_leaf(s, a, call) if i in wanted else a for i, a in enumerate(call.args)]
     before = s.grad
-    out: Pairs = []
-    for state, value in m.calls.call(s, attrs["#func"], args, call.kwargs, call.site, unsure=call.unsure):
+    out: Outcomes = []
+    for state, value in m.call(s, attrs["#func"], args, call.kwargs, call.site, unsure=call.unsure):
         state.grad = before
         if attrs["#aux"] == Const(True):
             value = value.items[0] if isinstance(value, Tup) and value.items else unknown()
@@ -173,7 +175,7 @@ def run_gradient(m: Machine, s: State, call: Args) -> Result:
                 root=str(tensor.name),
                 call="grad",
             )
-            m.raise_in(state, "RuntimeError", event)
+            m.raise_exception(state, "RuntimeError", event)
         out.append((state, unknown()))
     return out
 
@@ -182,6 +184,6 @@ _OPAQUE = ("vmap", "jacrev", "jacfwd", "vjp", "jvp", "hessian")
 
 
 @function("torch.vmap", *(f"torch.func.{name}" for name in _OPAQUE))
-def transform(m: Machine, s: State, call: Args) -> Result:
+def transform(m: Interpreter, s: State, call: Call) -> Result:
     """Transforms have gradients of their own; what they return is not followed."""
     return unknown()

@@ -12,10 +12,10 @@ from gradcheck_tool.domain.values import (
     NONE,
     VERSION,
     Const,
-    Lib,
+    LibraryObject,
     Ref,
     Slice,
-    Sym,
+    Symbol,
     Tup,
     Value,
     fresh,
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gradcheck_tool.domain.shapes import Shape
-    from gradcheck_tool.interp.registry import Args, Native, Result
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
+    from gradcheck_tool.interp.registry import Native, Result
 
 OUT = (
     "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -69,7 +69,7 @@ def find_native(name: str) -> Native | None:
     if optable.find(name) is None:
         return None
 
-    def run(m: Machine, s: State, call: Args) -> Result:
+    def run(m: Interpreter, s: State, call: Call) -> Result:
         args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
         out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
         if name.endswith(".zero_") or (name.endswith(".fill_") and Const(0) in args[1:]):
@@ -86,7 +86,9 @@ def find_native(name: str) -> Native | None:
     return run
 
 
-def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
+def call_operator(
+    m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+) -> Value:
     """`left op right` with at least one tensor."""
     result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
     if op == "-":
@@ -96,7 +98,7 @@ def call_operator(m: Machine, s: State, op: str, left: Value, right: Value, site
 
 
 def call_inplace_operator(
-    m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+    m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
 ) -> Value:
     """`left op= right` on a tensor. Matrix product has no in-place form."""
     name = f"operator.{op}=" if op != "@" else f"operator.{op}"
@@ -109,7 +111,7 @@ def call_inplace_operator(
     return result
 
 
-def call_unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any) -> Value:
+def call_unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any) -> Value:
     """`-t`, `+t`, `~t`."""
     name = {"-": "operator.neg", "+": "operator.pos", "~": "operator.~"}[op]
     if optable.find(name) is None:
@@ -117,7 +119,7 @@ def call_unary(m: Machine, s: State, op: str, value: Value, site: Any, text: Any
     return call_named(m, s, name, [value], {}, site, text)
 
 
-def call_compare(m: Machine, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
+def call_compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Value:
     """A comparison of tensors: a tensor of truth values without history."""
     refs = {
         n: r
@@ -139,11 +141,11 @@ def fact(s: State, value: Value | list[Value]) -> optable.ArgFact:
         return _sequence_fact(s, list(value.items))
     if isinstance(value, Slice):
         return "slice"
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         return {"int": "number", "float": "number", "bool": "bool", "str": "str"}.get(
             value.kind or "", "unknown"
         )
-    if isinstance(value, Lib):
+    if isinstance(value, LibraryObject):
         kind = dtype_class(value)
         return f"dtype.{kind}" if kind in ("float", "int", "bool") else "other"
     record = s.heap[value.id] if isinstance(value, Ref) else None
@@ -162,16 +164,18 @@ def _sequence_fact(s: State, items: Sequence[Value]) -> optable.ArgFact:
         return ("const", tuple(i.value for i in items))  # type: ignore[union-attr]
     if items and any(s.get(i, Tensor) is not None for i in items):
         return "list.tensor"
-    if items and all(isinstance(i, Const) or (isinstance(i, Sym) and i.kind == "int") for i in items):
+    if items and all(isinstance(i, Const) or (isinstance(i, Symbol) and i.kind == "int") for i in items):
         return "list.number"
     return "list"
 
 
-def tensor_arguments(m: Machine, s: State, bound: Mapping[str, Value | list[Value]], site: Any) -> Tensors:
+def tensor_arguments(
+    m: Interpreter, s: State, bound: Mapping[str, Value | list[Value]], site: Any
+) -> Tensors:
     """The tensors among the arguments, by parameter."""
     out: Tensors = {}
     for name, value in bound.items():
-        if isinstance(value, (Ref, Sym)):
+        if isinstance(value, (Ref, Symbol)):
             ref = as_tensor(m, s, value, site)
             if ref is not None:
                 out[name] = ref
@@ -184,7 +188,9 @@ def tensor_arguments(m: Machine, s: State, bound: Mapping[str, Value | list[Valu
             else []
         )
         refs = [
-            r for r in (as_tensor(m, s, i, site) for i in items if isinstance(i, (Ref, Sym))) if r is not None
+            r
+            for r in (as_tensor(m, s, i, site) for i in items if isinstance(i, (Ref, Symbol)))
+            if r is not None
         ]
         if refs:
             out[name] = refs
@@ -192,7 +198,13 @@ def tensor_arguments(m: Machine, s: State, bound: Mapping[str, Value | list[Valu
 
 
 def call_named(
-    m: Machine, s: State, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Any, text: Any
+    m: Interpreter,
+    s: State,
+    name: str,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    site: Any,
+    text: Any,
 ) -> Value:
     """Call an operation of the tables.
 
@@ -210,7 +222,7 @@ def call_named(
     for p, v in bound.items():
         known = (
             as_tensor(m, s, v, site)
-            if isinstance(v, Sym) and v.kind == "data" and facts[p] == "unknown"
+            if isinstance(v, Symbol) and v.kind == "data" and facts[p] == "unknown"
             else None
         )
         if known is not None and p in ("self", "input"):
@@ -220,7 +232,7 @@ def call_named(
         return _undecided(m, s, name, args, kwargs, site, text)
     leaf = name.rpartition(".")[2]
     result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
-    breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Sym) and p != "alpha"])
+    breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Symbol) and p != "alpha"])
     return result
 
 
@@ -241,19 +253,25 @@ def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.P
 
 
 def _undecided(
-    m: Machine, s: State, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], site: Any, text: Any
+    m: Interpreter,
+    s: State,
+    name: str,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    site: Any,
+    text: Any,
 ) -> Value:
     """A call that the tables do not decide: what it writes to and what it returns is unknown."""
     forget_written(s, written_by(name, args, kwargs))
     return unknown_result(m, s, [*args, *kwargs.values()], site, text)
 
 
-def unknown_result(m: Machine, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
+def unknown_result(m: Interpreter, s: State, values: Sequence[Value], site: Any, text: Any) -> Value:
     """An op that the tables do not decide: an unknown tensor, but no graph comes of constants."""
     ref = engine.unknown_tensor(s, site, text)
     if values and all(_is_constant(s, value) for value in values):
         tensor: Tensor = s[ref]
-        tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, False
+        tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, False
         given = [r for value in values if isinstance(value, Ref) for r in [value] if s.get(r, Tensor)]
         engine.cut_off(s, tensor, "", given, site, text)
     return ref
@@ -263,9 +281,9 @@ def _is_constant(s: State, value: Value) -> bool:
     """Is it a number, a name or a tensor that certainly has no history?"""
     tensor = s.get(value, Tensor)
     if tensor is not None:
-        return tensor.rg is False and not tensor.unsure_graph
+        return tensor.requires_grad is False and not tensor.unsure_graph
     return isinstance(value, (Const, Slice)) or (
-        isinstance(value, Sym) and value.kind in ("int", "float", "bool", "str")
+        isinstance(value, Symbol) and value.kind in ("int", "float", "bool", "str")
     )
 
 
@@ -294,7 +312,7 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
 
 
 def apply_profile(
-    m: Machine,
+    m: Interpreter,
     s: State,
     profile: optable.Profile,
     tensors: Tensors,
@@ -367,13 +385,13 @@ def _values_after(
     if not profile.idempotent and (leaf not in ("mul_", "*=") or not _may_be_mask(s, tensors.get("other"))):
         return None
     mark = ("#projected", _whole(s, target), leaf, *_operands(s, target, tensors, bound))
-    again = isinstance(before, Sym) and isinstance(before.key, tuple) and before.key[:-1] == mark
-    return before if again else Sym((*mark, fresh()), VERSION)
+    again = isinstance(before, Symbol) and isinstance(before.key, tuple) and before.key[:-1] == mark
+    return before if again else Symbol((*mark, fresh()), VERSION)
 
 
 def _may_be_mask(s: State, factor: Ref | Sequence[Ref] | None) -> bool:
     """May the factor be of zeros and ones? Nobody masks by what is trained."""
-    return isinstance(factor, Ref) and s[factor].rg is not True
+    return isinstance(factor, Ref) and s[factor].requires_grad is not True
 
 
 def _operands(
@@ -381,7 +399,7 @@ def _operands(
 ) -> Iterator[object]:
     """What a call that writes to `target` is given besides: tensors by the values that they have now."""
     for name, value in {**bound, **tensors}.items():
-        if not isinstance(value, (Const, Sym, Ref)):
+        if not isinstance(value, (Const, Symbol, Ref)):
             yield fresh()
         elif s.get(value, Tensor) is None:
             yield name, value
@@ -395,7 +413,7 @@ def _note_form(s: State, target: Ref, output: optable.Output, shape: Shape) -> N
     if output.shape != output.view_of:
         written.shape = shape
     if output.strided:
-        written.dense = None
+        written.contiguous = None
 
 
 def _whole(s: State, ref: Ref) -> Ref:
@@ -407,9 +425,9 @@ def _whole(s: State, ref: Ref) -> Ref:
     return ref
 
 
-def values_of(s: State, ref: Ref) -> Sym:
+def values_of(s: State, ref: Ref) -> Symbol:
     """What stands for the values that a tensor has now, wherever they are copied to."""
-    return Sym(("#values", _whole(s, ref), s[s[ref].storage].data), VERSION)
+    return Symbol(("#values", _whole(s, ref), s[s[ref].storage].data), VERSION)
 
 
 def _mark_overlap(
@@ -429,7 +447,7 @@ def _mark_overlap(
 def _all_contiguous(s: State, tensors: Tensors) -> bool:
     """Are all tensor arguments certainly contiguous in memory?"""
     refs = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
-    return all(s[ref].dense for ref in refs)
+    return all(s[ref].contiguous for ref in refs)
 
 
 def _no_out(tensors: Tensors) -> Tensors:
@@ -449,7 +467,7 @@ def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, 
     refs = [r for value in tensors.values() for r in ([value] if isinstance(value, Ref) else value)]
     recorded = s.grad is True and not s.inference and not engine.only_inference(s, refs)
     for ref in refs if recorded else ():
-        if s[ref].rg:
+        if s[ref].requires_grad:
             why = f"`{s[ref].name}` requires grad"
             raise engine.refused(site, s[ref], why, OUT, "out-with-grad", str(text))
     if "out" in profile.guarded:
@@ -471,7 +489,7 @@ def _settle_view(
     dimensions = len(s[source].shape or ())
     if leaf == "flatten" and dimensions == 1:
         return dataclasses.replace(effect, view="same")
-    dense = s[source].dense and (first.dense == "view" or (leaf == "flatten" and dimensions > 1))
+    dense = s[source].contiguous and (first.dense == "view" or (leaf == "flatten" and dimensions > 1))
     return dataclasses.replace(effect, view="plain") if dense else effect
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Class, Func, Instance, State
-from gradcheck_tool.domain.values import FALSE, NONE, Const, Lib, Tup, Value, unknown
+from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import conditions
-from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 
 def _decorated(s: State, manager: Value, target: Value) -> Value | None:
@@ -26,9 +26,9 @@ def _decorated(s: State, manager: Value, target: Value) -> Value | None:
 
 
 @function("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
-def manager(m: Machine, s: State, call: Args) -> Result:
+def manager(m: Interpreter, s: State, call: Call) -> Result:
     name = lib_name(call.func)
-    made = Instance(Lib(name), {"#on": Const(True)})
+    made = Instance(LibraryObject(name), {"#on": Const(True)})
     made.site = call.site
     if call.args and (s.get(call.args[0], Func) or s.get(call.args[0], Class)):
         ref = s.new(made)
@@ -43,7 +43,7 @@ def manager(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.set_grad_enabled")
-def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+def set_grad_enabled(m: Interpreter, s: State, call: Call) -> Result:
     """Takes effect at the call; as a context manager it also restores what was before."""
     value = call.get(0, "mode")
     out: list[tuple[State, Value]] = []
@@ -60,7 +60,7 @@ def set_grad_enabled(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.no_grad", "__enter__")
-def enter(m: Machine, s: State, call: Args) -> Result:
+def enter(m: Interpreter, s: State, call: Call) -> Result:
     """Entered again, a manager forgets what was before it; `set_grad_enabled` knows what it found."""
     record = s.edit(call.self)
     name = lib_name(record.cls)
@@ -87,7 +87,7 @@ def enter(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.no_grad", "__exit__")
-def leave(m: Machine, s: State, call: Args) -> Result:
+def leave(m: Interpreter, s: State, call: Call) -> Result:
     before = s[call.self].attrs.get("#before")
     if isinstance(before, Tup):
         s.grad, s.inference = (item.value for item in before.items)  # type: ignore[union-attr]
@@ -95,7 +95,7 @@ def leave(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.no_grad", "__call__")
-def decorate(m: Machine, s: State, call: Args) -> Result:
+def decorate(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return unknown()
     # `set_grad_enabled(...)` has taken effect when it was made; as a decorator it takes that back.
@@ -106,10 +106,10 @@ def decorate(m: Machine, s: State, call: Args) -> Result:
 
 
 @function("torch.is_grad_enabled")
-def is_grad_enabled(m: Machine, s: State, call: Args) -> Result:
+def is_grad_enabled(m: Interpreter, s: State, call: Call) -> Result:
     return Const(s.grad) if s.grad is not None else unknown("bool")
 
 
 @function("torch.is_inference_mode_enabled")
-def is_inference(m: Machine, s: State, call: Args) -> Result:
+def is_inference(m: Interpreter, s: State, call: Call) -> Result:
     return Const(s.inference)

@@ -6,59 +6,59 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ScalerError
 from gradcheck_tool.domain.heap import Instance, State
-from gradcheck_tool.domain.values import NONE, TRUE, Const, Lib, Sym, Value, fresh, unknown
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Symbol, Value, fresh, unknown
 from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp.places import owner_text, receiver_text
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 
 @function(*SCALERS)
-def scaler(m: Machine, s: State, call: Args) -> Result:
+def scaler(m: Interpreter, s: State, call: Call) -> Result:
     on = call.flag(-1, "enabled", True)
-    return s.new(Instance(Lib("torch.amp.GradScaler"), {"#on": Const(on is True)}))
+    return s.new(Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on is True)}))
 
 
 @method("torch.amp.GradScaler", "scale")
-def scale(m: Machine, s: State, call: Args) -> Result:
+def scale(m: Interpreter, s: State, call: Call) -> Result:
     """A loss times a number: a product of the graph."""
     from gradcheck_tool.library.torch.functions import call_named
 
     s.edit(call.self).attrs["#scaled"] = TRUE
     if not call.args:
         return unknown()
-    if isinstance(call.args[0], Sym):
+    if isinstance(call.args[0], Symbol):
         return call.args[0]
-    out = call_named(m, s, "operator.*", [call.args[0], Sym(fresh(), "float")], {}, call.site, call.text)
+    out = call_named(m, s, "operator.*", [call.args[0], Symbol(fresh(), "float")], {}, call.site, call.text)
     if s[call.self].attrs["#on"] == TRUE and not s[call.self].open:
-        s.known[Sym(("scaled", out))] = TRUE
+        s.memory[Symbol(("scaled", out))] = TRUE
     return out
 
 
 def forget_scaling(s: State) -> None:
     """Other code may have scaled losses with the scalers that are at hand."""
     for ref, record in s.records(Instance):
-        if record.cls == Lib("torch.amp.GradScaler"):
+        if record.cls == LibraryObject("torch.amp.GradScaler"):
             s.edit(ref).attrs["#scaled"] = TRUE
 
 
 @method("torch.amp.GradScaler", "step")
-def scaler_step(m: Machine, s: State, call: Args) -> Result:
+def scaler_step(m: Interpreter, s: State, call: Call) -> Result:
     optimizer = call.get(0, "optimizer") or NONE
     _check(m, s, call, optimizer, "step")
     if s.get(optimizer, Instance) is not None and "#params" in s[optimizer].attrs:  # type: ignore[index]
         apply_step(m, s, optimizer, call.site, call.text, scaler=receiver_text(call.site, "scaler"))  # type: ignore[arg-type]
         return NONE
-    return m.calls.method(s, optimizer, "step", call.args[1:], call.kwargs, call.site)
+    return m.call_method(s, optimizer, "step", call.args[1:], call.kwargs, call.site)
 
 
 @method("torch.amp.GradScaler", "unscale_")
-def unscale(m: Machine, s: State, call: Args) -> Result:
+def unscale(m: Interpreter, s: State, call: Call) -> Result:
     """Takes the scale off the gradients of an optimizer's parameters."""
     optimizer = call.get(0, "optimizer") or NONE
     _check(m, s, call, optimizer, "unscale_")
@@ -69,7 +69,7 @@ def unscale(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.amp.GradScaler", "update")
-def update(m: Machine, s: State, call: Args) -> Result:
+def update(m: Interpreter, s: State, call: Call) -> Result:
     """Begins a new iteration for every optimizer."""
     _check(m, s, call, NONE, "update")
     for ref, record in s.records(Instance):
@@ -78,7 +78,7 @@ def update(m: Machine, s: State, call: Args) -> Result:
     return NONE
 
 
-def _check(m: Machine, s: State, call: Args, optimizer: Value, name: str) -> None:
+def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) -> None:
     """Follow the protocol of one optimizer between two updates.
 
     Raises:
@@ -100,7 +100,7 @@ def _check(m: Machine, s: State, call: Args, optimizer: Value, name: str) -> Non
     s.edit(optimizer).attrs[STAGE] = Const(name)  # type: ignore[arg-type]
 
 
-def _refusal(call: Args, optimizer: Value, known: Instance | None, kind: str, text: str) -> ScalerError:
+def _refusal(call: Call, optimizer: Value, known: Instance | None, kind: str, text: str) -> ScalerError:
     owner = owner_text(call.site) if known is not None else ""
     name = receiver_text(call.site, "scaler")
     return ScalerError(site=call.site, text=text, kind=kind, scaler=name, optimizer=owner)
@@ -118,14 +118,14 @@ _REFUSED: dict[tuple[Value, str], tuple[str, str]] = {
 
 
 @method("torch.amp.GradScaler", "load_state_dict")
-def restore(m: Machine, s: State, call: Args) -> Result:
+def restore(m: Interpreter, s: State, call: Call) -> Result:
     """What was scaled before is not known."""
     s.edit(call.self).open = True
     return NONE
 
 
 @method("torch.amp.GradScaler", "get_scale", "is_enabled", "state_dict")
-def scaler_other(m: Machine, s: State, call: Args) -> Result:
+def scaler_other(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
@@ -148,11 +148,11 @@ def scaler_other(m: Machine, s: State, call: Args) -> Result:
     "torch.cuda.stream",
     "torch.autograd.graph.disable_saved_tensors_hooks",
 )
-def plain_manager(m: Machine, s: State, call: Args) -> Result:
+def plain_manager(m: Interpreter, s: State, call: Call) -> Result:
     """Managers that do not change what autograd records."""
-    return s.new(Instance(Lib("#plain-manager")))
+    return s.new(Instance(LibraryObject("#plain-manager")))
 
 
 @method("#plain-manager", "__call__")
-def decorate(m: Machine, s: State, call: Args) -> Result:
+def decorate(m: Interpreter, s: State, call: Call) -> Result:
     return call.args[0] if call.args else unknown()

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Instance, State, Tensor
-from gradcheck_tool.domain.values import NONE, Lib, Ref, Value, unknown
+from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.tensors import as_tensor
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 
 @function("torch.autograd.graph.get_gradient_edge")
-def gradient_edge(m: Machine, s: State, call: Args) -> Result:
+def gradient_edge(m: Interpreter, s: State, call: Call) -> Result:
     """A stand-in for the tensor with the history that it has now, whatever is written to it later.
 
     Raises:
@@ -26,15 +26,21 @@ def gradient_edge(m: Machine, s: State, call: Args) -> Result:
         return unknown()
     engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
-    if tensor.rg is False and not tensor.unsure_graph:
+    if tensor.requires_grad is False and not tensor.unsure_graph:
         raise engine.Raised(None)
     held = ref
-    if tensor.node is not None:
+    if tensor.grad_fn is not None:
         held = engine.new_tensor(
-            s, tensor.site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, shape=tensor.shape, name=tensor.name
+            s,
+            tensor.site,
+            requires_grad=tensor.requires_grad,
+            leaf=False,
+            dtype=tensor.dtype,
+            shape=tensor.shape,
+            name=tensor.name,
         )
-        s[held].node = tensor.node
-    return s.new(Instance(Lib("torch.autograd.graph.GradientEdge"), {"#tensor": held}, open=True))
+        s[held].grad_fn = tensor.grad_fn
+    return s.new(Instance(LibraryObject("torch.autograd.graph.GradientEdge"), {"#tensor": held}, open=True))
 
 
 def tensor_of(s: State, value: Value) -> Value:

@@ -12,10 +12,10 @@ from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.library.torch.function_text import Body, writes
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
-def check_tensor_hook(m: Machine, s: State, hook: Value, subject: str) -> None:
+def check_tensor_hook(m: Interpreter, s: State, hook: Value, subject: str) -> None:
     """Judge a function given to `Tensor.register_hook`."""
     _check(m, s, hook, 0, subject, "gradient")
 
@@ -29,14 +29,14 @@ REPLACED = {
 }
 
 
-def check_module_hook(m: Machine, s: State, hook: Value, kind: str, subject: str) -> None:
+def check_module_hook(m: Interpreter, s: State, hook: Value, kind: str, subject: str) -> None:
     """Judge a function given to `Module.register_forward_hook` and the like."""
     if kind in REPLACED:
         index, passes = REPLACED[kind]
         _check(m, s, hook, index, subject, passes)
 
 
-def _check(m: Machine, s: State, hook: Value, index: int, subject: str, passes: str) -> None:
+def _check(m: Interpreter, s: State, hook: Value, index: int, subject: str, passes: str) -> None:
     func, skip = _function(s, hook)
     if func is not None and len(func.function.params) > skip + index:
         body = Body(func.function)
@@ -57,7 +57,7 @@ def _text(func: Func, node: Any) -> str:
     return one_line(func.env.module.spans.text(node))
 
 
-def _forgotten_return(m: Machine, func: Func, body: Body, name: str, subject: str, passes: str) -> None:
+def _forgotten_return(m: Interpreter, func: Func, body: Body, name: str, subject: str, passes: str) -> None:
     """The argument's name is bound to something computed from it that nothing reads afterwards."""
     if not body.returns() or any(end.value is not None for end in body.returns()) or func.function.captured:
         return

@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import MethodUse
 from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
-from gradcheck_tool.domain.values import Bound, Const, Lib, Method, Ref, Slice, Super, Sym, Tup, Value
-from gradcheck_tool.interp import attributes
-from gradcheck_tool.interp import registry as natives
-from gradcheck_tool.interp.registry import Args, Native, Result
+from gradcheck_tool.domain.values import (
+    Bound,
+    Const,
+    LibraryObject,
+    Method,
+    Ref,
+    Slice,
+    Super,
+    Symbol,
+    Tup,
+    Value,
+)
+from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.api import Call
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
+    from gradcheck_tool.interp.registry import Native, Result
 
 
 def kind_of(s: State, value: Value) -> str:
@@ -70,7 +81,7 @@ _FAMILY: dict[str, tuple[str, ...]] = {
 }
 
 
-def method_native(m: Machine, s: State, receiver: Value, name: str) -> Native | None:
+def method_native(m: Interpreter, s: State, receiver: Value, name: str) -> Native | None:
     """The native for `receiver.name`, if the model knows it."""
     if isinstance(receiver, Super):
         return _super_native(s, receiver, name)
@@ -80,9 +91,9 @@ def method_native(m: Machine, s: State, receiver: Value, name: str) -> Native | 
 
         return tensor_native(name)
     if kind:
-        return natives.METHODS.get((kind, name))
+        return registry.METHODS.get((kind, name))
     for family in families(s, receiver):
-        native = natives.METHODS.get((family, name))
+        native = registry.METHODS.get((family, name))
         if native is not None:
             return native
     return None
@@ -92,10 +103,10 @@ def _super_native(s: State, receiver: Super, name: str) -> Native | None:
     """`super().name` where the method is a library class's."""
     itself = receiver.receiver
 
-    def on_receiver(m: Machine, st: State, call: Args) -> Result:
+    def on_receiver(m: Interpreter, st: State, call: Call) -> Result:
         call.receiver = itself
         for family in families(st, itself):
-            native = natives.METHODS.get((family, name))
+            native = registry.METHODS.get((family, name))
             if native is not None:
                 return native(m, st, call)
         inner = st.get(itself, Instance)
@@ -106,12 +117,12 @@ def _super_native(s: State, receiver: Super, name: str) -> Native | None:
                 return modules.library_forward(m, st, itself, call)
         if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
             return Const(None)
-        return m.calls.unknown_call(st, call)
+        return m.call_unknown(st, call)
 
     return on_receiver
 
 
-def call_instance(m: Machine, s: State, ref: Ref, record: Instance, call: Args) -> Result:
+def call_instance(m: Interpreter, s: State, ref: Ref, record: Instance, call: Call) -> Result:
     """`obj(...)`."""
     from gradcheck_tool.library.torch import modules
 
@@ -119,38 +130,38 @@ def call_instance(m: Machine, s: State, ref: Ref, record: Instance, call: Args) 
         return modules.call_module(m, s, ref, call)
     own = attributes.in_class(s, record.cls, "__call__")
     if own is not None:
-        return m.calls.call(s, Bound(ref, own), call.args, call.kwargs, call.site, call.text, call.unsure)
+        return m.call(s, Bound(ref, own), call.args, call.kwargs, call.site, call.text, call.unsure)
     for family in families(s, ref):
-        native = natives.METHODS.get((family, "__call__"))
+        native = registry.METHODS.get((family, "__call__"))
         if native is not None:
             call.receiver = ref
             return native(m, s, call)
     call.receiver = ref
-    return m.calls.unknown_call(s, call)
+    return m.call_unknown(s, call)
 
 
-def attribute(m: Machine, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Pairs | None:
+def attribute(m: Interpreter, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Outcomes | None:
     """Attributes of library objects that are not methods."""
     for family in families(s, obj):
-        native = natives.METHODS.get((family, f".{name}"))
+        native = registry.METHODS.get((family, f".{name}"))
         if native is not None:
             found = native
-            call = Args(Method(obj, name), [], {}, site, "", obj)
-            return m.calls.guard(s, lambda: found(m, s, call))
+            call = Call(Method(obj, name), [], {}, site, "", obj)
+            return m.guard(s, lambda: found(m, s, call))
     lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
-    if (isinstance(record.cls, Lib) or lightning) and method_native(m, s, obj, name) is not None:
+    if (isinstance(record.cls, LibraryObject) or lightning) and method_native(m, s, obj, name) is not None:
         return [(s, Method(obj, name))]
-    if isinstance(record.cls, Lib):
+    if isinstance(record.cls, LibraryObject):
         if record.open:
             return None
-        key = Sym(
+        key = Symbol(
             ("attr", obj, name), "data" if name.startswith(("in_", "out_", "num_", "hidden_")) else None
         )
-        return [(s, s.known.get(key, Method(obj, name)))]
+        return [(s, s.memory.get(key, Method(obj, name)))]
     return None
 
 
-def assigned(m: Machine, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
+def assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
     """An attribute of an object was set: modules notice parameters and sub-modules."""
     if isinstance(value, Tup) or (
         isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
@@ -162,7 +173,7 @@ def assigned(m: Machine, s: State, obj: Ref, name: str, value: Value, site: Any)
         s.edit(value).name = f"{owner.name or 'self'}.{name}"  # type: ignore[arg-type]
 
 
-def created(m: Machine, s: State, ref: Ref, site: Any) -> None:
+def created(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
     """An object of a repository class was made, before `__init__`."""
     from gradcheck_tool.library.torch import modules
 
@@ -172,12 +183,12 @@ def created(m: Machine, s: State, ref: Ref, site: Any) -> None:
 
 def item(s: State, obj: Ref, record: Instance, index: Value) -> Value | None:
     """`obj[index]` for library objects that are not module containers."""
-    if record.cls == Lib("types.SimpleNamespace") and isinstance(index, Const):
+    if record.cls == LibraryObject("types.SimpleNamespace") and isinstance(index, Const):
         return record.attrs.get(str(index.value))
     return None
 
 
-def note_method(m: Machine, s: State, receiver: str, subject: Any, call: Args, name: str) -> None:
+def note_method(m: Interpreter, s: State, receiver: str, subject: Any, call: Call, name: str) -> None:
     """Tell the rules that a method of a library object was called."""
     m.emit(
         MethodUse(

@@ -6,16 +6,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.heap import Instance, State, Tensor
-from gradcheck_tool.domain.values import NONE, TRUE, Const, Lib, Ref, Sym, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import registry
 from gradcheck_tool.library.torch import packed
 from gradcheck_tool.library.torch.functions import apply_profile, fact, tensor_arguments, unknown_result
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.registry import Args, Result
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
+    from gradcheck_tool.interp.registry import Result
 
 # What a lazy layer learns from its first input, and so does not ask of its constructor.
 LEARNED = ("in_features", "in_channels", "num_features")
@@ -35,7 +35,7 @@ def _spec(name: str) -> optable.LayerSpec | None:
     return dataclasses.replace(spec, params=tuple(p for p in spec.params if p not in LEARNED))
 
 
-def construct(m: Machine, s: State, ref: Ref, name: str, call: Args) -> None:
+def construct(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> None:
     """What the constructor of a layer does to a new object: arguments, parameters and buffers."""
     spec = _spec(name)
     assert spec is not None
@@ -64,15 +64,20 @@ def _place(s: State, ref: Ref, name: str, value: Value) -> None:
         return
     inner = s[ref].attrs.get(head)
     if not isinstance(inner, Ref):
-        inner = s.new(Instance(Lib("torch.nn.Module"), {"training": TRUE}))
+        inner = s.new(Instance(LibraryObject("torch.nn.Module"), {"training": TRUE}))
         s.edit(ref).attrs[head] = inner
     _place(s, inner, rest, value)
 
 
-def _tensor(s: State, call: Args, tensor: optable.LayerTensor, exists: bool | None, shape: Any) -> Ref:
+def _tensor(s: State, call: Call, tensor: optable.LayerTensor, exists: bool | None, shape: Any) -> Ref:
     is_param = tensor.kind == "parameter"
     new = engine.new_tensor(
-        s, call.site, rg=is_param if exists else None, dtype=tensor.dtype, shape=shape, name=tensor.name
+        s,
+        call.site,
+        requires_grad=is_param if exists else None,
+        dtype=tensor.dtype,
+        shape=shape,
+        name=tensor.name,
     )
     record: Tensor = s[new]
     record.is_param, record.inference, record.leaf = is_param, False, True
@@ -82,7 +87,7 @@ def _tensor(s: State, call: Args, tensor: optable.LayerTensor, exists: bool | No
 def _shape(layer: str, tensor: str, record: Instance) -> tuple[int | None, ...] | None:
     """The shape of a parameter, as far as it matters."""
     short = layer.removeprefix("torch.nn.").removeprefix("Lazy")
-    size = {key: natives.const(value) for key, value in record.attrs.items()}
+    size = {key: registry.const(value) for key, value in record.attrs.items()}
     if short == "Linear":
         rows = size.get("out_features")
         return (rows, size.get("in_features")) if tensor == "weight" else (rows,)
@@ -93,7 +98,7 @@ def _shape(layer: str, tensor: str, record: Instance) -> tuple[int | None, ...] 
     return (None,) if tensor in ("weight", "bias") and short != "LayerNorm" else None
 
 
-def run(m: Machine, s: State, ref: Ref, name: str, call: Args) -> Result:
+def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     """The call of a layer."""
     spec = _spec(name)
     assert spec is not None
@@ -138,11 +143,11 @@ def _held(s: State, ref: Ref, name: str) -> Value:
     return at
 
 
-def _as_input(m: Machine, s: State, value: Value, site: Any) -> Value:
+def _as_input(m: Interpreter, s: State, value: Value, site: Any) -> Value:
     """What a layer is called on is a tensor, whatever else is known of it."""
     from gradcheck_tool.library.torch.tensors import as_tensor
 
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         ref = as_tensor(m, s, value, site)
         return ref if ref is not None else value
     return value

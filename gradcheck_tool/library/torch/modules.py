@@ -13,20 +13,20 @@ from gradcheck_tool.domain.values import (
     TRUE,
     Bound,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     Ref,
-    Sym,
+    Symbol,
     Tup,
     Value,
     unknown,
 )
 from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.interp import attributes, conditions
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import attributes, conditions, registry
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.iteration import drain, elements
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.registry import Args, Native, Result, function, method
+from gradcheck_tool.interp.registry import Native, Result, function, method
 from gradcheck_tool.library.torch import hooks, layers
 from gradcheck_tool.library.torch.instances import LIGHTNING
 from gradcheck_tool.trackers import distributed, modes, uses
@@ -35,7 +35,7 @@ from gradcheck_tool.trackers import gradient_reach as breaks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 SEQUENTIAL = ("torch.nn.Sequential",)
@@ -85,10 +85,10 @@ def find_layer(name: str) -> Native | None:
     return make_layer if layers.is_layer(name) else None
 
 
-def make_layer(m: Machine, s: State, call: Args) -> Result:
+def make_layer(m: Interpreter, s: State, call: Call) -> Result:
     """`nn.Linear(3, 4)`: an object with the parameters and buffers of the layer."""
     ref = s.new(Instance(call.func, {"training": TRUE}))
-    layers.construct(m, s, ref, natives.lib_name(call.func), call)
+    layers.construct(m, s, ref, registry.lib_name(call.func), call)
     return ref
 
 
@@ -105,12 +105,12 @@ def container(s: State, cls: Value, items: Sequence[Value], site: Any) -> Ref:
 
 
 @function("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ParameterList")
-def make_list(m: Machine, s: State, call: Args) -> Result:
-    return _fill_list(m, s, None, natives.lib_name(call.func), call)
+def make_list(m: Interpreter, s: State, call: Call) -> Result:
+    return _fill_list(m, s, None, registry.lib_name(call.func), call)
 
 
-def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> Result:
-    out: Pairs = []
+def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call) -> Result:
+    out: Outcomes = []
     sources = [(s, list(call.args), call.unsure)]
     if name not in SEQUENTIAL and call.args:
         sources = drain(m, s, call.args[0], call.site)
@@ -124,9 +124,9 @@ def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> 
         first = items[0] if items else NONE
         table = state.get(first, Dict)
         if name in SEQUENTIAL and table is not None:
-            names = {str(natives.const(k, i)): v for i, (k, v) in enumerate(table.items.items())}
+            names = {str(registry.const(k, i)): v for i, (k, v) in enumerate(table.items.items())}
             is_open = table.open
-        target = ref if ref is not None else state.new(Instance(Lib(name)))
+        target = ref if ref is not None else state.new(Instance(LibraryObject(name)))
         mine = state.edit(target)
         mine.attrs.update({"training": TRUE, **names})
         mine.open = mine.open or is_open
@@ -135,30 +135,30 @@ def _fill_list(m: Machine, s: State, ref: Ref | None, name: str, call: Args) -> 
 
 
 @function("torch.nn.ModuleDict", "torch.nn.ParameterDict")
-def make_dict(m: Machine, s: State, call: Args) -> Result:
+def make_dict(m: Interpreter, s: State, call: Call) -> Result:
     ref = s.new(Instance(call.func, {"training": TRUE}))
     _fill_dict(s, ref, call)
     return ref
 
 
-def _fill_dict(s: State, ref: Ref, call: Args) -> None:
+def _fill_dict(s: State, ref: Ref, call: Call) -> None:
     """Add what a dict, or a list of pairs, holds to a ModuleDict or ParameterDict."""
     mine = s.edit(ref)
     mine.open = mine.open or call.unsure
     table = s.get(call.args[0], Dict) if call.args else None
     if table is not None:
-        mine.attrs.update({str(natives.const(k, "?")): v for k, v in table.items.items()})
+        mine.attrs.update({str(registry.const(k, "?")): v for k, v in table.items.items()})
         mine.open = mine.open or table.open
     elif call.args:
         items, is_open = elements(s, call.args[0])
         mine.open = mine.open or is_open
         for item in items:
             if isinstance(item, Tup) and len(item.items) == 2:
-                mine.attrs[str(natives.const(item.items[0], "?"))] = item.items[1]
+                mine.attrs[str(registry.const(item.items[0], "?"))] = item.items[1]
 
 
 @method("torch.nn.Module", "__init__")
-def init_module(m: Machine, s: State, call: Args) -> Result:
+def init_module(m: Interpreter, s: State, call: Call) -> Result:
     """`super().__init__()`; for sub-classes of layers it makes their parameters."""
     names = attributes.lib_bases(s, s[call.self].cls)
     s.edit(call.self).attrs.setdefault("training", TRUE)
@@ -225,7 +225,7 @@ def _is_unseen(s: State, value: Value) -> bool:
     """Is it of unknown origin, or of a class with an unknown base? Then it may be a module."""
     record = s.get(value, Instance)
     cls = s.get(record.cls, Class) if record is not None else None
-    return isinstance(value, Sym) or (cls is not None and cls.open)
+    return isinstance(value, Symbol) or (cls is not None and cls.open)
 
 
 def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
@@ -298,17 +298,17 @@ def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
 # -- calls --------------------------------------------------------------------------------------------
 
 
-def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """`module(...)`: pre-hooks, forward, hooks."""
     uses.note_forward(m, s, ref)
     modes.ran(m, s, ref, call.site)
-    out: Pairs = []
+    out: Outcomes = []
     pairs = [(s, list(call.args))]
     for hook in _hooks(s, ref, "#pre_hooks"):
         after = []
         for state, args in pairs:
-            for st, answer in m.calls.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
-                if st.exc is None and answer != NONE and not isinstance(answer, Sym):
+            for st, answer in m.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
+                if st.exc is None and answer != NONE and not isinstance(answer, Symbol):
                     args = list(answer.items) if isinstance(answer, Tup) else [answer]
                 after.append((st, args))
         pairs = after
@@ -316,16 +316,16 @@ def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
         if state.exc is not None:
             out.append((state, NONE))
             continue
-        inner = Args(call.func, args, call.kwargs, call.site, call.text, ref, call.unsure)
-        out += m.calls.guard(state, lambda st=state, c=inner: forward(m, st, ref, c))
+        inner = Call(call.func, args, call.kwargs, call.site, call.text, ref, call.unsure)
+        out += m.guard(state, lambda st=state, c=inner: forward(m, st, ref, c))
     for hook in _hooks(s, ref, "#hooks"):
-        after_hooks: Pairs = []
+        after_hooks: Outcomes = []
         for state, value in out:
             if state.exc is not None:
                 after_hooks.append((state, value))
                 continue
-            for st, answer in m.calls.call(state, hook, [ref, Tup(tuple(call.args)), value], {}, call.site):
-                keep = answer == NONE or isinstance(answer, Sym)
+            for st, answer in m.call(state, hook, [ref, Tup(tuple(call.args)), value], {}, call.site):
+                keep = answer == NONE or isinstance(answer, Symbol)
                 after_hooks.append((st, value if keep else answer))
         out = after_hooks
     if "#backward_hooks" in s[ref].attrs:
@@ -335,18 +335,18 @@ def call_module(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     return out
 
 
-def _guard_output(s: State, value: Value, call: Args) -> Value:
+def _guard_output(s: State, value: Value, call: Call) -> Value:
     """A full backward hook makes the outputs views of a custom Function, which forbid in-place edits."""
     if isinstance(value, Tup):
         return replace(value, items=tuple(_guard_output(s, item, call) for item in value.items))
     tensor = s.get(value, Tensor)
-    if tensor is None or not tensor.rg or not isinstance(value, Ref):
+    if tensor is None or not tensor.requires_grad or not isinstance(value, Ref):
         return value
     node = Node(engine.HOOKED, call.text, call.site)
     node.inputs, node.needs = (engine.edge(s, value),), ((),)
     made = engine.function_output(s, value, [value], call.site, call.text)
     mine = s.edit(made)
-    mine.node, mine.rg, mine.leaf = s.new(node), True, False
+    mine.grad_fn, mine.requires_grad, mine.leaf = s.new(node), True, False
     return made
 
 
@@ -355,29 +355,29 @@ def _hooks(s: State, ref: Ref, kind: str) -> list[Value]:
     return list(value.items)
 
 
-def forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+def forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """`forward` of a module of the repository, a layer, a container or a wrapper."""
     record: Instance = s[ref]
     own = record.attrs.get("forward") or attributes.in_class(s, record.cls, "forward")
     if own is not None:
         target = Bound(ref, own) if "forward" not in record.attrs else own
-        return m.calls.call(s, target, call.args, call.kwargs, call.site, call.text, call.unsure)
+        return m.call(s, target, call.args, call.kwargs, call.site, call.text, call.unsure)
     return library_forward(m, s, ref, call)
 
 
-def library_forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+def library_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """`forward` of the library class that a module is of, or is derived from."""
     names = attributes.lib_bases(s, s[ref].cls)
     if any(n in SEQUENTIAL for n in names):
         return _forward_sequential(m, s, ref, call)
     inner = s[ref].attrs.get("module")
     if any(n in WRAPPERS for n in names) and isinstance(inner, Ref):
-        results = m.calls.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
+        results = m.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
         for state, value in results:
             distributed.note_wrapped(m, state, ref, value)
         return results
     for name in names:
-        native = natives.METHODS.get((name, "forward"))
+        native = registry.METHODS.get((name, "forward"))
         if native is not None:
             return native(m, s, call)
         if layers.is_layer(name):
@@ -385,22 +385,22 @@ def library_forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
     return unknown_forward(m, s, ref, call)
 
 
-def unknown_forward(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """A module of which only the parameters may be known: the result depends on them in an unknown way."""
     return unknown()
 
 
-def _forward_sequential(m: Machine, s: State, ref: Ref, call: Args) -> Result:
+def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     if s[ref].open:
         return unknown()
-    pairs: Pairs = [(s, call.args[0] if call.args else unknown())]
+    pairs: Outcomes = [(s, call.args[0] if call.args else unknown())]
     for item in container_items(s, ref) or []:
-        after: Pairs = []
+        after: Outcomes = []
         for state, value in pairs:
             if state.exc is not None:
                 after.append((state, value))
             else:
-                after += m.calls.call(state, item, [value], {}, call.site, call.text)
+                after += m.call(state, item, [value], {}, call.site, call.text)
         pairs = after
     return pairs
 
@@ -408,13 +408,13 @@ def _forward_sequential(m: Machine, s: State, ref: Ref, call: Args) -> Result:
 # -- methods ------------------------------------------------------------------------------------------
 
 
-def _parameter_list(s: State, ref: Ref, call: Args) -> tuple[list[tuple[str, Ref]], bool]:
+def _parameter_list(s: State, ref: Ref, call: Call) -> tuple[list[tuple[str, Ref]], bool]:
     recurse = call.flag(-1 if "recurse" in call.kwargs else 1, "recurse", True)
     return named_parameters(s, ref, recurse is not False)
 
 
 @method("torch.nn.Module", "parameters")
-def parameters(m: Machine, s: State, call: Args) -> Result:
+def parameters(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = _parameter_list(s, call.self, call)
     return _once(s, [r for _, r in found], is_open)
 
@@ -427,13 +427,13 @@ def _once(s: State, items: Sequence[Value], is_open: bool) -> Ref:
 
 
 @method("torch.nn.Module", "named_parameters")
-def named(m: Machine, s: State, call: Args) -> Result:
+def named(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = _parameter_list(s, call.self, call)
     return _once(s, [Tup((Const(n), r)) for n, r in found], is_open)
 
 
 @method("torch.nn.Module", "modules", "children", "named_modules", "named_children")
-def list_modules(m: Machine, s: State, call: Args) -> Result:
+def list_modules(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "modules"
     found = modules(s, call.self) if name.endswith("modules") else children(s, call.self)
     is_open = any(s[r].open for _, r in found) or s[call.self].open
@@ -441,13 +441,13 @@ def list_modules(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "._modules")
-def table_of_modules(m: Machine, s: State, call: Args) -> Result:
+def table_of_modules(m: Interpreter, s: State, call: Call) -> Result:
     items: dict[Value, Value] = {Const(name): child for name, child in children(s, call.self)}
     return s.new(Dict(items, s[call.self].open))
 
 
 @method("torch.nn.Module", "buffers", "named_buffers")
-def buffers(m: Machine, s: State, call: Args) -> Result:
+def buffers(m: Interpreter, s: State, call: Call) -> Result:
     found: list[Value] = []
     is_open = False
     pairs = isinstance(call.func, Method) and call.func.name == "named_buffers"
@@ -462,7 +462,7 @@ def buffers(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "train", "eval")
-def train_mode(m: Machine, s: State, call: Args) -> Result:
+def train_mode(m: Interpreter, s: State, call: Call) -> Result:
     mode: Value = FALSE
     if isinstance(call.func, Method) and call.func.name == "train":
         mode = call.get(0, "mode") or TRUE
@@ -474,7 +474,7 @@ def train_mode(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "requires_grad_")
-def set_requires_grad(m: Machine, s: State, call: Args) -> Result:
+def set_requires_grad(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.library.torch.tensors import set_requires_grad as set_one
 
     value = call.get(0, "requires_grad")
@@ -484,20 +484,20 @@ def set_requires_grad(m: Machine, s: State, call: Args) -> Result:
     return call.receiver
 
 
-def clear(m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, target: str) -> None:
+def clear(m: Interpreter, s: State, params: Sequence[Ref], is_open: bool, site: Any, target: str) -> None:
     """Clear the gradients of these parameters; tell the rules whether fresh ones were thrown away."""
     fresh = any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params) and not is_open
     for ref in params:
         tensor = s.edit(ref)
         tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"
-    if is_open or any(s[p].group for p in params):
+    if is_open or any(s[p].is_summary for p in params):
         _clear_unknown(s, params)
     if m.places.loop_of(site) is not None:
         m.windows.cleared(params, site, target, fresh)
     m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 
-def write_zeros(m: Machine, s: State, params: Sequence[Ref], call: Args) -> None:
+def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> None:
     """`zero_grad(set_to_none=False)` cuts the gradients off from their history and writes zeros into them."""
     if call.flag(0, "set_to_none", True) is not False:
         return
@@ -505,7 +505,7 @@ def write_zeros(m: Machine, s: State, params: Sequence[Ref], call: Args) -> None
         grad = s[ref].grad
         if s.get(grad, Tensor) is not None:
             for name in ("detach_", "zero_"):
-                m.calls.method(s, grad, name, [], {}, call.site, call.text)
+                m.call_method(s, grad, name, [], {}, call.site, call.text)
 
 
 def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
@@ -517,7 +517,7 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
 
 
 @method("torch.nn.Module", "zero_grad")
-def zero_grad(m: Machine, s: State, call: Args) -> Result:
+def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = named_parameters(s, call.self)
     write_zeros(m, s, [r for _, r in found], call)
     clear(m, s, [r for _, r in found], is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
@@ -539,38 +539,36 @@ def zero_grad(m: Machine, s: State, call: Args) -> Result:
     "to_empty",
     "type",
 )
-def move(m: Machine, s: State, call: Args) -> Result:
+def move(m: Interpreter, s: State, call: Call) -> Result:
     """Parameters keep their identity; their memory is replaced unseen by the version counter.
 
     The values are other ones only where they are rounded to half precision, and were not before.
     """
     name = call.func.name if isinstance(call.func, Method) else ""
-    asked = {name, *map(natives.lib_name, (*call.args, *call.kwargs.values()))}
+    asked = {name, *map(registry.lib_name, (*call.args, *call.kwargs.values()))}
     found = named_parameters(s, call.self)[0] if asked & HALVES else ()
     for _, ref in found:
-        if Sym(("rounded", ref)) not in s.known:
+        if Symbol(("rounded", ref)) not in s.memory:
             engine.swap_memory(s, ref, call.site, call.text)
-            s.known[Sym(("rounded", ref))] = TRUE
+            s.memory[Symbol(("rounded", ref))] = TRUE
     return call.receiver
 
 
 @method("torch.nn.Module", "apply")
-def apply_to_all(m: Machine, s: State, call: Args) -> Result:
+def apply_to_all(m: Interpreter, s: State, call: Call) -> Result:
     pairs: list[State] = [s]
     for _, at in reversed(modules(s, call.self)):
         after: list[State] = []
         for state in pairs:
             after += (
-                [st for st, _ in m.calls.call(state, call.args[0], [at], {}, call.site)]
-                if call.args
-                else [state]
+                [st for st, _ in m.call(state, call.args[0], [at], {}, call.site)] if call.args else [state]
             )
         pairs = after[:4]
     return [(state, call.receiver) for state in pairs]
 
 
 @method("torch.nn.Module", "register_buffer")
-def register_buffer(m: Machine, s: State, call: Args) -> Result:
+def register_buffer(m: Interpreter, s: State, call: Call) -> Result:
     name, tensor = call.get(0, "name"), call.get(1, "tensor")
     if isinstance(name, Const) and isinstance(name.value, str):
         s.edit(call.self).attrs[name.value] = tensor if tensor is not None else NONE
@@ -579,7 +577,7 @@ def register_buffer(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "register_parameter", "add_module", "register_module")
-def register(m: Machine, s: State, call: Args) -> Result:
+def register(m: Interpreter, s: State, call: Call) -> Result:
     name = call.get(0, "name")
     value = call.get(1, "param") or call.get(1, "module") or NONE
     if isinstance(name, Const) and isinstance(name.value, str):
@@ -600,7 +598,7 @@ _HOOKS = {
 
 
 @method("torch.nn.Module", *_HOOKS)
-def register_hook(m: Machine, s: State, call: Args) -> Result:
+def register_hook(m: Interpreter, s: State, call: Call) -> Result:
     kind = _HOOKS[call.func.name] if isinstance(call.func, Method) else "#hooks"
     mine = s.edit(call.self)
     hook = call.get(0, "hook") or unknown()
@@ -609,14 +607,14 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
     mine.attrs[kind] = Tup((*mine.attrs.get(kind, Tup(())).items, hook))
     return s.new(
         Instance(
-            Lib("torch.utils.hooks.RemovableHandle"),
+            LibraryObject("torch.utils.hooks.RemovableHandle"),
             {"#owner": call.self, "#kind": Const(kind), "#hook": hook},
         )
     )
 
 
 @method("torch.utils.hooks.RemovableHandle", "remove")
-def remove_hook(m: Machine, s: State, call: Args) -> Result:
+def remove_hook(m: Interpreter, s: State, call: Call) -> Result:
     handle = s[call.self]
     owner, kind = handle.attrs["#owner"], handle.attrs["#kind"].value
     mine = s.edit(owner)
@@ -629,7 +627,7 @@ def remove_hook(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "state_dict")
-def state_dict(m: Machine, s: State, call: Args) -> Result:
+def state_dict(m: Interpreter, s: State, call: Call) -> Result:
     """Detached tensors that share the memory of parameters and buffers."""
     found, _is_open = named_parameters(s, call.self)
     table = Dict(open=True)
@@ -639,13 +637,13 @@ def state_dict(m: Machine, s: State, call: Args) -> Result:
             s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=name
         )
         s[new].view, s[new].base = "detached", ref
-        s.known[Sym(("state-dict", new))] = TRUE
+        s.memory[Symbol(("state-dict", new))] = TRUE
         table.items[Const(name)] = new
     return s.new(table)
 
 
 @method("torch.nn.Module", "load_state_dict")
-def load_state_dict(m: Machine, s: State, call: Args) -> Result:
+def load_state_dict(m: Interpreter, s: State, call: Call) -> Result:
     """Copies into the parameters under no_grad (their versions go up), or puts others in their place."""
     found = named_parameters(s, call.self)[0]
     m.suspicions.clear(ref.id for _, ref in found)
@@ -659,7 +657,7 @@ def load_state_dict(m: Machine, s: State, call: Args) -> Result:
     return unknown("data")
 
 
-def _replace_parameters(s: State, call: Args, certain: bool) -> None:
+def _replace_parameters(s: State, call: Call, certain: bool) -> None:
     """New parameters (where that is not `certain`: unknown ones) in the place of those that there are.
 
     Graphs and optimizers hold the old ones.
@@ -667,10 +665,15 @@ def _replace_parameters(s: State, call: Args, certain: bool) -> None:
     for _, at in modules(s, call.self):
         for name, value in list(s[at].attrs.items()):
             old = s.get(value, Tensor)
-            if old is None or not old.is_param or old.group or name.startswith("#"):
+            if old is None or not old.is_param or old.is_summary or name.startswith("#"):
                 continue
             new = engine.new_tensor(
-                s, call.site, rg=old.rg if certain else None, dtype=old.dtype, shape=old.shape, name=old.name
+                s,
+                call.site,
+                requires_grad=old.requires_grad if certain else None,
+                dtype=old.dtype,
+                shape=old.shape,
+                name=old.name,
             )
             made = s.edit(new)
             made.is_param, made.inference, made.grad_state = True, False, "none" if certain else "unknown"
@@ -678,14 +681,14 @@ def _replace_parameters(s: State, call: Args, certain: bool) -> None:
 
 
 @method("torch.nn.Module", "reset_parameters")
-def reset_parameters(m: Machine, s: State, call: Args) -> Result:
+def reset_parameters(m: Interpreter, s: State, call: Call) -> Result:
     for _, ref in named_parameters(s, call.self, recurse=False)[0]:
         engine.bump(s, ref, call.site, str(call.text), "parameter-update")
     return NONE
 
 
 @method("torch.nn.Module", "reset_running_stats")
-def reset_running(m: Machine, s: State, call: Args) -> Result:
+def reset_running(m: Interpreter, s: State, call: Call) -> Result:
     record = s[call.self]
     for name in record.attrs.get("#buffers", Tup(())).items:
         if s.get(record.attrs.get(name.value), Tensor) is not None:
@@ -694,10 +697,10 @@ def reset_running(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "get_submodule", "get_parameter")
-def get_part(m: Machine, s: State, call: Args) -> Result:
+def get_part(m: Interpreter, s: State, call: Call) -> Result:
     name = call.get(0, "target")
     at: Value = call.self
-    for part in str(natives.const(name, "?")).split("."):
+    for part in str(registry.const(name, "?")).split("."):
         record = s.get(at, Instance)
         if record is None or part not in record.attrs:
             return unknown()
@@ -706,14 +709,14 @@ def get_part(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.nn.Module", "extra_repr", "register_load_state_dict_post_hook", "register_state_dict_hook")
-def ignored(m: Machine, s: State, call: Args) -> Result:
+def ignored(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
 @method("torch.nn.ModuleList", "append", "extend", "insert")
 @method("torch.nn.Sequential", "append", "extend", "insert")
 @method("torch.nn.ParameterList", "append", "extend")
-def append(m: Machine, s: State, call: Args) -> Result:
+def append(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "append"
     mine = s.edit(call.self)
     count = len(container_items(s, call.self) or ())
@@ -729,7 +732,7 @@ def append(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.nn.ModuleDict", "items", "keys", "values")
 @method("torch.nn.ParameterDict", "items", "keys", "values")
-def module_dict(m: Machine, s: State, call: Args) -> Result:
+def module_dict(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "items"
     record = s[call.self]
     pairs = [(k, v) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
@@ -743,7 +746,7 @@ def module_dict(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.nn.ModuleDict", "pop")
 @method("torch.nn.ParameterDict", "pop", "get")
-def module_dict_item(m: Machine, s: State, call: Args) -> Result:
+def module_dict_item(m: Interpreter, s: State, call: Call) -> Result:
     key = call.get(0, "key") or unknown()
     found = mapped(s[call.self], key)
     if isinstance(call.func, Method) and call.func.name == "pop":
@@ -756,13 +759,13 @@ def module_dict_item(m: Machine, s: State, call: Args) -> Result:
 
 @method("torch.nn.ModuleDict", "update")
 @method("torch.nn.ParameterDict", "update")
-def module_dict_update(m: Machine, s: State, call: Args) -> Result:
+def module_dict_update(m: Interpreter, s: State, call: Call) -> Result:
     _fill_dict(s, call.self, call)
     return NONE
 
 
 @function(*(WRAPPERS - {"deepspeed.DeepSpeedEngine"}))
-def wrap(m: Machine, s: State, call: Args) -> Result:
+def wrap(m: Interpreter, s: State, call: Call) -> Result:
     """DataParallel, DDP, FSDP: a module that calls the one it holds."""
     inner = call.get(0, "module") or unknown()
     return s.new(

@@ -9,10 +9,10 @@ from gradcheck_tool.domain.heap import Dict, Instance, Iter, List, State, Tensor
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.registry import Args, Result, function, method
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.modules import clear, parameters_of, write_zeros
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import masks
@@ -22,7 +22,7 @@ from gradcheck_tool.trackers.registration import gone_through
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 NAMES = [
     "SGD",
@@ -55,20 +55,20 @@ KINDS = {
 
 
 @function(*(f"torch.optim.{name}" for name in NAMES))
-def make(m: Machine, s: State, call: Args) -> Result:
+def make(m: Interpreter, s: State, call: Call) -> Result:
     ref = s.new(Instance(call.func))
     _fill(m, s, ref, call)
     return ref
 
 
 @method("torch.optim.Optimizer", "__init__")
-def init(m: Machine, s: State, call: Args) -> Result:
+def init(m: Interpreter, s: State, call: Call) -> Result:
     """`super().__init__(params, ...)` of an optimizer of the repository or a subclass of a known one."""
     _fill(m, s, call.self, call)
     return NONE
 
 
-def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
+def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     given = gone_through(m, s, call.get(0, "params") or NONE, call.site)
     params, is_open = parameters_of(s, given)
     if not call.unsure:
@@ -77,7 +77,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     for p in params:
         engine.refresh_view(s, p)
         tensor: Tensor = s[p]
-        if tensor.leaf is False and tensor.rg:
+        if tensor.leaf is False and tensor.requires_grad:
             made = f"`{tensor.name}` is computed here, so it is no leaf"
             raise engine.refused(
                 call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
@@ -88,7 +88,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
     mine.attrs["#decay"] = masks.decays(s, call)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
-    mine.attrs["#again"] = Const(natives.const(call.get(2, "max_iter")) != 1)
+    mine.attrs["#again"] = Const(registry.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
     group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
     mine = s.edit(ref)
@@ -96,7 +96,7 @@ def _fill(m: Machine, s: State, ref: Ref, call: Args) -> None:
     protocols.note_made(m, s, ref, call)
 
 
-def _check_given(s: State, given: Value, call: Args) -> None:
+def _check_given(s: State, given: Value, call: Call) -> None:
     """An optimizer takes an iterable of parameters, or of groups of them, that is not empty.
 
     A list may be empty on one of many paths only, so that just what `parameters()` returns is judged.
@@ -128,9 +128,9 @@ def _is_number(value: Value) -> bool:
 
 def unknown_group(s: State, site: Any) -> Ref:
     """A stand-in for the parameters that an optimizer got from something unknown."""
-    ref = engine.new_tensor(s, site, rg=True, leaf=True, name="its parameters")
+    ref = engine.new_tensor(s, site, requires_grad=True, leaf=True, name="its parameters")
     tensor: Tensor = s[ref]
-    tensor.group = tensor.is_param = True
+    tensor.is_summary = tensor.is_param = True
     return ref
 
 
@@ -144,14 +144,21 @@ def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
 
 def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
     """What the `.grad` of parameters that require grad are, in the words of `OptimizerStep`."""
-    kinds = {KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].rg is not False}
+    kinds = {KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].requires_grad is not False}
     if is_open or not kinds:
         kinds.add("unknown")
     return frozenset(kinds)
 
 
 def step_parameters(
-    m: Machine, s: State, params: Sequence[Ref], is_open: bool, site: Any, text: Any, fused: bool, owner: str
+    m: Interpreter,
+    s: State,
+    params: Sequence[Ref],
+    is_open: bool,
+    site: Any,
+    text: Any,
+    fused: bool,
+    owner: str,
 ) -> None:
     """Apply and mark as used the gradients of parameters; writes to those that have one."""
     twice: list[Accumulation] = []
@@ -189,9 +196,9 @@ def step_parameters(
 
 
 @method("torch.optim.Optimizer", "step")
-def step(m: Machine, s: State, call: Args) -> Result:
+def step(m: Interpreter, s: State, call: Call) -> Result:
     record = s[call.self]
-    name = natives.lib_name(record.cls)
+    name = registry.lib_name(record.cls)
     closure = call.get(0, "closure")
     if name.endswith(".LBFGS") and closure is None and not call.unsure:
         raise Raised(
@@ -200,17 +207,17 @@ def step(m: Machine, s: State, call: Args) -> Result:
             ),
             "TypeError",
         )
-    pairs: Pairs = [(s, NONE)]
+    pairs: Outcomes = [(s, NONE)]
     if closure is not None and closure != NONE:
         rounds = 2 if name.endswith(".LBFGS") and record.attrs.get("#again") == TRUE else 1
         for number in range(rounds):
-            after: Pairs = []
+            after: Outcomes = []
             for state, value in pairs:
                 if state.exc is not None or (number and not _moves(state, call.self)):
                     after.append((state, value))
                     continue
                 before, state.grad = state.grad, True
-                for st, v in m.calls.call(state, closure, [], {}, call.site):
+                for st, v in m.call(state, closure, [], {}, call.site):
                     st.grad = before
                     if number + 1 < rounds and st.exc is None:
                         _apply(
@@ -230,7 +237,7 @@ def _moves(s: State, ref: Ref) -> bool:
     return is_open or any(s[param].grad_state != "none" for param in params)
 
 
-def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
+def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
     """One optimizer step on the state."""
     params, is_open = params_of(s, ref)
     record = s[ref]
@@ -246,14 +253,14 @@ def apply_step(m: Machine, s: State, ref: Ref, site: Any, text: Any, scaler: str
     _apply(m, s, ref, site, text, name)
 
 
-def _apply(m: Machine, s: State, ref: Ref, site: Any, text: Any, owner: str) -> None:
+def _apply(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, owner: str) -> None:
     """Move the parameters by their gradients. (LBFGS does so after every call of the closure.)"""
     params, is_open = params_of(s, ref)
     step_parameters(m, s, params, is_open, site, text, s[ref].attrs.get("#fused") == TRUE, owner)
 
 
 @method("torch.optim.Optimizer", "zero_grad")
-def zero_grad(m: Machine, s: State, call: Args) -> Result:
+def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     params, is_open = params_of(s, call.self)
     write_zeros(m, s, params, call)
     clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
@@ -261,7 +268,7 @@ def zero_grad(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("torch.optim.Optimizer", "add_param_group")
-def add_param_group(m: Machine, s: State, call: Args) -> Result:
+def add_param_group(m: Interpreter, s: State, call: Call) -> Result:
     group = s.get(call.args[0], Dict) if call.args else None
     more, is_open = (
         parameters_of(s, group.items.get(Const("params"), NONE)) if group is not None else ([], True)
@@ -280,12 +287,12 @@ def add_param_group(m: Machine, s: State, call: Args) -> Result:
     "register_step_pre_hook",
     "register_step_post_hook",
 )
-def bookkeeping(m: Machine, s: State, call: Args) -> Result:
+def bookkeeping(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
 @method("torch.optim.Optimizer", ".state", ".defaults")
-def state_attribute(m: Machine, s: State, call: Args) -> Result:
+def state_attribute(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
 
@@ -310,22 +317,22 @@ _SCHEDULERS = [
 
 
 @function(*(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS))
-def make_scheduler(m: Machine, s: State, call: Args) -> Result:
+def make_scheduler(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Instance(call.func, {"optimizer": call.get(0, "optimizer") or NONE}))
 
 
 @method("scheduler", "step")
-def scheduler_step(m: Machine, s: State, call: Args) -> Result:
+def scheduler_step(m: Interpreter, s: State, call: Call) -> Result:
     protocols.note_scheduler_step(m, s, call.self, call.site)
     return NONE
 
 
 @method("scheduler", "load_state_dict")
-def restore_scheduler(m: Machine, s: State, call: Args) -> Result:
+def restore_scheduler(m: Interpreter, s: State, call: Call) -> Result:
     protocols.forget(s, call.self)
     return NONE
 
 
 @method("scheduler", "state_dict", "get_last_lr", "get_lr")
-def scheduler_other(m: Machine, s: State, call: Args) -> Result:
+def scheduler_other(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Instance, State, Tensor
-from gradcheck_tool.domain.values import NONE, Lib, Ref, Tup, Value, unknown
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Tup, Value, unknown
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.tensors import as_tensor
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
-PACKED = Lib("torch.nn.utils.rnn.PackedSequence")
+PACKED = LibraryObject("torch.nn.utils.rnn.PackedSequence")
 
 
 def pack(s: State, data: Value) -> Ref:
@@ -27,7 +27,7 @@ def rows_of(s: State, value: Value) -> Value | None:
     return record.attrs["data"] if record is not None and record.cls == PACKED else None
 
 
-def _rearranged(m: Machine, s: State, value: Value, call: Args) -> Value:
+def _rearranged(m: Interpreter, s: State, value: Value, call: Call) -> Value:
     """The same numbers in memory of their own and in another shape; it saves nothing of the user's."""
     source = as_tensor(m, s, value, call.site)
     if source is None:
@@ -39,12 +39,12 @@ def _rearranged(m: Machine, s: State, value: Value, call: Args) -> Value:
 
 
 @function("torch.nn.utils.rnn.pack_padded_sequence")
-def pack_padded_sequence(m: Machine, s: State, call: Args) -> Result:
+def pack_padded_sequence(m: Interpreter, s: State, call: Call) -> Result:
     return pack(s, _rearranged(m, s, call.get(0, "input") or NONE, call))
 
 
 @function("torch.nn.utils.rnn.pad_packed_sequence")
-def pad_packed_sequence(m: Machine, s: State, call: Args) -> Result:
+def pad_packed_sequence(m: Interpreter, s: State, call: Call) -> Result:
     """The padded tensor and the lengths."""
     rows = rows_of(s, call.get(0, "sequence") or NONE)
     return Tup((_rearranged(m, s, rows, call) if rows is not None else unknown(), unknown("data")))

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ClipGradients
 from gradcheck_tool.domain.heap import Node, State, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Value, unknown
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import owner_text
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.modules import make_layer, parameters_of
 from gradcheck_tool.library.torch.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
@@ -21,11 +22,11 @@ from gradcheck_tool.trackers.registration import gone_through
 from gradcheck_tool.trackers.uses import note_exhausted
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Interpreter
 
 
 @function("torch.nn.Parameter")
-def parameter(m: Machine, s: State, call: Args) -> Result:
+def parameter(m: Interpreter, s: State, call: Call) -> Result:
     """A new leaf on the memory of the data."""
     data = call.get(0, "data") or NONE
     source = as_tensor(m, s, data, call.site)
@@ -36,29 +37,31 @@ def parameter(m: Machine, s: State, call: Args) -> Result:
         dtype, shape, storage = tensor.dtype or "float", tensor.shape, tensor.storage
         if on and tensor.dtype in ("int", "bool"):
             raise integer_leaf(call.site, tensor.name, "Parameter")
-    ref = engine.new_tensor(s, call.site, rg=on, dtype=dtype, shape=shape, storage=storage, name=call.text)
+    ref = engine.new_tensor(
+        s, call.site, requires_grad=on, dtype=dtype, shape=shape, storage=storage, name=call.text
+    )
     s[ref].is_param = True
     s[ref].inference = False
-    if source is not None and s[source].rg and s[source].leaf is False:
+    if source is not None and s[source].requires_grad and s[source].leaf is False:
         breaks.note_parameter(m, s, ref, source, call.site)
     return ref
 
 
 @function("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
-def from_pretrained(m: Machine, s: State, call: Args) -> Result:
+def from_pretrained(m: Interpreter, s: State, call: Call) -> Result:
     """A table on the memory of given vectors, which does not learn unless it is told to."""
     vectors, frozen = call.get(0, "embeddings") or NONE, call.flag(1, "freeze", True)
     options = {name: value for name, value in call.kwargs.items() if name not in ("embeddings", "freeze")}
-    kind = Lib(natives.lib_name(call.func).removesuffix(".from_pretrained"))
-    table: Ref = make_layer(m, s, Args(kind, [unknown("int")] * 2, options, call.site, call.text))  # type: ignore[assignment]
+    kind = LibraryObject(registry.lib_name(call.func).removesuffix(".from_pretrained"))
+    table: Ref = make_layer(m, s, Call(kind, [unknown("int")] * 2, options, call.site, call.text))  # type: ignore[assignment]
     learns = unknown("bool") if frozen is None else Const(not frozen)
-    weight = parameter(m, s, Args(call.func, [vectors, learns], {}, call.site, "weight"))
+    weight = parameter(m, s, Call(call.func, [vectors, learns], {}, call.site, "weight"))
     s.edit(table).attrs["weight"] = weight
     return table
 
 
 @function("torch.autograd.Variable")
-def variable(m: Machine, s: State, call: Args) -> Result:
+def variable(m: Interpreter, s: State, call: Call) -> Result:
     """Returns its argument; with `requires_grad=True` it makes a leaf of it."""
     data = call.get(0, "data") or NONE
     source = as_tensor(m, s, data, call.site)
@@ -67,11 +70,17 @@ def variable(m: Machine, s: State, call: Args) -> Result:
         return unknown()
     tensor: Tensor = s[source]
     ref = engine.new_tensor(
-        s, call.site, rg=on, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=tensor.name
+        s,
+        call.site,
+        requires_grad=on,
+        dtype=tensor.dtype,
+        shape=tensor.shape,
+        storage=tensor.storage,
+        name=tensor.name,
     )
-    if on and tensor.lost:
+    if on and tensor.detached_because:
         s[ref].made_leaf = call.text
-    if not on and tensor.rg:
+    if not on and tensor.requires_grad:
         return data if isinstance(data, Ref) else ref
     return ref
 
@@ -105,13 +114,13 @@ _INIT = [
 
 
 @function(*(f"torch.nn.init.{name}" for name in _INIT))
-def init(m: Machine, s: State, call: Args) -> Result:
+def init(m: Interpreter, s: State, call: Call) -> Result:
     """Writes under no_grad of its own."""
     ref = as_tensor(m, s, call.get(0, "tensor") or NONE, call.site)
     if ref is None:
         return unknown()
     before, s.grad = s.grad, False
-    spec = optable.find(natives.lib_name(call.func))
+    spec = optable.find(registry.lib_name(call.func))
     guarded = spec is not None and all("tensor" in profile.guarded for _, profile in spec.variants)
     engine.check_write(s, ref, [], call.site, call.text, guarded)
     s.grad = before
@@ -122,7 +131,7 @@ def init(m: Machine, s: State, call: Args) -> Result:
 @function(
     "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm"
 )
-def clip(m: Machine, s: State, call: Args) -> Result:
+def clip(m: Interpreter, s: State, call: Call) -> Result:
     given = call.get(0, "parameters") or NONE
     note_exhausted(m, s, given, call.site, "clip")
     given = gone_through(m, s, given, call.site)
@@ -130,7 +139,7 @@ def clip(m: Machine, s: State, call: Args) -> Result:
     exhaust(s, given)
     from gradcheck_tool.library.torch.optimizers import gradient_kinds
 
-    limit = natives.const(call.get(1, "max_norm"))
+    limit = registry.const(call.get(1, "max_norm"))
     kinds = gradient_kinds(s, params, is_open)
     m.emit(
         ClipGradients(
@@ -160,20 +169,20 @@ def clip(m: Machine, s: State, call: Args) -> Result:
     "torch._foreach_clamp_max_",
     "torch._foreach_sqrt_",
 )
-def foreach(m: Machine, s: State, call: Args) -> Result:
+def foreach(m: Interpreter, s: State, call: Call) -> Result:
     """The same in-place operation on every tensor of a list, and the element beside it of the other lists."""
-    name = natives.lib_name(call.func).removeprefix("torch._foreach_")
+    name = registry.lib_name(call.func).removeprefix("torch._foreach_")
     lists = [elements(s, value)[0] if s.get(value, Tensor) is None else [] for value in call.args]
     for index, ref in enumerate(parameters_of(s, call.args[0] if call.args else NONE)[0]):
         rest = [
             items[index] if index < len(items) else value
             for items, value in zip(lists, call.args, strict=True)
         ]
-        before = s[ref].node
+        before = s[ref].grad_fn
         call_named(m, s, f"torch.Tensor.{name}", [ref, *rest[1:]], call.kwargs, call.site, call.text)
         if name == "zero_":
             note_zeroed(m, s, ref, call.site)
-        if s[ref].node != before and s.get(s[ref].node, Node) is not None:
+        if s[ref].grad_fn != before and s.get(s[ref].grad_fn, Node) is not None:
             _as_of_list(s, ref, name, rest[1:])
         for source in rest[1:2]:
             note_manual_step(m, s, ref, s.get(source, Tensor), call.site)
@@ -185,20 +194,20 @@ def _as_of_list(s: State, ref: Ref, name: str, operands: list[Value]) -> None:
 
     Copies have no derivative, and a number for all stays a number, where `mul_` makes a tensor of it.
     """
-    node: Node = s.edit(s[ref].node)
+    node: Node = s.edit(s[ref].grad_fn)
     if name == "copy_":
         node.broken = "derivative for _foreach_copy_ is not implemented"
     elif name in ("mul_", "div_") and s.get(operands[0], Tensor) is None and s[ref].base is None:
-        node.frees, node.slots = False, ()
+        node.frees, node.saved_tensors = False, ()
 
 
 @function("torch.nn.utils.parameters_to_vector")
-def parameters_to_vector(m: Machine, s: State, call: Args) -> Result:
+def parameters_to_vector(m: Interpreter, s: State, call: Call) -> Result:
     return unknown()
 
 
 @function("torch.nn.utils.vector_to_parameters")
-def vector_to_parameters(m: Machine, s: State, call: Args) -> Result:
+def vector_to_parameters(m: Interpreter, s: State, call: Call) -> Result:
     """Each parameter's `.data` becomes a part of the vector."""
     given = call.get(0, "vec") or NONE
     vector = s.get(given, Tensor)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.heap import Instance, SavingHooks, State, Tensor
-from gradcheck_tool.domain.values import FALSE, NONE, Const, Lib, Sym, Tup, Value
+from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Symbol, Tup, Value
 from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.interp.registry import Args, Result, function, lib_name, method
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.interp.solver import Machine
+    from gradcheck_tool.interp.api import Call, Interpreter
 
 PACK_WRITES = "A saved tensor pack hook is modifying its input in place."
 UNPACK = "Output of saved tensor unpack_hook expected to be a Tensor but got result of type"
@@ -23,12 +23,12 @@ _SIMPLE = ("int", "float", "bool", "str")
     "torch.autograd.graph.save_on_cpu",
     "torch.autograd.graph.allow_mutation_on_saved_tensors",
 )
-def saved_hooks(m: Machine, s: State, call: Args) -> Result:
+def saved_hooks(m: Interpreter, s: State, call: Call) -> Result:
     """What is saved inside is kept by the hooks: nothing is known about its version."""
     user = lib_name(call.func).endswith("saved_tensors_hooks")
     return s.new(
         Instance(
-            Lib("#saved-tensor-hooks"),
+            LibraryObject("#saved-tensor-hooks"),
             {
                 "#pack": (call.get(0, "pack_hook") or NONE) if user else NONE,
                 "#unpack": (call.get(1, "unpack_hook") or NONE) if user else NONE,
@@ -40,7 +40,7 @@ def saved_hooks(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#saved-tensor-hooks", "__enter__")
-def enter(m: Machine, s: State, call: Args) -> Result:
+def enter(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     hooks = SavingHooks(mine.attrs["#site"].value)
     if mine.attrs["#pack"] != NONE:
@@ -51,7 +51,7 @@ def enter(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("#saved-tensor-hooks", "__exit__")
-def leave(m: Machine, s: State, call: Args) -> Result:
+def leave(m: Interpreter, s: State, call: Call) -> Result:
     record = s[call.self]
     if record.attrs["#mutation"] == Const(True):
         s.edit(record.attrs["#inside"]).on_read = MUTATION
@@ -59,21 +59,21 @@ def leave(m: Machine, s: State, call: Args) -> Result:
     return FALSE
 
 
-def _try_hooks(m: Machine, s: State, hooks: SavingHooks, pack: Value, unpack: Value) -> None:
+def _try_hooks(m: Interpreter, s: State, hooks: SavingHooks, pack: Value, unpack: Value) -> None:
     """Run both hooks once, on a tensor of which nothing is known, to see what they do with any."""
     site = hooks.site
     trial = s.fork()
     trial.grad = False
     tensor = engine.new_tensor(trial, site, name="tensor")
     version = trial[trial[tensor].storage].version
-    for after, packed in m.calls.call(trial, pack, [tensor], {}, site):
+    for after, packed in m.call(trial, pack, [tensor], {}, site):
         storage = after[after[tensor].storage]
         if after.exc is not None or storage.unsure:
             return
         if storage.version != version:
             hooks.on_save, hooks.site = PACK_WRITES, storage.site
             return
-        for end, result in m.calls.call(after, unpack, [packed], {}, site):
+        for end, result in m.call(after, unpack, [packed], {}, site):
             kind = _not_a_tensor(end, result)
             if end.exc is not None or kind is None:
                 return
@@ -84,6 +84,6 @@ def _not_a_tensor(s: State, value: Value) -> str | None:
     """The class of a value that is certainly no tensor."""
     if isinstance(value, Const):
         return type(value.value).__name__
-    if isinstance(value, Sym):
+    if isinstance(value, Symbol):
         return value.kind if value.kind in _SIMPLE else None
     return None if s.get(value, Tensor) is not None or not isinstance(value, Tup) else "tuple"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain import shapes
 from gradcheck_tool.domain.heap import List, State
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Ref, Sym, Tup, Value
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ def factory_shape(s: State, args: Sequence[Value]) -> Shape:
     items = list(args)
     if len(items) == 1:
         inner, is_open = elements(s, items[0])
-        if is_open and not isinstance(items[0], (Const, Sym)):
+        if is_open and not isinstance(items[0], (Const, Symbol)):
             return None
         if isinstance(items[0], Tup) or s.get(items[0], List) is not None:
             items = inner
-        elif isinstance(items[0], Sym) and items[0].kind != "int":
+        elif isinstance(items[0], Symbol) and items[0].kind != "int":
             return None
     out: list[int | None] = []
     for item in items:
         if isinstance(item, Const) and isinstance(item.value, int) and not isinstance(item.value, bool):
             out.append(item.value)
-        elif isinstance(item, Sym):
+        elif isinstance(item, Symbol):
             out.append(None)
         else:
             return None
@@ -63,13 +63,13 @@ def _part_shapes(
     count = _count(s, leaf, bound, tensors)
     source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
     shape = s[source].shape if isinstance(source, Ref) else None
-    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    axis = registry.const(bound.get("dim"), 0)  # type: ignore[arg-type]
     if not shape or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return [None] * count
     at = axis % len(shape)
     if leaf == "unbind":
         return [shape[:at] + shape[at + 1 :]] * count
-    step = natives.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
+    step = registry.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
     size = shape[at]
     if leaf == "split" and isinstance(step, int) and size is not None:
         sizes: list[int | None] = [min(step, size - i * step) for i in range(count)]
@@ -88,12 +88,12 @@ def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensor
         return number if isinstance(number, int) and 0 < number <= 16 else 3
     source = tensors.get("self", tensors.get("input", tensors.get("tensor")))
     shape = s[source].shape if isinstance(source, Ref) else None
-    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    axis = registry.const(bound.get("dim"), 0)  # type: ignore[arg-type]
     if shape and isinstance(axis, int) and -len(shape) <= axis < len(shape) and shape[axis] is not None:
         size = shape[axis] or 0
         if leaf == "unbind":
             return max(1, min(size, 16))
-        step = natives.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
+        step = registry.const(bound.get("split_size") or bound.get("split_size_or_sections"))  # type: ignore[arg-type]
         if leaf == "split" and isinstance(step, int) and step > 0:
             return max(1, min(-(-size // step), 16))
     return 4
@@ -120,7 +120,7 @@ def _output_shape(
     everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
     if output.shape == "broadcast":
         if any(
-            isinstance(v, Sym) and v.kind not in ("int", "float")
+            isinstance(v, Symbol) and v.kind not in ("int", "float")
             for k, v in bound.items()
             if k in ("self", "other")
         ):
@@ -151,7 +151,7 @@ def _output_shape(
         dim = _Numbers(s, bound).one("dim")
         return shapes.squeezed(mine, dim) if dim is not None or "dim" not in bound else None
     if name == "einsum":
-        equation = natives.const(bound.get("equation"))  # type: ignore[arg-type]
+        equation = registry.const(bound.get("equation"))  # type: ignore[arg-type]
         return (
             shapes.contracted(equation, [s[r].shape for r in everything])
             if isinstance(equation, str)
@@ -166,7 +166,7 @@ def _output_shape(
 
 def _recurrent_shape(mine: Shape, bound: Mapping[str, Value | list[Value]]) -> Shape:
     """The outputs of a recurrent layer for all steps: as many as the inputs, each of the hidden size."""
-    hidden, both = (natives.const(bound.get(name)) for name in ("hidden_size", "bidirectional"))  # type: ignore[arg-type]
+    hidden, both = (registry.const(bound.get(name)) for name in ("hidden_size", "bidirectional"))  # type: ignore[arg-type]
     known = isinstance(hidden, int) and isinstance(both, bool) and bound.get("proj_size") in (None, Const(0))
     return (*mine[:-1], hidden * (1 + both) if known else None) if mine and len(mine) > 1 else None
 
@@ -180,7 +180,7 @@ def _joined_shape(
 ) -> Shape:
     """The shape of `cat` or `stack`."""
     known = [s[r].shape for r in parts]
-    axis = natives.const(bound.get("dim"), 0)  # type: ignore[arg-type]
+    axis = registry.const(bound.get("dim"), 0)  # type: ignore[arg-type]
     listed = bound.get("tensors")
     if None in known or not known or not isinstance(axis, int) or elements(s, listed)[1]:  # type: ignore[arg-type]
         return None
@@ -207,7 +207,7 @@ def _reduction_shape(s: State, mine: Shape, bound: Mapping[str, Value | list[Val
     if dim is None or dim == NONE:
         return ()
     values = dim if isinstance(dim, list) else elements(s, dim)[0] if isinstance(dim, (Tup, Ref)) else [dim]
-    axes = [natives.const(v) for v in values]
+    axes = [registry.const(v) for v in values]
     if any(not isinstance(a, int) for a in axes) or bound.get("keepdim", FALSE) not in (TRUE, FALSE):
         return None
     return shapes.reduced(mine, axes, keep)
@@ -223,7 +223,7 @@ class _Numbers:
     def one(self, name: str, default: int | None = None) -> int | None:
         """The argument if it is a known whole number, `default` where it is not given."""
         given = self.bound.get(name)
-        number = natives.const(given) if isinstance(given, Const) else None
+        number = registry.const(given) if isinstance(given, Const) else None
         if given is None:
             return default
         return number if isinstance(number, int) and not isinstance(number, bool) else None

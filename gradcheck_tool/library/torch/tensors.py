@@ -18,12 +18,12 @@ from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
     Const,
-    Lib,
+    LibraryObject,
     Method,
     NoGradient,
     Ref,
     Slice,
-    Sym,
+    Symbol,
     Tup,
     Value,
     fresh,
@@ -31,10 +31,10 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Effect, Raised, story
-from gradcheck_tool.interp import conditions
-from gradcheck_tool.interp import registry as natives
+from gradcheck_tool.interp import conditions, registry
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.registry import Args, Native, Result, method
+from gradcheck_tool.interp.registry import Native, Result, method
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import masks
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.domain import shapes
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
 # Views of which a contiguous tensor is no reason to be contiguous.
@@ -88,14 +88,14 @@ DTYPES = {
 
 def dtype_class(value: Value | None) -> str | None:
     """`float`, `int`, `bool` or `complex` for a dtype object, None for anything else."""
-    name = natives.lib_name(value).rpartition(".")[2]
+    name = registry.lib_name(value).rpartition(".")[2]
     return next((kind for kind, names in DTYPES.items() if name in names), None)
 
 
 def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
     """`is_floating_point` or `is_complex` of a named dtype, or of that of a tensor; None if not known."""
     kind = dtype_class(dtype)
-    if isinstance(dtype, Sym) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
+    if isinstance(dtype, Symbol) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
         tensor = s.get(dtype.key[1], Tensor)
         kind = tensor.dtype if tensor is not None else None
     return _is_of_kind(kind, name)
@@ -106,29 +106,29 @@ def _is_of_kind(kind: str | None, question: str) -> Const | None:
     return None if kind is None or asked is None else Const(kind == asked)
 
 
-def as_tensor(m: Machine, s: State, value: Value, site: Any) -> Ref | None:
+def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
     """The value as a tensor: itself, or for a symbol an unknown tensor that stands for it from now on."""
     if isinstance(value, Ref):
         return value if isinstance(s.heap[value.id], Tensor) else None
-    if not isinstance(value, Sym) or value.kind in ("int", "float", "bool", "str"):
+    if not isinstance(value, Symbol) or value.kind in ("int", "float", "bool", "str"):
         return None
-    known = s.known.get(Sym(("tensor", value)))
+    known = s.memory.get(Symbol(("tensor", value)))
     if isinstance(known, Ref):
         return known
     ref = engine.unknown_tensor(s, site)
     if value.kind == "data":
         tensor: Tensor = s[ref]
-        tensor.rg, tensor.leaf, tensor.unsure_graph = False, True, True
-        tensor.cuts = m.ledger.numbers.get(value, ())
-    s.known[Sym(("tensor", value))] = ref
+        tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
+        tensor.severed = m.ledger.numbers.get(value, ())
+    s.memory[Symbol(("tensor", value))] = ref
     return ref
 
 
-def adopt(m: Machine, s: State, value: Sym, site: Any) -> Ref:
+def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     """From now on the symbol is this tensor, wherever it was stored."""
-    ref = as_tensor(m, s, value if value.kind == "data" else Sym(value.key), site)
+    ref = as_tensor(m, s, value if value.kind == "data" else Symbol(value.key), site)
     assert ref is not None
-    s.known[value] = ref
+    s.memory[value] = ref
     frame = s.edit(s.frames[-1])
     for name, held in list(frame.locals.items()):
         if held == value:
@@ -141,7 +141,7 @@ def adopt(m: Machine, s: State, value: Sym, site: Any) -> Ref:
 # -- attributes -----------------------------------------------------------------------------------
 
 
-def get_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Pairs:
+def get_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> Outcomes:
     """`tensor.name`."""
     reader = _ATTRIBUTES.get(name)
     if reader is not None:
@@ -157,10 +157,10 @@ def get_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Pairs
         "is_sparse",
         "is_quantized",
     ):
-        return [(s, Sym(("attr", ref, name), "data"))]
-    key = Sym(("attr", ref, name))
-    if key in s.known:
-        return [(s, s.known[key])]
+        return [(s, Symbol(("attr", ref, name), "data"))]
+    key = Symbol(("attr", ref, name))
+    if key in s.memory:
+        return [(s, s.memory[key])]
     if tensor_native(name) is None and not hasattr_tensor(name):
         return [(s, key)]
     return [(s, Method(ref, name))]
@@ -173,13 +173,15 @@ def hasattr_tensor(name: str) -> bool:
     return optable.find(f"torch.Tensor.{name}") is not None
 
 
-def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     m.suspicions.clear((ref.id,))
     m.windows.looked_at = True
     tensor: Tensor = s[ref]
-    if tensor.group or tensor.grad_state == "unknown":
-        return Sym(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
-    if tensor.leaf is False and tensor.rg and not tensor.retains and tensor.grad == NONE:
+    if tensor.is_summary or tensor.grad_state == "unknown":
+        return (
+            Symbol(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
+        )
+    if tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad and tensor.grad == NONE:
         m.emit(
             GradRead(
                 site=site,
@@ -190,30 +192,32 @@ def _grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
             )
         )
         return NoGradient(None, str(tensor.name), "non-leaf")
-    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.rg and tensor.leaf:
+    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.requires_grad and tensor.leaf:
         if _made_in_run(m, s, ref):
             return NoGradient(None, str(tensor.name), "no-backward")
     return tensor.grad
 
 
-def _made_in_run(m: Machine, s: State, ref: Ref) -> bool:
+def _made_in_run(m: Interpreter, s: State, ref: Ref) -> bool:
     """Is all that has happened to the tensor known? A function run on its own may be called after others."""
     return m.keeper.main or len(s.frames) < 2 or ref.id > s.frames[1].id
 
 
-def _requires_grad(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _requires_grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     engine.follow_base(s, ref)
-    rg = s[ref].rg
-    return Const(rg) if rg is not None else Sym(("attr", ref, "requires_grad"), "bool")
+    requires_grad = s[ref].requires_grad
+    return (
+        Const(requires_grad) if requires_grad is not None else Symbol(("attr", ref, "requires_grad"), "bool")
+    )
 
 
-def _is_leaf(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _is_leaf(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     engine.refresh_view(s, ref)
     leaf = s[ref].leaf
-    return Const(leaf) if leaf is not None else Sym(("attr", ref, "is_leaf"), "bool")
+    return Const(leaf) if leaf is not None else Symbol(("attr", ref, "is_leaf"), "bool")
 
 
-def node_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Value:
+def node_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> Value:
     """An attribute of a graph node. What backward has freed cannot be read.
 
     Raises:
@@ -238,55 +242,59 @@ def node_attribute(m: Machine, s: State, ref: Ref, name: str, site: Any) -> Valu
     return Method(ref, name)
 
 
-def _grad_fn(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _grad_fn(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
-    if tensor.rg is False or (tensor.leaf and tensor.rg):
+    if tensor.requires_grad is False or (tensor.leaf and tensor.requires_grad):
         return NONE
-    return tensor.node if tensor.node is not None else Sym(("attr", ref, "grad_fn"))
+    return tensor.grad_fn if tensor.grad_fn is not None else Symbol(("attr", ref, "grad_fn"))
 
 
-def _shape(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _shape(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     shape = s[ref].shape
     if shape is None:
-        return Sym(("attr", ref, "shape"), "int")
+        return Symbol(("attr", ref, "shape"), "int")
     return Tup(tuple(_size(ref, i, n) for i, n in enumerate(shape)))
 
 
 def _size(ref: Ref, axis: int, size: int | None) -> Value:
-    return Const(size) if size is not None else Sym(("size", ref, axis), "int")
+    return Const(size) if size is not None else Symbol(("size", ref, axis), "int")
 
 
-def _ndim(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _ndim(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     shape = s[ref].shape
-    return Const(len(shape)) if shape is not None else Sym(("attr", ref, "ndim"), "int")
+    return Const(len(shape)) if shape is not None else Symbol(("attr", ref, "ndim"), "int")
 
 
-def _data(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _data(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     """Same memory, no history, and writes to it are not counted."""
     m.suspicions.clear((ref.id,))
     tensor: Tensor = s[ref]
-    lost = "data" if tensor.rg else tensor.lost
-    why = (story(site, f"`{tensor.name}.data` leaves the graph"),) if tensor.rg else tensor.lost_story
+    lost = "data" if tensor.requires_grad else tensor.detached_because
+    why = (
+        (story(site, f"`{tensor.name}.data` leaves the graph"),)
+        if tensor.requires_grad
+        else tensor.detached_story
+    )
     new = engine.new_tensor(
         s, site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=f"{tensor.name}.data"
     )
     made: Tensor = s[new]
-    made.view, made.lost, made.lost_story = "data", lost, why
+    made.view, made.detached_because, made.detached_story = "data", lost, why
     made.inference = tensor.inference and s.inference
     engine.cut_off(s, made, "data", [ref], site, m.label(s, site.node))
     made.grads_of = tensor.grads_of
-    made.base, made.overlaps, made.counter = ref, tensor.overlaps, Sym(fresh())
+    made.base, made.overlaps, made.version_counter = ref, tensor.overlaps, Symbol(fresh())
     return new
 
 
-def _transposed(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _transposed(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     shape = s[ref].shape
     flipped = tuple(reversed(shape)) if shape is not None else None
     return engine.apply(s, PERMUTED, {"self": ref}, site, f"{s[ref].name}.T", [flipped])[0]
 
 
-def _component(m: Machine, s: State, ref: Ref, site: Any) -> Value:
+def _component(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     """`z.real` and `z.imag`: views of complex tensors; the real part of any other is the tensor itself."""
     tensor: Tensor = s[ref]
     if tensor.dtype == "float":
@@ -314,7 +322,7 @@ _ATTRIBUTES: dict[str, Any] = {
 
 
 def set_attribute(
-    m: Machine, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool
+    m: Interpreter, s: State, ref: Ref, name: str, value: Value, site: Any, augmented: bool
 ) -> None:
     """`tensor.name = value`."""
     if name == "requires_grad":
@@ -324,10 +332,10 @@ def set_attribute(
     elif name == "data":
         _set_data(m, s, ref, value, site, augmented)
     else:
-        s.known[Sym(("attr", ref, name))] = value
+        s.memory[Symbol(("attr", ref, name))] = value
 
 
-def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
+def _set_grad(m: Interpreter, s: State, ref: Ref, value: Value, site: Any) -> None:
     tensor = s.edit(ref)
     if value == NONE:
         was_fresh = tensor.grad_state == "fresh"
@@ -357,11 +365,11 @@ def _set_grad(m: Machine, s: State, ref: Ref, value: Value, site: Any) -> None:
     tensor.grad_state = "assigned"
 
 
-def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
+def _set_data(m: Interpreter, s: State, ref: Ref, value: Value, site: Any, augmented: bool) -> None:
     """`x.data = y` swaps the memory unseen by autograd; `x.data op= y` has written to it already."""
     source = s.get(value, Tensor)
     tensor = s.edit(ref)
-    if source is not None and source.dtype in ("int", "bool") and tensor.rg and tensor.leaf:
+    if source is not None and source.dtype in ("int", "bool") and tensor.requires_grad and tensor.leaf:
         raise Raised(
             InvalidTensorUse(
                 site=site,
@@ -390,7 +398,7 @@ def _set_data(m: Machine, s: State, ref: Ref, value: Value, site: Any, augmented
             tensor.shape = source.shape
 
 
-def note_manual_step(m: Machine, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
+def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
     """A tensor updated from its own gradient, or a total from an input's, counts as an optimizer step."""
     target: Tensor = s[ref]
     owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
@@ -400,11 +408,11 @@ def note_manual_step(m: Machine, s: State, ref: Ref, source: Tensor | None, site
         _use_gradient(m, s.edit(owner), site)
         return
     for at in source.grads_of:
-        if not s[at].is_param and target.leaf is True and target.rg is False:  # type: ignore[index]
+        if not s[at].is_param and target.leaf is True and target.requires_grad is False:  # type: ignore[index]
             _use_gradient(m, s.edit(at), site)  # type: ignore[arg-type]
 
 
-def _use_gradient(m: Machine, leaf: Tensor, site: Any) -> None:
+def _use_gradient(m: Interpreter, leaf: Tensor, site: Any) -> None:
     """The gradient of a leaf is used: for the second time, if nothing has cleared it."""
     if leaf.grad_state == "mixed" and leaf.step_site is not None:
         _note_applied_twice(m, leaf, site)
@@ -413,15 +421,15 @@ def _use_gradient(m: Machine, leaf: Tensor, site: Any) -> None:
         leaf.step_site = site
 
 
-def note_zeroed(m: Machine, s: State, value: Value, site: Any) -> None:
+def note_zeroed(m: Interpreter, s: State, value: Value, site: Any) -> None:
     """All of a tensor was overwritten: if it is the `.grad` of a leaf, that is clearing it."""
     ref = as_tensor(m, s, value, site)
     if ref is None:
         return
     tensor: Tensor = s[ref]
-    if tensor.rg is None:
+    if tensor.requires_grad is None:
         for group, record in s.records(Tensor):
-            if record.group:
+            if record.is_summary:
                 s.edit(group).grad_state = "unknown"
     for leaf in tensor.grads_of:
         held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
@@ -440,7 +448,7 @@ def note_assigned(s: State, value: Value) -> None:
             s.edit(leaf).grad_state = "assigned"  # type: ignore[arg-type]
 
 
-def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
+def _note_applied_twice(m: Interpreter, leaf: Tensor, site: Any) -> None:
     """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
     where = leaf.backward_site
     again = Accumulation(str(leaf.name), "", True, where, leaf.step_site, True)
@@ -462,7 +470,7 @@ def _note_applied_twice(m: Machine, leaf: Tensor, site: Any) -> None:
 
 
 def set_requires_grad(
-    m: Machine, s: State, ref: Ref, on: bool | None, site: Any, how: str, assigned: bool = False
+    m: Interpreter, s: State, ref: Ref, on: bool | None, site: Any, how: str, assigned: bool = False
 ) -> None:
     """Change the flag of a leaf; `assigned`: as an attribute, not by a method.
 
@@ -471,8 +479,8 @@ def set_requires_grad(
     """
     tensor = s.edit(ref)
     if on is None:
-        tensor.rg, tensor.unsure_graph = (
-            (None, True) if tensor.leaf is not False else (tensor.rg, tensor.unsure_graph)
+        tensor.requires_grad, tensor.unsure_graph = (
+            (None, True) if tensor.leaf is not False else (tensor.requires_grad, tensor.unsure_graph)
         )
         return
     if tensor.leaf is False and (assigned or not on):
@@ -499,24 +507,24 @@ def set_requires_grad(
             "inference-write",
             how,
         )
-    if on and tensor.rg is False:
+    if on and tensor.requires_grad is False:
         m.thawed[ref.id] = (site, fresh())
-    tensor.rg, tensor.leaf, tensor.unsure_graph, tensor.borrows = on, True, False, False
-    tensor.node = None
+    tensor.requires_grad, tensor.leaf, tensor.unsure_graph, tensor.grad_via_base = on, True, False, False
+    tensor.grad_fn = None
     if on:
-        if tensor.lost and tensor.lost != "frozen" and tensor.leaf:
+        if tensor.detached_because and tensor.detached_because != "frozen" and tensor.leaf:
             tensor.made_leaf = m.label(s, site.node)
-        tensor.lost, tensor.lost_story = "", ()
+        tensor.detached_because, tensor.detached_story = "", ()
         tensor.site = site if tensor.site is None else tensor.site
     else:
-        tensor.lost = "frozen"
-        tensor.lost_story = (story(site, f"`{tensor.name}` is told not to require grad here"),)
+        tensor.detached_because = "frozen"
+        tensor.detached_story = (story(site, f"`{tensor.name}` is told not to require grad here"),)
 
 
 # -- rows and items ---------------------------------------------------------------------------------
 
 
-def rows(m: Machine, s: State, ref: Ref, site: Any, count: int | None = None) -> Tup:
+def rows(m: Interpreter, s: State, ref: Ref, site: Any, count: int | None = None) -> Tup:
     """Iterating over a tensor is `unbind(0)`: one node, views that forbid in-place writes."""
     tensor: Tensor = s[ref]
     size = tensor.shape[0] if tensor.shape else count
@@ -531,7 +539,7 @@ def index_parts(index: Value) -> list[Value]:
     return list(index.items) if isinstance(index, Tup) and not index.open else [index]
 
 
-def classify(m: Machine, s: State, index: Value, site: Any) -> tuple[str, list[Ref]]:
+def classify(m: Interpreter, s: State, index: Value, site: Any) -> tuple[str, list[Ref]]:
     """`basic` (a view), `whole` (`[:]`), `advanced` (a copy) or `unknown`, and the index tensors."""
     tensors: list[Ref] = []
     kind = "whole"
@@ -556,7 +564,7 @@ def classify(m: Machine, s: State, index: Value, site: Any) -> tuple[str, list[R
             kind = "advanced"
         elif s.get(part, List) is not None:
             kind = "advanced"
-        elif isinstance(part, Sym) and part.kind == "int":
+        elif isinstance(part, Symbol) and part.kind == "int":
             kind = "basic" if kind != "advanced" else kind
         else:
             return "unknown", []
@@ -597,7 +605,7 @@ def _gathered_shape(s: State, shape: shapes.Shape, index: Value) -> shapes.Shape
         return None
     if tensor is not None and tensor.dtype == "int" and tensor.shape is not None:
         return (*tensor.shape, *shape[1:])
-    whole = listed is not None and all(type(natives.const(item)) is int for item in listed.items)
+    whole = listed is not None and all(type(registry.const(item)) is int for item in listed.items)
     return (len(listed.items), *shape[1:]) if listed is not None and whole and not listed.open else None
 
 
@@ -620,7 +628,7 @@ def _sliced(size: int | None, part: Slice) -> int | None:
     return len(range(*slice(lower, upper, step).indices(size))) if step != 0 else None
 
 
-def get_item(m: Machine, s: State, ref: Ref, index: Value, site: Any) -> Value:
+def get_item(m: Interpreter, s: State, ref: Ref, index: Value, site: Any) -> Value:
     """`tensor[index]`."""
     tensor: Tensor = s[ref]
     kind, tensors = classify(m, s, index, site)
@@ -651,7 +659,7 @@ def _in_one_piece(index: Value) -> bool:
 
 
 def set_item(
-    m: Machine, s: State, ref: Ref, index: Value, value: Value, site: Any, text: Any, augmented: bool
+    m: Interpreter, s: State, ref: Ref, index: Value, value: Value, site: Any, text: Any, augmented: bool
 ) -> None:
     """`tensor[index] = value`: a copy into a view, or `index_put_`.
 
@@ -688,12 +696,18 @@ def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
     if tensor.base is not None and tensor.view in engine.FORBIDDING:
         return ref
     view = engine.new_tensor(
-        s, site, rg=tensor.rg, leaf=False, dtype=tensor.dtype, storage=tensor.storage, name=str(tensor.name)
+        s,
+        site,
+        requires_grad=tensor.requires_grad,
+        leaf=False,
+        dtype=tensor.dtype,
+        storage=tensor.storage,
+        name=str(tensor.name),
     )
     made: Tensor = s[view]
     made.base = tensor.base if tensor.base is not None and tensor.view not in engine.APART else ref
-    made.view, made.counter = "plain", tensor.counter
-    made.node = tensor.node
+    made.view, made.version_counter = "plain", tensor.version_counter
+    made.grad_fn = tensor.grad_fn
     made.inference = tensor.inference
     made.base_version = s[tensor.storage].version
     return view
@@ -717,7 +731,7 @@ def integer_leaf(site: Any, name: Any, call: Any) -> Raised:
 
 def tensor_native(name: str) -> Native | None:
     """The native for a tensor method: one of this file, or an operation of the tables."""
-    native = natives.METHODS.get(("tensor", name))
+    native = registry.METHODS.get(("tensor", name))
     if native is not None:
         return native
     from gradcheck_tool.library.torch.functions import find_native
@@ -725,23 +739,23 @@ def tensor_native(name: str) -> Native | None:
     return find_native(f"torch.Tensor.{name}")
 
 
-def receiver(m: Machine, s: State, call: Args) -> Ref:
+def receiver(m: Interpreter, s: State, call: Call) -> Ref:
     """The tensor a method is called on."""
     ref = as_tensor(m, s, call.receiver, call.site)
     assert ref is not None
     return ref
 
 
-def to_python(m: Machine, s: State, ref: Ref, name: str, site: Any, text: Any) -> Value:
+def to_python(m: Interpreter, s: State, ref: Ref, name: str, site: Any, text: Any) -> Value:
     """`float(t)`, `int(t)`, `bool(t)`, `str(t)`: a Python value without history."""
     if name == "str":
         return unknown("str")
     if name == "bool":
-        return Sym(("truth", ref), "bool")
+        return Symbol(("truth", ref), "bool")
     _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
-    key = ("number", ref, fresh()) if s[ref].rg else ("number", ref)
+    key = ("number", ref, fresh()) if s[ref].requires_grad else ("number", ref)
     kind = name if name in ("float", "int") else "data"
-    return breaks.make_number(m, s, ref, Sym(key, kind), text, site)
+    return breaks.make_number(m, s, ref, Symbol(key, kind), text, site)
 
 
 def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
@@ -762,7 +776,7 @@ NUMBERS = {"__float__": "float", "__int__": "int", "__bool__": "bool", "__len__"
 
 
 @method("tensor", "item", "tolist", "__float__", "__int__", "__bool__", "__len__", "__index__")
-def item(m: Machine, s: State, call: Args) -> Result:
+def item(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "item"
     if name == "item":
@@ -772,11 +786,11 @@ def item(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tensor", "numpy", "__array__")
-def numpy(m: Machine, s: State, call: Args) -> Result:
+def numpy(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     engine.follow_base(s, ref)
     tensor: Tensor = s[ref]
-    if tensor.rg and s.grad and call.kwargs.get("force") != TRUE:
+    if tensor.requires_grad and s.grad and call.kwargs.get("force") != TRUE:
         raise engine.refused(
             call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", "numpy()"
         )
@@ -784,19 +798,19 @@ def numpy(m: Machine, s: State, call: Args) -> Result:
     breaks.leave_autograd(m, tensor, array, call.text, call.site)
     # `.cpu()` is a copy wherever the tensor is on another device, which is not known.
     if ".cpu()" not in str(call.text):
-        s.known[Sym(("array", array))] = ref
+        s.memory[Symbol(("array", array))] = ref
     return array
 
 
-def write_array(s: State, array: Sym, site: Any, how: Any) -> None:
+def write_array(s: State, array: Symbol, site: Any, how: Any) -> None:
     """A write to an array: if that is a tensor's memory (`numpy()`), autograd does not see it."""
-    ref = s.known.get(Sym(("array", array)))
+    ref = s.memory.get(Symbol(("array", array)))
     if isinstance(ref, Ref):
         engine.bump(s, ref, site, how, "inplace", versioned=False)
 
 
 @method("tensor", "detach")
-def detach(m: Machine, s: State, call: Args) -> Result:
+def detach(m: Interpreter, s: State, call: Call) -> Result:
     """Same memory and version counter, no history."""
     ref = receiver(m, s, call)
     tensor: Tensor = s[ref]
@@ -810,20 +824,22 @@ def detach(m: Machine, s: State, call: Args) -> Result:
     )
     made: Tensor = s[new]
     made.view, made.base, made.inference = "detached", ref, tensor.inference
-    made.counter, made.overlaps = tensor.counter, tensor.overlaps
+    made.version_counter, made.overlaps = tensor.version_counter, tensor.overlaps
     engine.cut_off(s, made, "detach", [ref], call.site, call.text)
-    made.lost = "detach" if tensor.rg else tensor.lost
-    made.lost_story = (
-        (story(call.site, f"`{tensor.name}` is detached here"),) if tensor.rg else tensor.lost_story
+    made.detached_because = "detach" if tensor.requires_grad else tensor.detached_because
+    made.detached_story = (
+        (story(call.site, f"`{tensor.name}` is detached here"),)
+        if tensor.requires_grad
+        else tensor.detached_story
     )
     made.grads_of = tensor.grads_of
-    if tensor.rg is None:
+    if tensor.requires_grad is None:
         made.unsure_graph = False
     return new
 
 
 @method("tensor", "detach_")
-def detach_(m: Machine, s: State, call: Args) -> Result:
+def detach_(m: Interpreter, s: State, call: Call) -> Result:
     """Cut a tensor's history in place; inference mode, which knows of no histories, leaves it."""
     ref = receiver(m, s, call)
     if s.inference:
@@ -833,14 +849,14 @@ def detach_(m: Machine, s: State, call: Args) -> Result:
         raise engine.refused(
             call.site, tensor, f"`{tensor.name}` is a view made here", DETACH_VIEW, "detach-view", "detach_()"
         )
-    tensor.lost = "detach" if tensor.rg else tensor.lost
-    tensor.lost_story = (story(call.site, f"`{tensor.name}` is detached here"),)
-    tensor.rg, tensor.leaf, tensor.node, tensor.unsure_graph = False, True, None, False
+    tensor.detached_because = "detach" if tensor.requires_grad else tensor.detached_because
+    tensor.detached_story = (story(call.site, f"`{tensor.name}` is detached here"),)
+    tensor.requires_grad, tensor.leaf, tensor.grad_fn, tensor.unsure_graph = False, True, None, False
     return ref
 
 
 @method("tensor", "requires_grad_")
-def requires_grad_(m: Machine, s: State, call: Args) -> Result:
+def requires_grad_(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     value = call.get(0, "requires_grad")
     on = True if value is None else conditions.known(s, value)
@@ -849,13 +865,13 @@ def requires_grad_(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tensor", "retain_grad")
-def retain_grad(m: Machine, s: State, call: Args) -> Result:
+def retain_grad(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     # Where the gradient is kept already, PyTorch does not ask for the history of a view.
-    if not s[ref].retains:
+    if not s[ref].retains_grad:
         engine.refresh_view(s, ref)
     tensor: Tensor = s[ref]
-    if tensor.rg is False and not tensor.unsure_graph:
+    if tensor.requires_grad is False and not tensor.unsure_graph:
         raise engine.refused(
             call.site,
             tensor,
@@ -866,25 +882,25 @@ def retain_grad(m: Machine, s: State, call: Args) -> Result:
         )
     late = False
     steps: tuple[Any, ...] = ()
-    if tensor.node is not None and tensor.leaf is False:
-        node = s[tensor.node]
-        late = node.freed and not node.unsure_freed and not tensor.retains
+    if tensor.grad_fn is not None and tensor.leaf is False:
+        node = s[tensor.grad_fn]
+        late = node.freed and not node.unsure_freed and not tensor.retains_grad
         steps = (
             story(tensor.site, f"`{tensor.name}` is computed here"),
             story(node.freed_site, "the graph is back-propagated here"),
         )
     if late:
         m.emit(RetainGradCall(site=call.site, story=steps, tensor=str(tensor.name), too_late=True))
-    s.edit(ref).retains = True
+    s.edit(ref).retains_grad = True
     return NONE
 
 
 @method("tensor", "register_hook", "register_post_accumulate_grad_hook")
-def register_hook(m: Machine, s: State, call: Args) -> Result:
+def register_hook(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     engine.refresh_view(s, ref)
     tensor = s.edit(ref)
-    if tensor.rg is False and not tensor.unsure_graph:
+    if tensor.requires_grad is False and not tensor.unsure_graph:
         raise engine.refused(
             call.site,
             tensor,
@@ -894,7 +910,7 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
             "register_hook()",
         )
     kind = call.func.name if isinstance(call.func, Method) else "register_hook"
-    if tensor.leaf is False and tensor.rg and kind != "register_hook":
+    if tensor.leaf is False and tensor.requires_grad and kind != "register_hook":
         raise engine.refused(
             call.site,
             tensor,
@@ -913,7 +929,7 @@ def register_hook(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tensor", "size")
-def size(m: Machine, s: State, call: Args) -> Result:
+def size(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     tensor: Tensor = s[ref]
     if not call.args and not call.kwargs:
@@ -922,7 +938,7 @@ def size(m: Machine, s: State, call: Args) -> Result:
     if isinstance(axis, Const) and isinstance(axis.value, int):
         if tensor.shape is not None and -len(tensor.shape) <= axis.value < len(tensor.shape):
             return _size(ref, axis.value % len(tensor.shape), tensor.shape[axis.value])
-        return Sym(("size", ref, axis.value), "int")
+        return Symbol(("size", ref, axis.value), "int")
     return unknown("int")
 
 
@@ -945,7 +961,7 @@ def size(m: Machine, s: State, call: Args) -> Result:
     "untyped_storage",
     "storage",
 )
-def metadata(m: Machine, s: State, call: Args) -> Result:
+def metadata(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     ref = receiver(m, s, call)
     shape = s[ref].shape
@@ -957,11 +973,11 @@ def metadata(m: Machine, s: State, call: Args) -> Result:
             total *= n or 0
         return Const(total)
     answer = _is_of_kind(s[ref].dtype, name)
-    return answer if answer is not None else Sym(("call", name, (ref,)), "data")
+    return answer if answer is not None else Symbol(("call", name, (ref,)), "data")
 
 
 @method("tensor", "share_memory_", "pin_memory", "record_stream", "is_shared", "refine_names", "rename")
-def unchanged(m: Machine, s: State, call: Args) -> Result:
+def unchanged(m: Interpreter, s: State, call: Call) -> Result:
     return call.receiver
 
 
@@ -981,7 +997,7 @@ def unchanged(m: Machine, s: State, call: Args) -> Result:
     "contiguous",
     "npu",
 )
-def convert(m: Machine, s: State, call: Args) -> Result:
+def convert(m: Interpreter, s: State, call: Call) -> Result:
     """The same tensor where nothing changes, else a copy; which of the two is often unknown."""
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "to"
@@ -1005,18 +1021,18 @@ def convert(m: Machine, s: State, call: Args) -> Result:
     return _maybe_copy(m, s, ref, call, target or tensor.dtype)
 
 
-def _is_default_float(call: Args) -> bool:
+def _is_default_float(call: Call) -> bool:
     """Is the dtype that `to` gets the one that tensors of floats have unless they are told otherwise?"""
-    names = [natives.lib_name(value).rpartition(".")[2] for value in (*call.args, *call.kwargs.values())]
+    names = [registry.lib_name(value).rpartition(".")[2] for value in (*call.args, *call.kwargs.values())]
     return "float" in names or "float32" in names
 
 
-def _is_cpu(call: Args) -> bool:
+def _is_cpu(call: Call) -> bool:
     value = call.get(0, "device")
     return value == Const("cpu")
 
 
-def _target_dtype(s: State, name: str, call: Args) -> str | None:
+def _target_dtype(s: State, name: str, call: Call) -> str | None:
     if name in ("float", "double", "half", "bfloat16"):
         return "float"
     values = [*call.args, *call.kwargs.values()]
@@ -1026,20 +1042,20 @@ def _target_dtype(s: State, name: str, call: Args) -> str | None:
         if kind is not None:
             return kind
         if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
-            return dtype_class(Lib(value.value))
+            return dtype_class(LibraryObject(value.value))
     return None
 
 
-def _cast(m: Machine, s: State, ref: Ref, call: Args, dtype: str) -> Ref:
+def _cast(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str) -> Ref:
     effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype,))
     return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
 
 
-def _maybe_copy(m: Machine, s: State, ref: Ref, call: Args, dtype: str | None) -> Ref:
+def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | None) -> Ref:
     """Either the tensor itself or a copy: its history is that of a copy, writes to it are unsure."""
     tensor: Tensor = s[ref]
     effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype or "same",))
-    if tensor.rg is False and not tensor.unsure_graph:
+    if tensor.requires_grad is False and not tensor.unsure_graph:
         out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
         s.edit(out).name = tensor.name
         return out
@@ -1052,7 +1068,7 @@ def _maybe_copy(m: Machine, s: State, ref: Ref, call: Args, dtype: str | None) -
 
 
 @method("tensor", "int", "long", "short", "bool", "byte", "char")
-def to_integer(m: Machine, s: State, call: Args) -> Result:
+def to_integer(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "long"
     dtype = "bool" if name == "bool" else "int"
@@ -1061,18 +1077,18 @@ def to_integer(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tensor", "new_tensor")
-def new_tensor(m: Machine, s: State, call: Args) -> Result:
+def new_tensor(m: Interpreter, s: State, call: Call) -> Result:
     """`torch.tensor(...)` with this tensor's dtype."""
     from gradcheck_tool.library.torch.factories import from_data
 
-    made = from_data(m, s, Args(Lib("torch.tensor"), call.args, call.kwargs, call.site, call.text))
+    made = from_data(m, s, Call(LibraryObject("torch.tensor"), call.args, call.kwargs, call.site, call.text))
     if isinstance(made, Ref) and "dtype" not in call.kwargs:
         s.edit(made).dtype = s[receiver(m, s, call)].dtype
     return made
 
 
 @method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new")
-def new_like(m: Machine, s: State, call: Args) -> Result:
+def new_like(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.library.torch.sizes import factory_shape
 
     ref = receiver(m, s, call)
@@ -1080,7 +1096,7 @@ def new_like(m: Machine, s: State, call: Args) -> Result:
     return engine.new_tensor(
         s,
         call.site,
-        rg=on,
+        requires_grad=on,
         dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype,
         shape=factory_shape(s, call.args),
         name=call.text,
@@ -1088,13 +1104,13 @@ def new_like(m: Machine, s: State, call: Args) -> Result:
 
 
 @method("tensor", "set_", "resize_", "resize_as_")
-def reshape_memory(m: Machine, s: State, call: Args) -> Result:
+def reshape_memory(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.library.torch.sizes import factory_shape
 
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "set_"
     tensor: Tensor = s[ref]
-    if name.startswith("resize") and tensor.rg and not s.inference:
+    if name.startswith("resize") and tensor.requires_grad and not s.inference:
         raise engine.refused(
             call.site,
             tensor,
@@ -1110,7 +1126,7 @@ def reshape_memory(m: Machine, s: State, call: Args) -> Result:
         return ref
     others = [r for value in call.args if (r := as_tensor(m, s, value, call.site)) is not None]
     engine.apply_inplace(s, NO_DERIVATIVE, ref, {"self": ref, "source": others}, call.site, call.text)
-    node = s[ref].node
+    node = s[ref].grad_fn
     if node is not None and s[node].op == NO_DERIVATIVE.node:
         s.edit(node).broken = f"derivative for {name} is not implemented"
     s.edit(ref).shape = None

@@ -6,18 +6,18 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import CheckpointUse
-from gradcheck_tool.domain.heap import Dict, Instance, List, Node, Slot, State, Storage, Tensor
-from gradcheck_tool.domain.values import NONE, Const, Lib, Ref, Tup, Value, fresh, unknown
+from gradcheck_tool.domain.heap import Dict, Instance, List, Node, SavedTensor, State, Storage, Tensor
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import story
-from gradcheck_tool.interp import registry as natives
-from gradcheck_tool.interp.registry import Args, Result, function
+from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.modules import modules, named_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.interp.solver import Machine, Pairs
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 DEEPCOPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
@@ -28,7 +28,7 @@ DEEPCOPY = (
 
 
 @function("copy.deepcopy")
-def deepcopy(m: Machine, s: State, call: Args) -> Result:
+def deepcopy(m: Interpreter, s: State, call: Call) -> Result:
     """Copies of leaves are leaves of their own; results of operations cannot be copied.
 
     Raises:
@@ -40,7 +40,7 @@ def deepcopy(m: Machine, s: State, call: Args) -> Result:
     return copy
 
 
-def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Args) -> Value:
+def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Call) -> Value:
     if isinstance(value, Tup):
         return Tup(
             tuple(_copy(s, v, done, site, call) for v in value.items), value.fields, value.cls, value.open
@@ -61,20 +61,20 @@ def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Args) -
     return value
 
 
-def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Args) -> None:
+def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Call) -> None:
     if isinstance(new, List):
         new.items = [_copy(s, v, done, site, call) for v in new.items]
     elif isinstance(new, Dict):
         new.items = {k: _copy(s, v, done, site, call) for k, v in new.items.items()}
     else:
-        keep = isinstance(new.cls, Lib) and new.cls.name.startswith("#")
+        keep = isinstance(new.cls, LibraryObject) and new.cls.name.startswith("#")
         new.attrs = {
             k: v if keep or k == "#hook" else _copy(s, v, done, site, call) for k, v in new.attrs.items()
         }
 
 
-def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Args) -> Ref:
-    if tensor.leaf is False and tensor.rg:
+def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Call) -> Ref:
+    if tensor.leaf is False and tensor.requires_grad:
         made = f"`{tensor.name}` is computed here, so it is no leaf"
         raise engine.refused(site, tensor, made, DEEPCOPY, "non-leaf-deepcopy", str(call.text))
     new = tensor.clone(s.owner)
@@ -87,7 +87,7 @@ def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site:
 
 
 @function("copy.copy")
-def shallow(m: Machine, s: State, call: Args) -> Result:
+def shallow(m: Interpreter, s: State, call: Call) -> Result:
     value = call.args[0] if call.args else NONE
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, (List, Dict, Instance)):
@@ -98,7 +98,7 @@ def shallow(m: Machine, s: State, call: Args) -> Result:
 # -- checkpoint -------------------------------------------------------------------------------------
 
 
-def _use(s: State, call: Args, reentrant: bool | None, needed: bool | None, run: Value) -> CheckpointUse:
+def _use(s: State, call: Call, reentrant: bool | None, needed: bool | None, run: Value) -> CheckpointUse:
     """The event of a checkpoint that runs a function, or functions one after the other."""
     return CheckpointUse(
         site=call.site,
@@ -110,7 +110,7 @@ def _use(s: State, call: Args, reentrant: bool | None, needed: bool | None, run:
 
 
 @function("torch.utils.checkpoint.checkpoint")
-def checkpoint(m: Machine, s: State, call: Args) -> Result:
+def checkpoint(m: Interpreter, s: State, call: Call) -> Result:
     """Runs the function now and again in backward, so that what it saves are its inputs alone.
 
     Reentrant: the result requires grad only if an argument does.
@@ -131,7 +131,7 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
         else None
     )
     m.emit(_use(s, call, reentrant, needed, func))
-    out: Pairs = []
+    out: Outcomes = []
     before = s.grad
     cut = reentrant is True and needed is False
     if cut:
@@ -144,7 +144,7 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
     kept = tensors if s.saving_hooks == NONE else []
     inputs = tuple(engine.saved(s, ref, edge(s, ref), "input", call.site, itself=True) for ref in kept)
     start = fresh()
-    for state, value in m.calls.call(s, func, args, kwargs, call.site, call.text):
+    for state, value in m.call(s, func, args, kwargs, call.site, call.text):
         state.grad = before
         _recompute(state, start, inputs, reentrant is True)
         if reentrant is True and needed and before and state.exc is None:
@@ -153,15 +153,15 @@ def checkpoint(m: Machine, s: State, call: Args) -> Result:
             for item in value.items if isinstance(value, Tup) else (value,):
                 if state.get(item, Tensor) is not None:
                     made = state.edit(item)  # type: ignore[arg-type]
-                    made.lost = "checkpoint"
-                    made.lost_story = (
+                    made.detached_because = "checkpoint"
+                    made.detached_story = (
                         story(call.site, "reentrant checkpoint of inputs that do not require grad"),
                     )
         out.append((state, value))
     return out
 
 
-def _refuse_inference(s: State, tensors: Sequence[Ref], call: Args) -> None:
+def _refuse_inference(s: State, tensors: Sequence[Ref], call: Call) -> None:
     """The inputs are saved, whatever is computed from them.
 
     Raises:
@@ -175,7 +175,7 @@ def _refuse_inference(s: State, tensors: Sequence[Ref], call: Args) -> None:
             )
 
 
-def _recompute(s: State, start: int, inputs: tuple[Slot, ...], reentrant: bool) -> None:
+def _recompute(s: State, start: int, inputs: tuple[SavedTensor, ...], reentrant: bool) -> None:
     """The nodes made since compute again what they need, from inputs and parameters as they are then.
 
     `reentrant`: a pass of their own differentiates them, which backward starts.
@@ -185,17 +185,17 @@ def _recompute(s: State, start: int, inputs: tuple[Slot, ...], reentrant: bool) 
         if ref.id > start:
             mine = s.edit(ref)
             mine.reentrant = reentrant
-            if node.slots:
+            if node.saved_tensors:
                 again = tuple(
                     dataclasses.replace(slot, recomputed=True)
-                    for slot in node.slots
+                    for slot in node.saved_tensors
                     if slot.storage not in given and s.get(slot.edge, Tensor) is not None
                 )
-                mine.slots, mine.needs = (*inputs, *again), None
+                mine.saved_tensors, mine.needs = (*inputs, *again), None
 
 
 def _as_one_operation(
-    s: State, value: Value, tensors: Sequence[Ref], inputs: tuple[Slot, ...], call: Args
+    s: State, value: Value, tensors: Sequence[Ref], inputs: tuple[SavedTensor, ...], call: Call
 ) -> Value:
     """What a reentrant checkpoint returns: results of one custom Function that saves its inputs.
 
@@ -205,27 +205,29 @@ def _as_one_operation(
     items = value.items if isinstance(value, Tup) else (value,)
     for item in items:
         constant = s.get(item, Tensor)
-        if constant is not None and constant.rg is False and constant.dtype not in ("int", "bool"):
+        if constant is not None and constant.requires_grad is False and constant.dtype not in ("int", "bool"):
             made = s.edit(item)  # type: ignore[arg-type]
-            made.rg, made.leaf, made.unsure_graph = None, None, True
-    refs: list[Ref] = [i for i in items if isinstance(i, Ref) and s.get(i, Tensor) is not None and s[i].rg]
+            made.requires_grad, made.leaf, made.unsure_graph = None, None, True
+    refs: list[Ref] = [
+        i for i in items if isinstance(i, Ref) and s.get(i, Tensor) is not None and s[i].requires_grad
+    ]
     if not refs:
         return value
     node = Node("CheckpointFunctionBackward", call.text, call.site)
     node.inputs = tuple(engine.edge(s, ref) for ref in refs)
-    node.slots, node.needs, node.frees, node.reentrant = inputs, None, True, True
+    node.saved_tensors, node.needs, node.frees, node.reentrant = inputs, None, True, True
     at = s.new(node)
     wrapped: dict[Value, Value] = {}
     for ref in refs:
         wrapped[ref] = handed = engine.function_output(s, ref, tensors, call.site, call.text)
         made = s.edit(handed)
-        made.rg, made.leaf, made.node = True, False, at
+        made.requires_grad, made.leaf, made.grad_fn = True, False, at
     out = tuple(wrapped.get(item, item) for item in items)
     return dataclasses.replace(value, items=out) if isinstance(value, Tup) else out[0]
 
 
 @function("torch.utils.checkpoint.checkpoint_sequential")
-def checkpoint_sequential(m: Machine, s: State, call: Args) -> Result:
+def checkpoint_sequential(m: Interpreter, s: State, call: Call) -> Result:
     """Every segment but the last is checkpointed: as a direct call of the functions, one after the other.
 
     With the reentrant variant and an input that does not require grad, only the last segment has a graph.
@@ -237,21 +239,21 @@ def checkpoint_sequential(m: Machine, s: State, call: Args) -> Result:
         m.emit(_use(s, call, reentrant, needed, funcs))
     if reentrant is not False or s.get(funcs, Instance) is None:
         return unknown()
-    return m.calls.call(s, funcs, [value], {}, call.site, call.text)
+    return m.call(s, funcs, [value], {}, call.site, call.text)
 
 
 def _trains(s: State, func: Value) -> bool:
     record = s.get(func, Instance)
     if record is None:
         return False
-    return any(s[p].rg for p in (r for _, r in named_parameters(s, func)[0]))  # type: ignore[arg-type]
+    return any(s[p].requires_grad for p in (r for _, r in named_parameters(s, func)[0]))  # type: ignore[arg-type]
 
 
 # -- functional -------------------------------------------------------------------------------------
 
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
-def functional_call(m: Machine, s: State, call: Args) -> Result:
+def functional_call(m: Interpreter, s: State, call: Call) -> Result:
     """Call a module with other tensors in place of its parameters."""
     module, table = (
         call.get(0, "module") or NONE,
@@ -263,13 +265,13 @@ def functional_call(m: Machine, s: State, call: Args) -> Result:
     saved: list[tuple[Ref, str, Value]] = []
     for prefix, at in modules(s, module):  # type: ignore[arg-type]
         for key, value in table.items.items():
-            owner, _, leaf = str(natives.const(key, "")).rpartition(".")
+            owner, _, leaf = str(registry.const(key, "")).rpartition(".")
             if owner == prefix and leaf in s[at].attrs:
                 saved.append((at, leaf, s[at].attrs[leaf]))
                 s.edit(at).attrs[leaf] = value
     given: list[Value] = list(args.items) if isinstance(args, Tup) else [args]
-    out: Pairs = []
-    for state, value in m.calls.call(s, module, given, {}, call.site, call.text):
+    out: Outcomes = []
+    for state, value in m.call(s, module, given, {}, call.site, call.text):
         for at, leaf, old in saved:
             state.edit(at).attrs[leaf] = old
         out.append((state, value))

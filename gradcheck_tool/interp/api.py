@@ -1,0 +1,167 @@
+"""What the rest of the package sees of the interpreter: calls, outcomes, and its methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gradcheck_tool.domain.heap import State
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Ref, Text, Value
+from gradcheck_tool.ir.wording import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.domain.events import Event, Site
+    from gradcheck_tool.ir import nodes as ir
+
+
+class BudgetExhausted(Exception):
+    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
+
+    exits: Sequence[FrameExit] = ()
+
+
+@dataclass(slots=True)
+class Env:
+    """What all functions of one module share: the parsed module and the frame of its body."""
+
+    module: ir.ModuleIR
+    globals: Ref
+    dotted: str = "__main__"
+
+
+@dataclass(slots=True)
+class FrameExit:
+    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which goes on at block, index)."""
+
+    state: State
+    kind: str
+    value: Value
+    block: int = 0
+    index: int = 0
+
+
+class Label:
+    """The source text of a node, made when a message needs it."""
+
+    __slots__ = ("_text", "module", "node")
+
+    def __init__(self, module: ir.ModuleIR, node: Any) -> None:
+        self.module = module
+        self.node = node
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            text = one_line(self.module.spans.text(self.node))
+            self._text = text if len(text) <= 60 else text[:57] + "..."
+        return self._text
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+Outcomes = list[tuple[State, Value]]
+
+
+@dataclass(slots=True)
+class Call:
+    """The arguments of one call. `unsure` means that a star-argument may add more."""
+
+    func: Value
+    args: list[Value]
+    kwargs: dict[str, Value]
+    site: Any
+    text: Text
+    receiver: Value = NONE
+    unsure: bool = False
+
+    def get(self, index: int, name: str) -> Value | None:
+        """An argument by position or keyword; None where it is not given."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[index] if 0 <= index < len(self.args) else None
+
+    def flag(self, index: int, name: str, default: bool | None) -> bool | None:
+        """A boolean argument: its value, the default where it is not given, None where unknown."""
+        value = self.get(index, name)
+        if value is None:
+            return None if self.unsure else default
+        if value == TRUE:
+            return True
+        return False if value in (FALSE, NONE) else None
+
+    @property
+    def self(self) -> Ref:
+        """The receiver of a method, which is always a record."""
+        assert isinstance(self.receiver, Ref)
+        return self.receiver
+
+
+class Interpreter(Protocol):
+    """The running interpreter, as the models of libraries and the trackers use it."""
+
+    noted: set[tuple[object, ...]]
+    switches: list[Any]
+    masks: dict[int, Site]
+    suspicions: Any
+    windows: Any
+    stores: dict[tuple[int, str], Site]
+    replaced: dict[int, Site]
+    thawed: dict[int, tuple[Site, int]]
+    made: dict[int, list[Ref]]
+    early: dict[int, tuple[Event, Ref]]
+    ledger: Any
+    keeper: Any
+    modes: Any
+    watch: Any
+    places: Any
+    calls: Any
+    summaries: Any
+    limit: int
+    steps_left: int
+    total_left: int
+    executed: int
+    entered: set[int]
+    handlers: dict[int, dict[int, int]]
+    raised: dict[int, Event]
+    exhausted: list[str]
+    importing: set[int]
+    promised: dict[Value, Value]
+    main: ir.ModuleIR | None
+    imports: Any
+
+    def call(
+        self,
+        s: State,
+        func: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        site: Any,
+        text: Any = None,
+        unsure: bool = False,
+    ) -> Outcomes: ...
+    def call_method(
+        self,
+        s: State,
+        obj: Value,
+        name: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        site: Any,
+        text: Any = None,
+    ) -> Outcomes: ...
+    def call_unknown(self, s: State, call: Call) -> Outcomes: ...
+    def guard(self, s: State, run: Any) -> Outcomes: ...
+    def emit(self, event: Event) -> None: ...
+    def notes(self) -> tuple[int, ...]: ...
+    def site(self, s: State, node: Any) -> Site: ...
+    def repeats(self, s: State, site: Site) -> bool: ...
+    def label(self, s: State, node: Any) -> Label: ...
+    def run_frame(self, s: State, block: int, index: int = 0) -> list[FrameExit]: ...
+    def get(self, s: State, reg: int) -> Value: ...
+    def set(self, s: State, reg: int, value: Value) -> None: ...
+    def decide(self, s: State, value: Value) -> list[tuple[State, bool]]: ...
+    def raise_exception(self, s: State, kind: str, event: Event | None = None) -> None: ...
+    def tensor(self, s: State, value: Value) -> Ref | None: ...
