@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
 from gradcheck_tool.domain.events import EngineError
 from gradcheck_tool.ir.lower import lower_module
 
@@ -18,7 +18,7 @@ def errors(imported: ModuleIR, total: int) -> int:
     """The errors of a program that imports a leaf from the module, with so much work allowed."""
     program = lower_module("from shared import w\nw.add_(1)\n", "program.py")
     events = analyze(
-        program, lambda dotted, level: imported if dotted == "shared" else None, Plan(total=total)
+        program, lambda dotted, level: imported if dotted == "shared" else None, ExecutionPlan(total=total)
     )
     return sum(isinstance(event, EngineError) for event in events)
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
 from gradcheck_tool.domain.events import BackwardCall, EngineError, Event
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
@@ -119,7 +119,7 @@ def test_what_raises_before_the_work_limit_is_told() -> None:
         + "w = w + 1\n" * 200
     )
     unfinished: list[str] = []
-    plan = Plan(limit=200, total=200)
+    plan = ExecutionPlan(limit=200, total=200)
     errors = [
         event
         for event in analyze(lower_module(source, "program.py"), plan=plan, unfinished=unfinished)
@@ -139,7 +139,7 @@ def test_what_nothing_calls_is_bounded_by_itself() -> None:
     )
     module = lower_module(source, "program.py")
     unfinished: list[str] = []
-    events = analyze(module, plan=Plan(rest=500), unfinished=unfinished)
+    events = analyze(module, plan=ExecutionPlan(rest=500), unfinished=unfinished)
     assert unfinished == ["forgotten"]
     rows = [locate(module, e.site.node).start.row for e in events if isinstance(e, BackwardCall)]
     assert source.count("\n") in rows

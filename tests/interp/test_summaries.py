@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.analysis.entries import Plan, analyze
+from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
 from gradcheck_tool.domain.events import EngineError
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
@@ -24,7 +24,7 @@ def errors(source: str, limit: int = 60_000) -> list[int]:
     """Rows of a program in which PyTorch would raise; `limit` bounds the instructions."""
     module = lower_module(source, "program.py")
     unfinished: list[str] = []
-    events = analyze(module, plan=Plan(limit=limit), unfinished=unfinished)
+    events = analyze(module, plan=ExecutionPlan(limit=limit), unfinished=unfinished)
     assert not unfinished
     return sorted(
         {locate(module, event.site.node).start.row for event in events if isinstance(event, EngineError)}
