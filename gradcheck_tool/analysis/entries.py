@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import library
 from gradcheck_tool.analysis import entry_arguments as roles
 from gradcheck_tool.domain.events import EngineError, Event
-from gradcheck_tool.domain.heap import Class, Frame, Func, Instance, State
+from gradcheck_tool.domain.records import Class, Frame, Func, Instance
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter

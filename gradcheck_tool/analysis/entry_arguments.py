@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.operations import new_tensor
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.graph import Tensor
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 OPTIMIZER = frozenset({"zero_grad", "step"})

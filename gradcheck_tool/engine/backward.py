@@ -21,7 +21,7 @@ from gradcheck_tool.domain.events import (
     UnusedInput,
     UnversionedWrite,
 )
-from gradcheck_tool.domain.heap import Node, SavedTensor, SavingHooks, State, Storage, Tensor
+from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
 from gradcheck_tool.engine.operations import (
     INFERENCE_WRITE,
@@ -38,6 +38,8 @@ from gradcheck_tool.engine.operations import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gradcheck_tool.domain.state import State
 
 TWICE = "Trying to backward through the graph a second time"
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"

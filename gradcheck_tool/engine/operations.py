@@ -19,13 +19,12 @@ from gradcheck_tool.domain.events import (
     StoryStep,
     ViewWrite,
 )
-from gradcheck_tool.domain.heap import (
+from gradcheck_tool.domain.graph import (
     ConstantInput,
     GraphCut,
     Node,
     SavedTensor,
     SavingHooks,
-    State,
     Storage,
     Tensor,
 )
@@ -33,6 +32,8 @@ from gradcheck_tool.domain.values import NONE, VERSION, Ref, Symbol, Text, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from gradcheck_tool.domain.state import State
 
 LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_WRITE = "a view of a leaf Variable that requires grad is being used in an in-place operation."

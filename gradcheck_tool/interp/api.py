@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gradcheck_tool.domain.heap import State
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Ref, Text, Value
 from gradcheck_tool.ir.wording import one_line
 

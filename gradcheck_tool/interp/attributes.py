@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import UnguardedNone
-from gradcheck_tool.domain.heap import Class, Frame, Func, Instance, Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -26,6 +27,7 @@ from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 _CONSTANTS: dict[str, Value] = {

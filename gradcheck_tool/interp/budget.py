@@ -10,7 +10,7 @@ from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Interpreter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.ir import nodes as ir
 
 

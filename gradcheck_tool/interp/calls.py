@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import (
-    Class,
-    Dict,
-    Frame,
-    Func,
-    Generator,
-    Instance,
-    List,
-    State,
-    Tensor,
-    join,
-)
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.join import join
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Generator, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -47,6 +38,7 @@ from gradcheck_tool.trackers import uses
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 MAX_DEPTH = 30

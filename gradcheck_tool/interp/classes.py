@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import FunctionDefinition
-from gradcheck_tool.domain.heap import Class, Dict, Frame, Func, Instance, List, State
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -22,6 +22,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dataclasses", "threading")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import Ref, Symbol, Value, truth
 from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

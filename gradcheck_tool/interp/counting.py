@@ -17,7 +17,7 @@ from gradcheck_tool.domain.values import Const, Symbol, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
 
 # So many numbers are tried at most.
 MAX_TRIED = 512

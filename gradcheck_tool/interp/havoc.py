@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import (
-    Dict,
-    Instance,
-    Iter,
-    List,
-    Node,
-    State,
-    Tensor,
-)
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import Bound, Method, Partial, Ref, Tup, Value, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from gradcheck_tool.domain.state import State
 
 
 def reachable(s: State, values: Iterable[Value]) -> list[Ref]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Frame, Instance, Record, State
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
+from gradcheck_tool.domain.records import Frame, Instance, Record
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.interp.api import Env, Interpreter
 from gradcheck_tool.interp.budget import bounded, rows

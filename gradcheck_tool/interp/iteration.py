@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Dict, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -26,6 +27,7 @@ from gradcheck_tool.interp import counting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 STOP: Any = LibraryObject("#stop")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Value
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.ir import nodes as ir
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -29,6 +30,7 @@ from gradcheck_tool.trackers import retained_graphs as kept
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {

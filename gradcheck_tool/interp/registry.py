@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Union
 
-from gradcheck_tool.domain.heap import State
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Value
 
 if TYPE_CHECKING:

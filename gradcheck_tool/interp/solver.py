@@ -14,19 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
-from gradcheck_tool.domain.heap import (
-    Dict,
-    Frame,
-    Instance,
-    Iter,
-    List,
-    Record,
-    State,
-    Tensor,
-    equivalent,
-    join,
-    signature,
-)
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.join import equivalent, join, signature
+from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label

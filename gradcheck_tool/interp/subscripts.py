@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 

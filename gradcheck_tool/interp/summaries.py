@@ -15,27 +15,17 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import (
-    COMPOUND,
-    Dict,
-    Frame,
-    Instance,
-    Iter,
-    List,
-    Node,
-    Record,
-    SavingHooks,
-    State,
-    Storage,
-    Tensor,
-)
+from gradcheck_tool.domain.graph import Node, SavingHooks, Storage, Tensor
+from gradcheck_tool.domain.join import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
+from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gradcheck_tool.domain.heap import Func
+    from gradcheck_tool.domain.records import Func
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 HISTORY = (Tensor, Storage, Node, SavingHooks)

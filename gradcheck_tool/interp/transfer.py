@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Dict, Frame, Func, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Frame, Func, Instance, List
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Slice, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, operators, subscripts
 from gradcheck_tool.interp import iteration as iterate

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import DistributedMisuse
-from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import FALSE, NONE, TRUE, LibraryObject, Ref, Tup, Value
 from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import Pass
     from gradcheck_tool.interp.api import Call, Interpreter
 

@@ -9,7 +9,7 @@ from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import FreedGraph, Site
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
 
 
 def cause_of(s: State, event: FreedGraph) -> FreedGraph:

@@ -20,7 +20,8 @@ from gradcheck_tool.domain.events import (
     StoryStep,
     ZeroGradient,
 )
-from gradcheck_tool.domain.heap import ConstantInput, Dict, GraphCut, List, Node, State, Tensor
+from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
+from gradcheck_tool.domain.records import Dict, List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine.operations import cuts_of, numel_is_one
 from gradcheck_tool.interp.havoc import reachable
@@ -29,6 +30,7 @@ from gradcheck_tool.ir import nodes as ir
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import Pass
     from gradcheck_tool.interp.api import Interpreter
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import InnerUpdateCut
-from gradcheck_tool.domain.heap import State, Tensor
+from gradcheck_tool.domain.graph import Tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.engine.backward import Pass
     from gradcheck_tool.interp.api import Interpreter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import BroadcastLoss
-from gradcheck_tool.domain.heap import Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.engine.operations import numel_is_one
 from gradcheck_tool.interp.places import text_of
@@ -13,6 +13,7 @@ from gradcheck_tool.interp.places import text_of
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import Pass
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.library.torch.sizes import Tensors

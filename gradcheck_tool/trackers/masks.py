@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import MaskedDecay
-from gradcheck_tool.domain.heap import Dict, State, Storage, Tensor
+from gradcheck_tool.domain.graph import Storage, Tensor
+from gradcheck_tool.domain.records import Dict
 from gradcheck_tool.domain.values import FALSE, TRUE, Const, Ref, Slice, Symbol, Value
 from gradcheck_tool.engine.operations import numel_is_one, story
 from gradcheck_tool.interp import registry
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 # Writes that may set elements to zero, which decay leaves there.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import EvalModeTraining
-from gradcheck_tool.domain.heap import Class, Func, Instance, State
+from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, TRUE, Const, LibraryObject, Ref
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 # Layers that compute something else while they are trained.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import OptimizerRemade, SchedulerStep, Site
-from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text
 from gradcheck_tool.trackers import modes, registration
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 # Optimizers whose state decides what a step does.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import ModuleAttribute, ParameterReplaced, Site, UntrainedModule
-from gradcheck_tool.domain.heap import Class, Dict, Generator, Instance, List, Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Dict, Generator, Instance, List
 from gradcheck_tool.domain.values import Const, Ref, Tup, Value
 from gradcheck_tool.engine.operations import story
 from gradcheck_tool.interp.places import text_of
@@ -14,6 +15,7 @@ from gradcheck_tool.library.torch.modules import is_module, modules, named_param
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import GraphKept
-from gradcheck_tool.domain.heap import Class, Dict, Frame, Instance, List, Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Tup, Value, fresh
 from gradcheck_tool.engine.operations import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
@@ -19,6 +20,7 @@ from gradcheck_tool.ir.wording import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import Pass
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 

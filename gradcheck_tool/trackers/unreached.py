@@ -12,7 +12,7 @@ from gradcheck_tool.ir import nodes as ir
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

@@ -14,7 +14,8 @@ from gradcheck_tool.domain.events import (
     Site,
     UncalledMethod,
 )
-from gradcheck_tool.domain.heap import Class, Frame, Generator, Instance, Iter, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Frame, Generator, Instance, Iter
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -34,6 +35,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 MODES = frozenset({"torch.no_grad", "torch.enable_grad", "torch.inference_mode"})

@@ -6,7 +6,8 @@ import builtins
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -32,6 +33,7 @@ from gradcheck_tool.trackers import retained_graphs as kept
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 

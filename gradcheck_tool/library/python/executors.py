@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, unknown
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.python import builtins as pylib
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 EXECUTOR = "concurrent.futures.ThreadPoolExecutor"

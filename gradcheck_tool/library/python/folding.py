@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Iter, State
+from gradcheck_tool.domain.records import Iter
+from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.registry import Result, function

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Dict, Instance, State
+from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import Bound, Const, LibraryObject, Ref, Tup
 from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 MEMOISED = LibraryObject("#memoised")

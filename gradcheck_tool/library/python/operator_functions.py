@@ -9,7 +9,7 @@ from gradcheck_tool.interp import operators, subscripts
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 _BINARY = {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Dict, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Iter, List
 from gradcheck_tool.domain.values import Bound, LibraryObject, Partial, Symbol, Tup, Value
 from gradcheck_tool.interp.havoc import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from gradcheck_tool.domain.state import State
 
 # What they return may be an element, a container of elements, or the result of a function among them.
 HANDING = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import State, Tensor
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.iteration import elements
@@ -13,6 +13,7 @@ from gradcheck_tool.library.torch.tensors import NUMPY
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import Call, Interpreter
 

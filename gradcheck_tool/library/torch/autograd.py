@@ -13,7 +13,8 @@ from gradcheck_tool.domain.events import (
     HookMisuse,
     InvalidTensorUse,
 )
-from gradcheck_tool.domain.heap import Class, Func, Instance, List, Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Func, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -48,6 +49,7 @@ from gradcheck_tool.trackers.freed_graph_cause import cause_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.values import Const, Ref
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.heap import State
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.engine.optable import Profile
     from gradcheck_tool.library.torch.sizes import Tensors

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Dict, Instance, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp import attributes, registry
@@ -12,6 +13,7 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 LOADERS = (

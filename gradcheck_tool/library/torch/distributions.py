@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain import shapes
-from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Effect
@@ -15,7 +15,9 @@ from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.tensors import as_tensor
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 REPARAMETRISED = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import story
@@ -17,6 +18,7 @@ from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 FACTORIES = {

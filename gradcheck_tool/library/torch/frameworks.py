@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import NoGraph
-from gradcheck_tool.domain.heap import Dict, Func, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Func, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -34,6 +35,7 @@ from gradcheck_tool.library.torch.modules import TRAINERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 ROUNDS = 3

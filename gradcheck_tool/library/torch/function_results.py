@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import FunctionError
-from gradcheck_tool.domain.heap import Dict, Func, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value
 from gradcheck_tool.engine.operations import story
 from gradcheck_tool.ir import nodes as ir
@@ -14,6 +15,7 @@ from gradcheck_tool.library.torch import function_text as contracts
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

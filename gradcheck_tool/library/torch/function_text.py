@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import FunctionDefect, Site
-from gradcheck_tool.domain.heap import Class, Dict, Frame, Func, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import LibraryObject, Tup, Value
 from gradcheck_tool.interp.attributes import in_class
 from gradcheck_tool.interp.iteration import elements
@@ -21,6 +22,7 @@ from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")

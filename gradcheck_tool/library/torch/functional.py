@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import InvalidTensorUse, NoGraph, NonScalarRoot
-from gradcheck_tool.domain.heap import Dict, Instance, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
@@ -13,6 +14,7 @@ from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.tensors import INTEGER_GRAD
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 SINGLE = "The Tensor returned by the function given to {} should contain a single element"

@@ -7,7 +7,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain import shapes
-from gradcheck_tool.domain.heap import List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
     NONE,
     VERSION,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
     from gradcheck_tool.interp.registry import Native, Result
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Class, Func, Instance, State
+from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 

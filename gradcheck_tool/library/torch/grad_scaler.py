@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ScalerError
-from gradcheck_tool.domain.heap import Instance, State
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Symbol, Value, fresh, unknown
 from gradcheck_tool.engine.operations import Raised
 from gradcheck_tool.interp.places import owner_text, receiver_text
@@ -13,6 +13,7 @@ from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")

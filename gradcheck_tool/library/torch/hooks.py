@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import HookMisuse, Site
-from gradcheck_tool.domain.heap import Func, State
+from gradcheck_tool.domain.records import Func
 from gradcheck_tool.domain.values import Bound, Partial, Value
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.library.torch.function_text import Body, writes
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

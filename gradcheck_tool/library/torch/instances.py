@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import MethodUse
-from gradcheck_tool.domain.heap import Class, Dict, Func, Generator, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     Bound,
     Const,
@@ -22,6 +23,7 @@ from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.registry import Native, Result
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
@@ -14,6 +15,7 @@ from gradcheck_tool.library.torch import packed
 from gradcheck_tool.library.torch.functions import apply_profile, fact, tensor_arguments, unknown_result
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
     from gradcheck_tool.interp.registry import Result
 

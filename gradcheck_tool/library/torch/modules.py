@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import GradientsCleared
-from gradcheck_tool.domain.heap import Class, Dict, Instance, List, Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -35,6 +36,7 @@ from gradcheck_tool.trackers import gradient_reach as breaks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
@@ -421,7 +423,7 @@ def parameters(m: Interpreter, s: State, call: Call) -> Result:
 
 def _once(s: State, items: Sequence[Value], is_open: bool) -> Ref:
     """A generator: it can be walked through once."""
-    from gradcheck_tool.domain.heap import Iter
+    from gradcheck_tool.domain.records import Iter
 
     return s.new(Iter("items", (Tup(tuple(items), open=is_open),)))
 

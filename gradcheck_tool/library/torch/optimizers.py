@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
-from gradcheck_tool.domain.heap import Dict, Instance, Iter, List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
@@ -22,6 +23,7 @@ from gradcheck_tool.trackers.registration import gone_through
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 NAMES = [

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Instance, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Tup, Value, unknown
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.tensors import as_tensor
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 PACKED = LibraryObject("torch.nn.utils.rnn.PackedSequence")

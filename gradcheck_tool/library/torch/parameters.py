@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ClipGradients
-from gradcheck_tool.domain.heap import Node, State, Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
@@ -22,6 +22,7 @@ from gradcheck_tool.trackers.registration import gone_through
 from gradcheck_tool.trackers.uses import note_exhausted
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.heap import Instance, SavingHooks, State, Tensor
+from gradcheck_tool.domain.graph import SavingHooks, Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Symbol, Tup, Value
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 PACK_WRITES = "A saved tensor pack hook is modifying its input in place."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain import shapes
-from gradcheck_tool.domain.heap import List, State
+from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gradcheck_tool.domain.shapes import Shape
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine import optable
 
 Tensors = dict[str, "Ref | Sequence[Ref]"]

@@ -13,7 +13,8 @@ from gradcheck_tool.domain.events import (
     InvalidTensorUse,
     RetainGradCall,
 )
-from gradcheck_tool.domain.heap import List, State, Tensor
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.domain import shapes
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")

@@ -6,7 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import CheckpointUse
-from gradcheck_tool.domain.heap import Dict, Instance, List, Node, SavedTensor, State, Storage, Tensor
+from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
+from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import story
@@ -17,6 +18,7 @@ from gradcheck_tool.library.torch.modules import modules, named_parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 DEEPCOPY = (
