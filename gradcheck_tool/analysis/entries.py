@@ -18,7 +18,7 @@ from gradcheck_tool.interp.budget import bounded, rows
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.library.torch.frameworks import owned, train
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
-from gradcheck_tool.library.torch.modules import STAND_IN
+from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers.suspicions import tell

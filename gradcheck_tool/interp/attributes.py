@@ -94,7 +94,7 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     if isinstance(obj, Ref):
         return _get_record(m, s, obj, name, site)
     if name in ("is_floating_point", "is_complex"):
-        from gradcheck_tool.library.torch.tensors import dtype_attribute
+        from gradcheck_tool.library.torch.dtypes import dtype_attribute
 
         known = dtype_attribute(s, obj, name)
         if known is not None:
@@ -129,7 +129,7 @@ def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any
 def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
     record = s.heap[obj.id]
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import get_attribute
+        from gradcheck_tool.library.torch.tensor_attributes import get_attribute
 
         try:
             return get_attribute(m, s, obj, name, site)
@@ -137,7 +137,7 @@ def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Out
             m.raise_exception(s, error.kind, error.event)
             return [(s, NONE)]
     if isinstance(record, Node):
-        from gradcheck_tool.library.torch.tensors import node_attribute
+        from gradcheck_tool.library.torch.tensor_attributes import node_attribute
 
         return m.guard(s, lambda: node_attribute(m, s, obj, name, site))
     if isinstance(record, Instance):
@@ -232,7 +232,7 @@ def put(
         return [s]
     record = s.heap[obj.id]
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import set_attribute
+        from gradcheck_tool.library.torch.tensor_attributes import set_attribute
 
         try:
             set_attribute(m, s, obj, name, value, site, augmented)
@@ -273,6 +273,6 @@ def delete(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> None:
         if isinstance(record, (Instance, Class, Func)) and name in record.attrs:
             del s.edit(obj).attrs[name]
         elif isinstance(record, Tensor) and name == "grad":
-            from gradcheck_tool.library.torch.tensors import set_attribute
+            from gradcheck_tool.library.torch.tensor_attributes import set_attribute
 
             set_attribute(m, s, obj, name, NONE, site, False)

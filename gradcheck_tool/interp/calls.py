@@ -463,8 +463,8 @@ class Calls:
     def _call_lib(self, s: State, name: str, call: Call) -> Outcomes:
         native = registry.FUNCTIONS.get(name)
         if native is None:
-            from gradcheck_tool.library.torch.functions import find_native
             from gradcheck_tool.library.torch.modules import find_layer
+            from gradcheck_tool.library.torch.operator_calls import find_native
 
             native = find_layer(name) or find_native(name)
         if native is not None:
@@ -512,7 +512,7 @@ class Calls:
             return [(s, unknown("data"))] if func.kind == "data" else None
         name = str(key[2])
         if name in TENSOR_ONLY and isinstance(key[1], Symbol):
-            from gradcheck_tool.library.torch.tensors import adopt
+            from gradcheck_tool.library.torch.tensor_values import adopt
 
             receiver = adopt(self.m, s, key[1], call.site)
             return self.method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
@@ -540,7 +540,7 @@ class Calls:
                 s.heap.watch.cut.add(func.function)
             return [(s, unknown())]
         if call.text and func.function.name == "forward":
-            from gradcheck_tool.library.torch.function_text import direct_forward
+            from gradcheck_tool.trackers.function_contracts import direct_forward
 
             direct_forward(self.m, s, func, call)
         if func.wrap or func.function.is_generator:

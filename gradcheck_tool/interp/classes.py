@@ -105,7 +105,7 @@ def _announce(m: Interpreter, s: State, ref: Ref, record: Class, site: Any) -> N
         if func is not None:
             methods[name] = func.function
     m.emit(FunctionDefinition(site=site, function=record.name, methods=methods))
-    from gradcheck_tool.library.torch.function_text import announce
+    from gradcheck_tool.trackers.function_contracts import announce
 
     announce(m, s, ref)
 

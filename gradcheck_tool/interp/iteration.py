@@ -58,7 +58,7 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
         if known is not None and len(known) <= KNOWN_LENGTH:
             return [Const(n) for n in known[record.position :]], False
     if isinstance(record, Instance):
-        from gradcheck_tool.library.torch.modules import container_items
+        from gradcheck_tool.library.torch.module_tree import container_items
 
         items = container_items(s, value)  # type: ignore[arg-type]
         if items is not None:
@@ -72,7 +72,7 @@ def make(m: Interpreter, s: State, value: Value, site: Any) -> Outcomes:
     if isinstance(record, (Iter, Generator)):
         return [(s, value)]
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import rows
+        from gradcheck_tool.library.torch.tensor_items import rows
 
         return [(s, s.new(Iter("items", (rows(m, s, value, site),))))]  # type: ignore[arg-type]
     if isinstance(record, (List, Dict)) or isinstance(value, (Tup, Const)):
@@ -392,7 +392,7 @@ def unpack(
     """Assign the elements of a value to registers."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import rows
+        from gradcheck_tool.library.torch.tensor_items import rows
 
         try:
             value = rows(m, s, value, site, count=len(dsts) if star is None else None)  # type: ignore[arg-type]
@@ -470,7 +470,7 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
         isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
     )
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import rows
+        from gradcheck_tool.library.torch.tensor_items import rows
 
         row = rows(m, s, value, site)  # type: ignore[arg-type]
         return [(s, list(row.items), row.open)]

@@ -71,7 +71,7 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
             attributes.raise_none(m, s, "TypeError", value, site)
             return [(s, NONE)]
     if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.library.torch.functions import call_operator
+        from gradcheck_tool.library.torch.operator_calls import call_operator
 
         return m.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
     if isinstance(left, Const) and isinstance(right, Const):
@@ -153,11 +153,11 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
 def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """The operation of `left op= right`: lists and tensors change themselves."""
     if is_tensor(s, left):
-        from gradcheck_tool.library.torch.functions import call_inplace_operator
+        from gradcheck_tool.library.torch.operator_calls import call_inplace_operator
 
         return m.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
     if isinstance(left, Symbol):
-        from gradcheck_tool.library.torch.tensors import write_array
+        from gradcheck_tool.library.torch.tensor_numbers import write_array
 
         write_array(s, left, site, text)
     if op == "+" and s.get(left, List) is not None:
@@ -193,7 +193,7 @@ def unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any)
             ]
         return [(s, FALSE if answer else TRUE)]
     if is_tensor(s, value):
-        from gradcheck_tool.library.torch.functions import call_unary
+        from gradcheck_tool.library.torch.operator_calls import call_unary
 
         return m.guard(s, lambda: call_unary(m, s, op, value, site, text))
     if isinstance(value, Const):
@@ -212,7 +212,7 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
     if op in ("in", "not-in"):
         return [(s, _membership(s, left, right, op == "not-in"))]
     if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.library.torch.functions import call_compare
+        from gradcheck_tool.library.torch.operator_calls import call_compare
 
         try:
             return [(s, call_compare(m, s, op, left, right, site, text))]

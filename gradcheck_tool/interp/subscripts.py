@@ -20,7 +20,7 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
     """`obj[index]`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import get_item
+        from gradcheck_tool.library.torch.tensor_items import get_item
 
         return m.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
     if isinstance(record, List):
@@ -92,7 +92,7 @@ def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Val
     if own is not None:
         return m.call(s, Bound(obj, own), [index], {}, site)
     from gradcheck_tool.library.torch.instances import item
-    from gradcheck_tool.library.torch.modules import container_items, is_mapping, mapped
+    from gradcheck_tool.library.torch.module_tree import container_items, is_mapping, mapped
 
     known = item(s, obj, record, index)  # type: ignore[arg-type]
     if known is not None:
@@ -103,7 +103,7 @@ def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Val
     if items is not None:
         value = _sequence(s, items, record.open, index, is_list=True)
         if isinstance(index, Slice) and isinstance(value, Ref):
-            from gradcheck_tool.library.torch.modules import container
+            from gradcheck_tool.library.torch.module_containers import container
 
             return [(s, container(s, record.cls, s[value].items, site))]
         return [(s, value)]
@@ -116,7 +116,7 @@ def put(
     """`obj[index] = value`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensors import set_item
+        from gradcheck_tool.library.torch.tensor_items import set_item
 
         try:
             set_item(m, s, obj, index, value, site, text, augmented)  # type: ignore[arg-type]
@@ -134,13 +134,13 @@ def put(
         own = attributes.in_class(s, record.cls, "__setitem__")
         if own is not None:
             return [state for state, _ in m.call(s, Bound(obj, own), [index, value], {}, site)]
-        from gradcheck_tool.library.torch.modules import set_container_item
+        from gradcheck_tool.library.torch.module_tree import set_container_item
         from gradcheck_tool.trackers.registration import note_item
 
         note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
         set_container_item(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(obj, Symbol):
-        from gradcheck_tool.library.torch.tensors import write_array
+        from gradcheck_tool.library.torch.tensor_numbers import write_array
 
         write_array(s, obj, site, text)
         breaks.compute(m, obj, (obj, value))

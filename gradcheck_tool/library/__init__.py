@@ -7,8 +7,12 @@ def load() -> None:
     """Import every module that registers models."""
     from gradcheck_tool.library.python import (  # noqa: F401  (register)
         builtins,
+        containers,
+        contexts,
         executors,
         folding,
+        introspection,
+        iterators,
         memoised,
         operator_functions,
     )
@@ -19,16 +23,22 @@ def load() -> None:
         distributions,
         factories,
         frameworks,
+        function_application,
         functional,
         functions,
         grad_modes,
         grad_scaler,
         gradient_edges,
+        module_calls,
+        module_containers,
         modules,
         optimizers,
         parameters,
         saved_hooks,
-        tensors,
+        tensor_attributes,
+        tensor_conversions,
+        tensor_methods,
+        tensor_numbers,
         transforms,
     )
     from gradcheck_tool.trackers import distributed  # noqa: F401  (registers)

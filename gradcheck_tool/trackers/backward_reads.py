@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import Site, StoryStep
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.elementwise import wrong_derivative
-from gradcheck_tool.library.torch.function_text import flowing, kept, on_ctx_only
+from gradcheck_tool.library.torch.function_flow import flowing
+from gradcheck_tool.library.torch.function_text import kept
+from gradcheck_tool.trackers.function_contracts import on_ctx_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradcheck_tool.domain.events import FunctionDefect
-    from gradcheck_tool.library.torch.function_text import Body, Contract
+    from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
 
 SAVED = frozenset({"saved_tensors", "saved_variables", "saved_values"})
 
 
-def unread_argument(c: Contract) -> Iterator[FunctionDefect]:
+def unread_argument(c: FunctionClass) -> Iterator[FunctionDefect]:
     """An argument that forward puts on ctx and does nothing else with, and that no method reads there."""
     if not on_ctx_only(c) or c.setup is not None:
         return
@@ -33,7 +35,7 @@ def unread_argument(c: Contract) -> Iterator[FunctionDefect]:
             yield _at_return(c, store.node, "unread-argument", argument)
 
 
-def unread_saved(c: Contract) -> Iterator[FunctionDefect]:
+def unread_saved(c: FunctionClass) -> Iterator[FunctionDefect]:
     """`save_for_backward`, and no method reads the saved tensors."""
     if not on_ctx_only(c) or not _differentiates(c):
         return
@@ -46,7 +48,7 @@ def unread_saved(c: Contract) -> Iterator[FunctionDefect]:
                 yield _at_return(c, call.node, "unread-saved", names)
 
 
-def ignored_cotangent(c: Contract) -> Iterator[FunctionDefect]:
+def ignored_cotangent(c: FunctionClass) -> Iterator[FunctionDefect]:
     """A backward that computes a gradient from what forward kept, and never reads its own argument."""
     body = c.backward
     if body is None or not on_ctx_only(c) or not _differentiates(c) or len(body.params) < 2:
@@ -61,7 +63,7 @@ def ignored_cotangent(c: Contract) -> Iterator[FunctionDefect]:
         yield _at_return(c, None, "ignores-cotangent", grads[0])
 
 
-def _at_return(c: Contract, kept_at: Any, kind: str, detail: str) -> FunctionDefect:
+def _at_return(c: FunctionClass, kept_at: Any, kind: str, detail: str) -> FunctionDefect:
     """An event where backward returns its gradient; its story tells where the value was kept."""
     assert c.backward is not None
     end = [end for end in c.backward.returns() if end.value is not None][-1]
@@ -71,7 +73,7 @@ def _at_return(c: Contract, kept_at: Any, kind: str, detail: str) -> FunctionDef
     return replace(event, story=(StoryStep(Site(c.module, kept_at), f"`{detail}` is kept here"),))
 
 
-def _differentiates(c: Contract) -> bool:
+def _differentiates(c: FunctionClass) -> bool:
     """Does backward return a gradient for anything?"""
     body = c.backward
     return body is not None and any(
@@ -79,7 +81,7 @@ def _differentiates(c: Contract) -> bool:
     )
 
 
-def _loads(body: Body, name: str) -> int:
+def _loads(body: FunctionBody, name: str) -> int:
     return sum(isinstance(i, ir.LoadName) and i.name == name for i in body.instrs)
 
 

@@ -74,7 +74,7 @@ def ran(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
 
 def stepped(m: Interpreter, s: State, params: Iterable[Ref], optimizer: str) -> None:
     """An optimizer steps: is a module whose parameters it moves trained in evaluation mode?"""
-    from gradcheck_tool.library.torch.modules import modules, named_parameters
+    from gradcheck_tool.library.torch.module_tree import modules, named_parameters
 
     for ref, record in s.records(Instance):
         if "#stale" not in record.attrs:

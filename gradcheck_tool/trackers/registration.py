@@ -10,7 +10,7 @@ from gradcheck_tool.domain.records import Class, Dict, Generator, Instance, List
 from gradcheck_tool.domain.values import Const, Ref, Tup, Value
 from gradcheck_tool.engine.operations import story
 from gradcheck_tool.interp.places import text_of
-from gradcheck_tool.library.torch.modules import is_module, modules, named_parameters
+from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

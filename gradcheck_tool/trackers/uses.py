@@ -45,7 +45,7 @@ SWITCH = Symbol("#switched-off")
 def receiver_kind(s: State, value: Value) -> str:
     """The kind of an object in the words of `MethodUse`."""
     from gradcheck_tool.library.torch.instances import families
-    from gradcheck_tool.library.torch.modules import is_module
+    from gradcheck_tool.library.torch.module_tree import is_module
 
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
@@ -209,7 +209,7 @@ def _flag(m: Interpreter, s: State, receiver: str, i: ir.SetAttr) -> None:
 
 def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
     """Is it a module whose class is all known, does not define the name, and does not run now?"""
-    from gradcheck_tool.library.torch.modules import is_module
+    from gradcheck_tool.library.torch.module_tree import is_module
 
     cls = s.get(record.cls, Class)
     if record.open or (cls is not None and cls.open) or not is_module(s, record):

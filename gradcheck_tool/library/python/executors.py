@@ -8,7 +8,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, unknown
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.python import builtins as pylib
+from gradcheck_tool.library.python import iterators
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -50,7 +50,7 @@ def result(m: Interpreter, s: State, call: Call) -> Result:
 @method(EXECUTOR, "map")
 def map_(m: Interpreter, s: State, call: Call) -> Result:
     """As the built-in, where that would record gradients as the threads do."""
-    return pylib.map_(m, s, call) if call.args and s.grad is True else unknown()
+    return iterators.map_(m, s, call) if call.args and s.grad is True else unknown()
 
 
 @function("concurrent.futures.as_completed")

@@ -9,7 +9,7 @@ from gradcheck_tool.domain.values import unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.tensors import NUMPY
+from gradcheck_tool.library.torch.tensor_numbers import NUMPY
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:

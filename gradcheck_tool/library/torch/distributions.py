@@ -12,7 +12,7 @@ from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Effect
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.tensors import as_tensor
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor

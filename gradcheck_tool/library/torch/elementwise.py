@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gradcheck_tool.domain.events import FunctionDefect
-    from gradcheck_tool.library.torch.function_text import Body, Contract
+    from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
 
 Vector = list[float]
 COUNT = 3
@@ -124,7 +124,7 @@ class Context:
         self.attributes: dict[str, Any] = {"needs_input_grad": (True,) * inputs}
 
 
-def wrong_derivative(c: Contract) -> Iterator[FunctionDefect]:
+def wrong_derivative(c: FunctionClass) -> Iterator[FunctionDefect]:
     """An argument whose gradient is, at every point tried, not what forward's values say."""
     if c.forward is None or c.backward is None or DELIBERATE.search(c.name):
         return
@@ -142,7 +142,7 @@ def wrong_derivative(c: Contract) -> Iterator[FunctionDefect]:
             yield _defect(c, made.node if made is not None else ends[-1].node, name, returned, true)
 
 
-def _defect(c: Contract, node: Any, name: str, returned: Vector, true: Vector) -> FunctionDefect:
+def _defect(c: FunctionClass, node: Any, name: str, returned: Vector, true: Vector) -> FunctionDefect:
     from dataclasses import replace
 
     event = c.defect(node, "wrong-derivative", name)
@@ -152,7 +152,7 @@ def _defect(c: Contract, node: Any, name: str, returned: Vector, true: Vector) -
     return replace(event, story=(StoryStep(event.site, told),))
 
 
-def _data(c: Contract) -> tuple[Any, ...]:
+def _data(c: FunctionClass) -> tuple[Any, ...]:
     """What arguments without a gradient may be, since a derivative may hold for one kind of them only.
 
     Numbers like those of the others (None), a number that scales them, marks of a class or shares.
@@ -162,7 +162,7 @@ def _data(c: Contract) -> tuple[Any, ...]:
     return (None, 0.6, [0.0, 1.0, 0.0], [0.2, 0.5, 0.3]) if is_data else (None,)
 
 
-def _trials(c: Contract, names: Sequence[str], data: Any) -> list[list[tuple[Vector, Vector] | None]]:
+def _trials(c: FunctionClass, names: Sequence[str], data: Any) -> list[list[tuple[Vector, Vector] | None]]:
     """What is found at each of the points; nothing where the Function cannot be evaluated."""
     try:
         return [_trial(c, names, at, data) for at in range(len(POINTS))]
@@ -170,7 +170,7 @@ def _trials(c: Contract, names: Sequence[str], data: Any) -> list[list[tuple[Vec
         return []
 
 
-def _trial(c: Contract, names: Sequence[str], at: int, data: Any) -> list[tuple[Vector, Vector] | None]:
+def _trial(c: FunctionClass, names: Sequence[str], at: int, data: Any) -> list[tuple[Vector, Vector] | None]:
     """For each argument: the gradient that backward returns and the true one, None where it returns none."""
     kept = c.differentiable()
     inputs = [
@@ -203,13 +203,13 @@ def _trial(c: Contract, names: Sequence[str], at: int, data: Any) -> list[tuple[
     return found
 
 
-def _forward(c: Contract, ctx: Context, inputs: list[Any]) -> Any:
+def _forward(c: FunctionClass, ctx: Context, inputs: list[Any]) -> Any:
     """What forward returns; with a `setup_context` it takes the inputs only."""
     arguments = [*inputs] if c.setup is not None else [ctx, *inputs]
     return _run(c.forward, arguments, smooth=True)  # type: ignore[arg-type]
 
 
-def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vector | None]:
+def _gradients(c: FunctionClass, ctx: Context, incoming: Any, count: int) -> list[Vector | None]:
     result = _run(c.backward, [ctx, incoming], smooth=False)  # type: ignore[arg-type]
     grads = list(result) if isinstance(result, tuple) else [result]
     if len(grads) < count:
@@ -219,7 +219,7 @@ def _gradients(c: Contract, ctx: Context, incoming: Any, count: int) -> list[Vec
     return grads[:count]
 
 
-def _numeric(c: Contract, inputs: list[Any], index: int, incoming: Any) -> Vector:
+def _numeric(c: FunctionClass, inputs: list[Any], index: int, incoming: Any) -> Vector:
     """The true gradient of one argument, by central differences."""
     gradient = []
     for element in range(COUNT):
@@ -246,7 +246,7 @@ def _agree(a: Vector, b: Vector) -> bool:
 # -- evaluation -------------------------------------------------------------------------------------------
 
 
-def _run(body: Body, arguments: list[Any], smooth: bool) -> Any:
+def _run(body: FunctionBody, arguments: list[Any], smooth: bool) -> Any:
     """What the function returns for these arguments.
 
     Raises:

@@ -12,8 +12,10 @@ from gradcheck_tool.engine.operations import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
+from gradcheck_tool.library.torch.dtypes import dtype_class
 from gradcheck_tool.library.torch.sizes import factory_shape
-from gradcheck_tool.library.torch.tensors import as_tensor, dtype_class, integer_leaf
+from gradcheck_tool.library.torch.tensor_methods import integer_leaf
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch import function_text as contracts
+from gradcheck_tool.library.torch.function_text import return_of
 from gradcheck_tool.library.torch.grad_scaler import plain_manager
 from gradcheck_tool.library.torch.instances import LIGHTNING
-from gradcheck_tool.library.torch.modules import TRAINERS
+from gradcheck_tool.library.torch.module_tree import TRAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,7 +263,7 @@ def _differentiate_loss(m: Interpreter, s: State, func: Func, value: Value) -> O
         value = table.items.get(Const("loss"), unknown())
     elif isinstance(value, Tup) and value.items:
         value = value.items[0]
-    site = contracts.return_of(func)
+    site = return_of(func)
     if site is None or value == NONE:
         return [(s, NONE)]
     text = f"backward of what {func.function.name} returns"

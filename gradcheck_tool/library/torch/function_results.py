@@ -11,7 +11,8 @@ from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value
 from gradcheck_tool.engine.operations import story
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch import function_text as contracts
+from gradcheck_tool.library.torch.function_flow import guarded_inputs
+from gradcheck_tool.library.torch.function_text import function_class_of, return_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
@@ -54,7 +55,7 @@ def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
     text = f"{a.name}.backward() takes {len(params)} positional arguments but {outputs + 1} were given"
     if outputs + 1 < needed:
         text = f"{a.name}.backward() missing {needed - outputs - 1} required positional argument"
-    where = contracts.return_of(a.func) or a.site
+    where = return_of(a.func) or a.site
     refuse(m, s, a, where, "backward-arguments", text, "TypeError")
     return False
 
@@ -83,19 +84,19 @@ def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
 
 def _note_missing(m: Interpreter, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
     """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
-    tensor, contract = s.get(given, Tensor), contracts.contract_of(s, a.func.cls)
+    tensor, contract = s.get(given, Tensor), function_class_of(s, a.func.cls)
     if tensor is None or tensor.requires_grad is not True or contract is None:
         return
     key = ("missing", id(a.made.node), given)
     if gradient != NONE:
         m.suspicions.drop(key)
-    elif (node := contracts.guarded_inputs(contract).get(index)) is not None:
+    elif (node := guarded_inputs(contract).get(index)) is not None:
         m.suspicions.hold(key, contract.defect(node, "none-for-input", contract.arguments()[index]))
 
 
 def _where(a: Applied, count: int, kind: str) -> Site:
     made = ir.BuildList if kind == "not-a-tuple" else None
-    return contracts.return_of(a.func, count, made) or a.site
+    return return_of(a.func, count, made) or a.site
 
 
 def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup,
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import Raised, story
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
-from gradcheck_tool.library.torch.tensors import INTEGER_GRAD
+from gradcheck_tool.library.torch.tensor_attributes import INTEGER_GRAD
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State

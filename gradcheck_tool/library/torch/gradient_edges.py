@@ -8,7 +8,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.tensors import as_tensor
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor

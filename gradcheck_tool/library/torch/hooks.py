@@ -9,7 +9,8 @@ from gradcheck_tool.domain.records import Func
 from gradcheck_tool.domain.values import Bound, Partial, Value
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.wording import one_line
-from gradcheck_tool.library.torch.function_text import Body, writes
+from gradcheck_tool.library.torch.function_text import FunctionBody
+from gradcheck_tool.trackers.function_contracts import writes
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -40,7 +41,7 @@ def check_module_hook(m: Interpreter, s: State, hook: Value, kind: str, subject:
 def _check(m: Interpreter, s: State, hook: Value, index: int, subject: str, passes: str) -> None:
     func, skip = _function(s, hook)
     if func is not None and len(func.function.params) > skip + index:
-        body = Body(func.function)
+        body = FunctionBody(func.function)
         _forgotten_return(m, func, body, body.params[skip + index], subject, passes)
 
 
@@ -58,7 +59,9 @@ def _text(func: Func, node: Any) -> str:
     return one_line(func.env.module.spans.text(node))
 
 
-def _forgotten_return(m: Interpreter, func: Func, body: Body, name: str, subject: str, passes: str) -> None:
+def _forgotten_return(
+    m: Interpreter, func: Func, body: FunctionBody, name: str, subject: str, passes: str
+) -> None:
     """The argument's name is bound to something computed from it that nothing reads afterwards."""
     if not body.returns() or any(end.value is not None for end in body.returns()) or func.function.captured:
         return
@@ -87,7 +90,7 @@ def _forgotten_return(m: Interpreter, func: Func, body: Body, name: str, subject
             )
 
 
-def _is_used(body: Body, name: str, later: list[ir.Instr]) -> bool:
+def _is_used(body: FunctionBody, name: str, later: list[ir.Instr]) -> bool:
     """Is a variable read for anything but to write to its elements?"""
     loads = {i.dst for i in later if isinstance(i, ir.LoadName) and i.name == name}
     written = {reg for _, reg in writes(body)}
@@ -95,7 +98,7 @@ def _is_used(body: Body, name: str, later: list[ir.Instr]) -> bool:
     return not loads <= written
 
 
-def _reads(body: Body, made: ir.Instr, name: str) -> bool:
+def _reads(body: FunctionBody, made: ir.Instr, name: str) -> bool:
     """Is it an operation directly on the argument?"""
     if isinstance(made, ir.BinOp):
         regs = [made.left, made.right]

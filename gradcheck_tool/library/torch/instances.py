@@ -89,7 +89,7 @@ def method_native(m: Interpreter, s: State, receiver: Value, name: str) -> Nativ
         return _super_native(s, receiver, name)
     kind = kind_of(s, receiver)
     if kind == "tensor":
-        from gradcheck_tool.library.torch.tensors import tensor_native
+        from gradcheck_tool.library.torch.tensor_values import tensor_native
 
         return tensor_native(name)
     if kind:
@@ -113,10 +113,10 @@ def _super_native(s: State, receiver: Super, name: str) -> Native | None:
                 return native(m, st, call)
         inner = st.get(itself, Instance)
         if name == "forward" and isinstance(itself, Ref) and inner is not None:
-            from gradcheck_tool.library.torch import modules
+            from gradcheck_tool.library.torch import module_calls, module_tree
 
-            if modules.is_module(st, inner):
-                return modules.library_forward(m, st, itself, call)
+            if module_tree.is_module(st, inner):
+                return module_calls.library_forward(m, st, itself, call)
         if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
             return Const(None)
         return m.call_unknown(st, call)
@@ -126,10 +126,10 @@ def _super_native(s: State, receiver: Super, name: str) -> Native | None:
 
 def call_instance(m: Interpreter, s: State, ref: Ref, record: Instance, call: Call) -> Result:
     """`obj(...)`."""
-    from gradcheck_tool.library.torch import modules
+    from gradcheck_tool.library.torch import module_calls, module_tree
 
-    if modules.is_module(s, record):
-        return modules.call_module(m, s, ref, call)
+    if module_tree.is_module(s, record):
+        return module_calls.call_module(m, s, ref, call)
     own = attributes.in_class(s, record.cls, "__call__")
     if own is not None:
         return m.call(s, Bound(ref, own), call.args, call.kwargs, call.site, call.text, call.unsure)
@@ -177,9 +177,9 @@ def assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: 
 
 def created(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
     """An object of a repository class was made, before `__init__`."""
-    from gradcheck_tool.library.torch import modules
+    from gradcheck_tool.library.torch import module_tree
 
-    if modules.is_module(s, s[ref]):
+    if module_tree.is_module(s, s[ref]):
         s.edit(ref).attrs.setdefault("training", Const(True))
 
 

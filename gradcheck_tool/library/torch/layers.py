@@ -147,7 +147,7 @@ def _held(s: State, ref: Ref, name: str) -> Value:
 
 def _as_input(m: Interpreter, s: State, value: Value, site: Any) -> Value:
     """What a layer is called on is a tensor, whatever else is known of it."""
-    from gradcheck_tool.library.torch.tensors import as_tensor
+    from gradcheck_tool.library.torch.tensor_values import as_tensor
 
     if isinstance(value, Symbol):
         ref = as_tensor(m, s, value, site)

@@ -1,18 +1,16 @@
-"""`nn.Module`: parameters, sub-modules, calls with hooks, containers, layers of the tables."""
+"""Methods of `nn.Module`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import GradientsCleared
-from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Class, Dict, Instance, List
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     TRUE,
-    Bound,
     Const,
     LibraryObject,
     Method,
@@ -23,63 +21,21 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.interp import attributes, conditions, registry
-from gradcheck_tool.interp.api import Call
-from gradcheck_tool.interp.iteration import drain, elements
+from gradcheck_tool.interp import conditions, registry
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.registry import Native, Result, function, method
+from gradcheck_tool.interp.registry import Native, Result, method
 from gradcheck_tool.library.torch import hooks, layers
-from gradcheck_tool.library.torch.instances import LIGHTNING
-from gradcheck_tool.trackers import distributed, modes, uses
 from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import modes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Interpreter, Outcomes
+    from gradcheck_tool.interp.api import Call, Interpreter
+from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
-SEQUENTIAL = ("torch.nn.Sequential",)
-LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
-DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
-WRAPPERS = frozenset(
-    {
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.distributed.fsdp.FullyShardedDataParallel",
-        "apex.parallel.DistributedDataParallel",
-        "deepspeed.DeepSpeedEngine",
-    }
-)
-TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer")
-# Marks an object that an entry point's methods are run on: it may be of a subclass, which holds more.
-STAND_IN = "#stand-in"
-_PLAIN = frozenset(
-    {"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
-)
-
-
-def is_module(s: State, record: Instance) -> bool:
-    """Is the object an `nn.Module`?"""
-    return any(
-        (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in MODULE_BASES
-        for name in attributes.lib_bases(s, record.cls)
-    )
-
-
-MODULE_BASES = frozenset(
-    [
-        *LIGHTNING,
-        *TRAINERS,
-        *WRAPPERS,
-        "transformers.PreTrainedModel",
-    ]
-)
-
-
-# -- making layers ----------------------------------------------------------------------------------
 
 
 def find_layer(name: str) -> Native | None:
@@ -97,317 +53,6 @@ def make_layer(m: Interpreter, s: State, call: Call) -> Result:
 def _mark_buffer(s: State, ref: Ref, name: str) -> None:
     mine = s.edit(ref)
     mine.attrs["#buffers"] = Tup((*mine.attrs.get("#buffers", Tup(())).items, Const(name)))
-
-
-def container(s: State, cls: Value, items: Sequence[Value], site: Any) -> Ref:
-    """A Sequential, ModuleList or ParameterList of the items."""
-    attrs: dict[str, Value] = {"training": TRUE}
-    attrs.update({str(i): item for i, item in enumerate(items)})
-    return s.new(Instance(cls, attrs))
-
-
-@function("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ParameterList")
-def make_list(m: Interpreter, s: State, call: Call) -> Result:
-    return _fill_list(m, s, None, registry.lib_name(call.func), call)
-
-
-def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call) -> Result:
-    out: Outcomes = []
-    sources = [(s, list(call.args), call.unsure)]
-    if name not in SEQUENTIAL and call.args:
-        sources = drain(m, s, call.args[0], call.site)
-    for state, items, is_open in sources:
-        if state.exc is not None:
-            out.append((state, NONE))
-            continue
-        for item in items:
-            m.suspicions.clear((item.id,) if isinstance(item, Ref) else ())
-        names = {str(i): item for i, item in enumerate(items)}
-        first = items[0] if items else NONE
-        table = state.get(first, Dict)
-        if name in SEQUENTIAL and table is not None:
-            names = {str(registry.const(k, i)): v for i, (k, v) in enumerate(table.items.items())}
-            is_open = table.open
-        target = ref if ref is not None else state.new(Instance(LibraryObject(name)))
-        mine = state.edit(target)
-        mine.attrs.update({"training": TRUE, **names})
-        mine.open = mine.open or is_open
-        out.append((state, target if ref is None else NONE))
-    return out
-
-
-@function("torch.nn.ModuleDict", "torch.nn.ParameterDict")
-def make_dict(m: Interpreter, s: State, call: Call) -> Result:
-    ref = s.new(Instance(call.func, {"training": TRUE}))
-    _fill_dict(s, ref, call)
-    return ref
-
-
-def _fill_dict(s: State, ref: Ref, call: Call) -> None:
-    """Add what a dict, or a list of pairs, holds to a ModuleDict or ParameterDict."""
-    mine = s.edit(ref)
-    mine.open = mine.open or call.unsure
-    table = s.get(call.args[0], Dict) if call.args else None
-    if table is not None:
-        mine.attrs.update({str(registry.const(k, "?")): v for k, v in table.items.items()})
-        mine.open = mine.open or table.open
-    elif call.args:
-        items, is_open = elements(s, call.args[0])
-        mine.open = mine.open or is_open
-        for item in items:
-            if isinstance(item, Tup) and len(item.items) == 2:
-                mine.attrs[str(registry.const(item.items[0], "?"))] = item.items[1]
-
-
-@method("torch.nn.Module", "__init__")
-def init_module(m: Interpreter, s: State, call: Call) -> Result:
-    """`super().__init__()`; for sub-classes of layers it makes their parameters."""
-    names = attributes.lib_bases(s, s[call.self].cls)
-    s.edit(call.self).attrs.setdefault("training", TRUE)
-    for name in names:
-        if name in SEQUENTIAL or name in LISTS:
-            return _fill_list(m, s, call.self, name, call)
-        if layers.is_layer(name):
-            layers.construct(m, s, call.self, name, call)
-            return NONE
-    return NONE
-
-
-# -- what a module holds ------------------------------------------------------------------------------
-
-
-def children(s: State, ref: Ref) -> list[tuple[str, Ref]]:
-    """Direct sub-modules by name."""
-    record: Instance = s[ref]
-    out = []
-    for name, value in record.attrs.items():
-        child = s.get(value, Instance)
-        if child is not None and not name.startswith("#") and is_module(s, child):
-            out.append((name, value))
-    return out  # type: ignore[return-value]
-
-
-def modules(s: State, ref: Ref) -> list[tuple[str, Ref]]:
-    """The module and all below it, by dotted name."""
-    seen: dict[int, None] = {}
-    out: list[tuple[str, Ref]] = []
-    stack: list[tuple[str, Ref]] = [("", ref)]
-    while stack:
-        name, at = stack.pop()
-        if at.id in seen:
-            continue
-        seen[at.id] = None
-        out.append((name, at))
-        stack += [(f"{name}.{n}" if name else n, c) for n, c in reversed(children(s, at))]
-    return out
-
-
-def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tuple[str, Ref]], bool]:
-    """Parameters by dotted name, and whether there may be more."""
-    out: dict[int, tuple[str, Ref]] = {}
-    is_open = unseen = False
-    for name, at in modules(s, ref) if recurse else [("", ref)]:
-        record: Instance = s[at]
-        group = record.attrs.get("#group")
-        if isinstance(group, Ref):
-            out.setdefault(group.id, (f"{name}.*", group))
-        is_open = is_open or record.open
-        unseen = unseen or STAND_IN in record.attrs
-        for attr, value in record.attrs.items():
-            tensor = s.get(value, Tensor)
-            if tensor is not None and tensor.is_param and not attr.startswith("#"):
-                full = f"{name}.{attr}" if name else attr
-                out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
-            # Where no parameter is known, one of unknown origin may be all there is.
-            unseen = unseen or (not attr.startswith("#") and _is_unseen(s, value))
-    return list(out.values()), is_open or (unseen and not out)
-
-
-def _is_unseen(s: State, value: Value) -> bool:
-    """Is it of unknown origin, or of a class with an unknown base? Then it may be a module."""
-    record = s.get(value, Instance)
-    cls = s.get(record.cls, Class) if record is not None else None
-    return isinstance(value, Symbol) or (cls is not None and cls.open)
-
-
-def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
-    """The parameters in a module, a list of tensors or groups, or one tensor."""
-    if s.get(value, Tensor) is not None:
-        return [value], False  # type: ignore[list-item]
-    record = s.get(value, Instance)
-    if record is not None and is_module(s, record):
-        found, is_open = named_parameters(s, value)  # type: ignore[arg-type]
-        return [r for _, r in found], is_open
-    items, is_open = elements(s, value)
-    out: list[Ref] = []
-    for item in items:
-        table = s.get(item, Dict)
-        if table is not None:
-            more, rest = parameters_of(s, table.items.get(Const("params"), NONE))
-        elif isinstance(item, Tup) and len(item.items) == 2 and isinstance(item.items[0], Const):
-            more, rest = parameters_of(s, item.items[1])
-        elif s.get(item, Tensor) is not None:
-            more, rest = [item], False  # type: ignore[list-item]
-        else:
-            more, rest = [], not isinstance(item, Const)
-        out += more
-        is_open = is_open or rest
-    return out, is_open
-
-
-def container_items(s: State, ref: Ref) -> list[Value] | None:
-    """The elements of a Sequential, ModuleList or ParameterList; the keys of a ModuleDict."""
-    record: Instance = s[ref]
-    names = attributes.lib_bases(s, record.cls)
-    if any(n in SEQUENTIAL or n in LISTS for n in names):
-        return [v for k, v in record.attrs.items() if not k.startswith("#") and _is_element(s, k, v)]
-    if is_mapping(s, record):
-        return [Const(k) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
-    return None
-
-
-def _is_element(s: State, key: str, value: Value) -> bool:
-    if key == "training":
-        return False
-    inner = s.get(value, Instance)
-    return key.isdigit() or (inner is not None and is_module(s, inner)) or s.get(value, Tensor) is not None
-
-
-def is_mapping(s: State, record: Instance) -> bool:
-    """Is the object a ModuleDict or a ParameterDict?"""
-    return any(n in DICTS for n in attributes.lib_bases(s, record.cls))
-
-
-def mapped(record: Instance, key: Value) -> Value | None:
-    """What a ModuleDict or ParameterDict holds under a key, if that is known."""
-    return record.attrs.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else None
-
-
-def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
-    """`container[index] = value`."""
-    record: Instance = s[ref]
-    names = attributes.lib_bases(s, record.cls)
-    if any(n in DICTS for n in names) and isinstance(index, Const):
-        s.edit(ref).attrs[str(index.value)] = value
-    elif any(n in SEQUENTIAL or n in LISTS for n in names) and isinstance(index, Const):
-        count = len(container_items(s, ref) or ())
-        at = index.value if index.value >= 0 else count + index.value
-        s.edit(ref).attrs[str(at)] = value
-    elif any(n in LISTS or n in DICTS for n in names):
-        s.edit(ref).open = True
-
-
-# -- calls --------------------------------------------------------------------------------------------
-
-
-def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    """`module(...)`: pre-hooks, forward, hooks."""
-    uses.note_forward(m, s, ref)
-    modes.ran(m, s, ref, call.site)
-    out: Outcomes = []
-    pairs = [(s, list(call.args))]
-    for hook in _hooks(s, ref, "#pre_hooks"):
-        after = []
-        for state, args in pairs:
-            for st, answer in m.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
-                if st.exc is None and answer != NONE and not isinstance(answer, Symbol):
-                    args = list(answer.items) if isinstance(answer, Tup) else [answer]
-                after.append((st, args))
-        pairs = after
-    for state, args in pairs:
-        if state.exc is not None:
-            out.append((state, NONE))
-            continue
-        inner = Call(call.func, args, call.kwargs, call.site, call.text, ref, call.unsure)
-        out += m.guard(state, lambda st=state, c=inner: forward(m, st, ref, c))
-    for hook in _hooks(s, ref, "#hooks"):
-        after_hooks: Outcomes = []
-        for state, value in out:
-            if state.exc is not None:
-                after_hooks.append((state, value))
-                continue
-            for st, answer in m.call(state, hook, [ref, Tup(tuple(call.args)), value], {}, call.site):
-                keep = answer == NONE or isinstance(answer, Symbol)
-                after_hooks.append((st, value if keep else answer))
-        out = after_hooks
-    if "#backward_hooks" in s[ref].attrs:
-        out = [(state, _guard_output(state, value, call)) for state, value in out]
-    for state, value in out:
-        distributed.note_inner(m, state, ref, call, value)
-    return out
-
-
-def _guard_output(s: State, value: Value, call: Call) -> Value:
-    """A full backward hook makes the outputs views of a custom Function, which forbid in-place edits."""
-    if isinstance(value, Tup):
-        return replace(value, items=tuple(_guard_output(s, item, call) for item in value.items))
-    tensor = s.get(value, Tensor)
-    if tensor is None or not tensor.requires_grad or not isinstance(value, Ref):
-        return value
-    node = Node(engine.HOOKED, call.text, call.site)
-    node.inputs, node.needs = (engine.edge(s, value),), ((),)
-    made = engine.function_output(s, value, [value], call.site, call.text)
-    mine = s.edit(made)
-    mine.grad_fn, mine.requires_grad, mine.leaf = s.new(node), True, False
-    return made
-
-
-def _hooks(s: State, ref: Ref, kind: str) -> list[Value]:
-    value = s[ref].attrs.get(kind, Tup(()))
-    return list(value.items)
-
-
-def forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    """`forward` of a module of the repository, a layer, a container or a wrapper."""
-    record: Instance = s[ref]
-    own = record.attrs.get("forward") or attributes.in_class(s, record.cls, "forward")
-    if own is not None:
-        target = Bound(ref, own) if "forward" not in record.attrs else own
-        return m.call(s, target, call.args, call.kwargs, call.site, call.text, call.unsure)
-    return library_forward(m, s, ref, call)
-
-
-def library_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    """`forward` of the library class that a module is of, or is derived from."""
-    names = attributes.lib_bases(s, s[ref].cls)
-    if any(n in SEQUENTIAL for n in names):
-        return _forward_sequential(m, s, ref, call)
-    inner = s[ref].attrs.get("module")
-    if any(n in WRAPPERS for n in names) and isinstance(inner, Ref):
-        results = m.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
-        for state, value in results:
-            distributed.note_wrapped(m, state, ref, value)
-        return results
-    for name in names:
-        native = registry.METHODS.get((name, "forward"))
-        if native is not None:
-            return native(m, s, call)
-        if layers.is_layer(name):
-            return layers.run(m, s, ref, name, call)
-    return unknown_forward(m, s, ref, call)
-
-
-def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    """A module of which only the parameters may be known: the result depends on them in an unknown way."""
-    return unknown()
-
-
-def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    if s[ref].open:
-        return unknown()
-    pairs: Outcomes = [(s, call.args[0] if call.args else unknown())]
-    for item in container_items(s, ref) or []:
-        after: Outcomes = []
-        for state, value in pairs:
-            if state.exc is not None:
-                after.append((state, value))
-            else:
-                after += m.call(state, item, [value], {}, call.site, call.text)
-        pairs = after
-    return pairs
-
-
-# -- methods ------------------------------------------------------------------------------------------
 
 
 def _parameter_list(s: State, ref: Ref, call: Call) -> tuple[list[tuple[str, Ref]], bool]:
@@ -477,7 +122,7 @@ def train_mode(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("torch.nn.Module", "requires_grad_")
 def set_requires_grad(m: Interpreter, s: State, call: Call) -> Result:
-    from gradcheck_tool.library.torch.tensors import set_requires_grad as set_one
+    from gradcheck_tool.library.torch.tensor_attributes import set_requires_grad as set_one
 
     value = call.get(0, "requires_grad")
     on = True if value is None else conditions.known(s, value)
@@ -713,63 +358,3 @@ def get_part(m: Interpreter, s: State, call: Call) -> Result:
 @method("torch.nn.Module", "extra_repr", "register_load_state_dict_post_hook", "register_state_dict_hook")
 def ignored(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
-
-
-@method("torch.nn.ModuleList", "append", "extend", "insert")
-@method("torch.nn.Sequential", "append", "extend", "insert")
-@method("torch.nn.ParameterList", "append", "extend")
-def append(m: Interpreter, s: State, call: Call) -> Result:
-    name = call.func.name if isinstance(call.func, Method) else "append"
-    mine = s.edit(call.self)
-    count = len(container_items(s, call.self) or ())
-    if name == "insert":
-        mine.open = True
-        return call.receiver
-    items, is_open = elements(s, call.args[0]) if name == "extend" else (call.args[:1], False)
-    for offset, item in enumerate(items):
-        mine.attrs[str(count + offset)] = item
-    mine.open = mine.open or is_open
-    return call.receiver
-
-
-@method("torch.nn.ModuleDict", "items", "keys", "values")
-@method("torch.nn.ParameterDict", "items", "keys", "values")
-def module_dict(m: Interpreter, s: State, call: Call) -> Result:
-    name = call.func.name if isinstance(call.func, Method) else "items"
-    record = s[call.self]
-    pairs = [(k, v) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
-    pick: Callable[[str, Value], Value] = {
-        "items": lambda k, v: Tup((Const(k), v)),
-        "keys": lambda k, v: Const(k),
-        "values": lambda k, v: v,
-    }[name]
-    return s.new(List([pick(k, v) for k, v in pairs], record.open))
-
-
-@method("torch.nn.ModuleDict", "pop")
-@method("torch.nn.ParameterDict", "pop", "get")
-def module_dict_item(m: Interpreter, s: State, call: Call) -> Result:
-    key = call.get(0, "key") or unknown()
-    found = mapped(s[call.self], key)
-    if isinstance(call.func, Method) and call.func.name == "pop":
-        if found is None or not isinstance(key, Const):
-            s.edit(call.self).open = True
-        else:
-            del s.edit(call.self).attrs[key.value]
-    return found if found is not None else unknown()
-
-
-@method("torch.nn.ModuleDict", "update")
-@method("torch.nn.ParameterDict", "update")
-def module_dict_update(m: Interpreter, s: State, call: Call) -> Result:
-    _fill_dict(s, call.self, call)
-    return NONE
-
-
-@function(*(WRAPPERS - {"deepspeed.DeepSpeedEngine"}))
-def wrap(m: Interpreter, s: State, call: Call) -> Result:
-    """DataParallel, DDP, FSDP: a module that calls the one it holds."""
-    inner = call.get(0, "module") or unknown()
-    return s.new(
-        Instance(call.func, {"module": inner, "training": TRUE}, open=s.get(inner, Instance) is None)
-    )

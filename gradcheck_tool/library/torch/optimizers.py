@@ -14,7 +14,8 @@ from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.modules import clear, parameters_of, write_zeros
+from gradcheck_tool.library.torch.module_tree import parameters_of
+from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import masks
 from gradcheck_tool.trackers import optimizer_life as protocols

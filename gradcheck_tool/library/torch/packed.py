@@ -9,7 +9,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Tup, Value, unknown
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
-from gradcheck_tool.library.torch.tensors import as_tensor
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State

@@ -15,8 +15,11 @@ from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
-from gradcheck_tool.library.torch.modules import make_layer, parameters_of
-from gradcheck_tool.library.torch.tensors import as_tensor, integer_leaf, note_manual_step, note_zeroed
+from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
+from gradcheck_tool.library.torch.module_tree import parameters_of
+from gradcheck_tool.library.torch.modules import make_layer
+from gradcheck_tool.library.torch.tensor_methods import integer_leaf
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers.registration import gone_through
 from gradcheck_tool.trackers.uses import note_exhausted

@@ -13,7 +13,7 @@ from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine.operations import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.modules import modules, named_parameters
+from gradcheck_tool.library.torch.module_tree import modules, named_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

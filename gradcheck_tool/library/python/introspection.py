@@ -1,0 +1,181 @@
+"""Questions about objects: `isinstance`, `hasattr`, `getattr`, `type`."""
+
+from __future__ import annotations
+
+import builtins
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    LibraryObject,
+    Method,
+    Partial,
+    Ref,
+    Slice,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.registry import Result, function, lib_name
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+
+
+@function("builtins.isinstance")
+def isinstance_(m: Interpreter, s: State, call: Call) -> Result:
+    return _instance_answer(s, *call.args) if len(call.args) == 2 else unknown("bool")
+
+
+@function("torch.is_tensor")
+def is_tensor(m: Interpreter, s: State, call: Call) -> Result:
+    return _instance_answer(s, call.get(0, "obj") or NONE, LibraryObject("torch.Tensor"))
+
+
+def _instance_answer(s: State, value: Value, kind: Value) -> Value:
+    answer = _instance_of(s, value, kind)
+    return Symbol(("isinstance", value, kind), "bool") if answer is None else Const(answer)
+
+
+_TENSOR_CLASSES = ("torch.Tensor", "torch.autograd.Variable")
+
+
+def _instance_of(s: State, value: Value, kind: Value) -> bool | None:
+    if isinstance(kind, Tup):
+        answers = [_instance_of(s, value, k) for k in kind.items]
+        return True if True in answers else None if None in answers else False
+    name = lib_name(kind)
+    if isinstance(value, Symbol):
+        return None
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, Tensor):
+        if name == "torch.nn.Parameter":
+            return record.is_param
+        return name in _TENSOR_CLASSES if name.startswith(("torch.", "builtins.", "numpy.")) else None
+    if isinstance(record, Instance):
+        return _object_is(s, record, kind, name)
+    python = _python_type(s, value, record)
+    if python is None:
+        return None
+    theirs = getattr(builtins, name.removeprefix("builtins."), None) if name.startswith("builtins.") else None
+    if isinstance(theirs, type):
+        return issubclass(python, theirs)
+    return False if name.startswith(("torch.", "numpy.")) or isinstance(kind, Ref) else None
+
+
+def _object_is(s: State, record: Instance, kind: Value, name: str) -> bool | None:
+    from gradcheck_tool.library.torch.module_tree import is_module
+
+    cls = s.get(record.cls, Class)
+    if cls is not None and kind in cls.mro:
+        return True
+    if record.cls == kind:
+        return True
+    if name == "torch.nn.Module":
+        return is_module(s, record)
+    if name == "torch.optim.Optimizer":
+        return lib_name(record.cls).startswith("torch.optim.")
+    if isinstance(record.cls, LibraryObject) and name.startswith("torch.nn."):
+        return _lib_subclass(record.cls.name, name)
+    if name in _TENSOR_CLASSES or name.startswith("builtins."):
+        return False
+    return None if (cls is not None and cls.open) or record.open else False
+
+
+def _lib_subclass(mine: str, theirs: str) -> bool | None:
+    families = {
+        "torch.nn.modules.conv._ConvNd": "Conv",
+        "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm",
+        "torch.nn.RNNBase": "",
+    }
+    if theirs in families:
+        return None
+    return False
+
+
+def _python_type(s: State, value: Value, record: Any) -> type | None:
+    if isinstance(value, Const):
+        return type(value.value)
+    if isinstance(value, Tup):
+        return tuple
+    if isinstance(record, List):
+        return {"list": list, "set": set}.get(record.kind)
+    if isinstance(record, Dict):
+        return dict
+    if isinstance(record, (Iter, Generator)):
+        return range if isinstance(record, Iter) and record.kind == "range" else GeneratorType
+    if isinstance(value, Slice):
+        return slice
+    return None
+
+
+@function("builtins.hasattr")
+def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
+    value, name = ([*call.args, NONE, NONE])[:2]
+    record = s.get(value, Instance)
+    if record is not None and isinstance(name, Const):
+        if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
+            return TRUE
+        if not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls):
+            return FALSE
+    return Symbol(("call", "hasattr", (value, name)), "bool")
+
+
+@function("builtins.getattr")
+def getattr_(m: Interpreter, s: State, call: Call) -> Result:
+    value, name = ([*call.args, NONE, NONE])[:2]
+    if not isinstance(name, Const) or not isinstance(name.value, str):
+        return unknown()
+    if len(call.args) > 2:
+        record = s.get(value, Instance)
+        if record is not None and not record.open and isinstance(record.cls, Ref):
+            if name.value not in record.attrs and attributes.in_class(s, record.cls, name.value) is None:
+                return call.args[2] if not attributes.lib_bases(s, record.cls) else unknown()
+        if isinstance(value, Symbol):
+            return Symbol(("attr", value, name.value))
+    return attributes.get(m, s, value, name.value, call.site)
+
+
+@function("builtins.setattr")
+def setattr_(m: Interpreter, s: State, call: Call) -> Result:
+    if len(call.args) < 3 or not isinstance(call.args[1], Const):
+        if call.args and s.get(call.args[0], Instance) is not None:
+            s.edit(call.args[0]).open = True  # type: ignore[arg-type]
+        return NONE
+    states = attributes.put(m, s, call.args[0], str(call.args[1].value), call.args[2], call.site, False)
+    return [(state, NONE) for state in states]
+
+
+@function("builtins.delattr")
+def delattr_(m: Interpreter, s: State, call: Call) -> Result:
+    if len(call.args) == 2 and isinstance(call.args[1], Const):
+        attributes.delete(m, s, call.args[0], str(call.args[1].value), call.site)
+    return NONE
+
+
+@function("builtins.callable")
+def callable_(m: Interpreter, s: State, call: Call) -> Result:
+    value = call.args[0] if call.args else NONE
+    if (
+        isinstance(value, (LibraryObject, Bound, Method, Partial))
+        or s.get(value, Func)
+        or s.get(value, Class)
+    ):
+        return TRUE
+    return FALSE if isinstance(value, (Const, Tup)) else Symbol(("call", "callable", (value,)), "bool")
+
+
+@function("builtins.type")
+def type_(m: Interpreter, s: State, call: Call) -> Result:
+    record = s.get(call.args[0], Instance) if len(call.args) == 1 else None
+    return record.cls if record is not None else unknown("data")

@@ -1,0 +1,76 @@
+"""Data types, as far as autograd cares: which of them can require a gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.values import (
+    Const,
+    LibraryObject,
+    Symbol,
+    Value,
+)
+from gradcheck_tool.interp import registry
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call
+
+
+DTYPES = {
+    "float": (
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "float16",
+        "float32",
+        "float64",
+        "FloatTensor",
+        "DoubleTensor",
+    ),
+    "int": ("int", "long", "short", "char", "byte", "int8", "int16", "int32", "int64", "uint8", "LongTensor"),
+    "bool": ("bool",),
+    "complex": ("cfloat", "cdouble", "complex64", "complex128", "chalf"),
+}
+
+
+def dtype_class(value: Value | None) -> str | None:
+    """`float`, `int`, `bool` or `complex` for a dtype object, None for anything else."""
+    name = registry.lib_name(value).rpartition(".")[2]
+    return next((kind for kind, names in DTYPES.items() if name in names), None)
+
+
+def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
+    """`is_floating_point` or `is_complex` of a named dtype, or of that of a tensor; None if not known."""
+    kind = dtype_class(dtype)
+    if isinstance(dtype, Symbol) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
+        tensor = s.get(dtype.key[1], Tensor)
+        kind = tensor.dtype if tensor is not None else None
+    return is_of_kind(kind, name)
+
+
+def is_of_kind(kind: str | None, question: str) -> Const | None:
+    asked = {"is_floating_point": "float", "is_complex": "complex"}.get(question)
+    return None if kind is None or asked is None else Const(kind == asked)
+
+
+def is_default_float(call: Call) -> bool:
+    """Is the dtype that `to` gets the one that tensors of floats have unless they are told otherwise?"""
+    names = [registry.lib_name(value).rpartition(".")[2] for value in (*call.args, *call.kwargs.values())]
+    return "float" in names or "float32" in names
+
+
+def target_dtype(s: State, name: str, call: Call) -> str | None:
+    if name in ("float", "double", "half", "bfloat16"):
+        return "float"
+    values = [*call.args, *call.kwargs.values()]
+    for value in values:
+        other = s.get(value, Tensor)
+        kind = dtype_class(value) if other is None else other.dtype
+        if kind is not None:
+            return kind
+        if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
+            return dtype_class(LibraryObject(value.value))
+    return None

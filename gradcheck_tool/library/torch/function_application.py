@@ -1,0 +1,355 @@
+"""Applying a custom `autograd.Function`: its forward, its graph node, what it saves."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import (
+    FunctionDefect,
+    FunctionError,
+)
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Func, Instance, List
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Method,
+    Ref,
+    Super,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.function_text import return_of
+from gradcheck_tool.trackers import function_contracts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
+
+
+@method("class torch.autograd.Function", "apply")
+def apply(m: Interpreter, s: State, call: Call) -> Result:
+    """`MyFunction.apply(...)`: forward without grad, then a node that runs `backward`."""
+    cls = call.receiver if not isinstance(call.receiver, Super) else call.receiver.cls
+    forward = attributes.in_class(s, cls, "forward")
+    if forward is None:
+        return unknown()
+    function_contracts.applied(m, s, cls, call)
+    args = [*call.args, *call.kwargs.values()]
+    tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
+    versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].requires_grad and s.grad}
+    setup = attributes.in_class(s, cls, "setup_context")
+    ctx = s.new(
+        Instance(
+            LibraryObject("#ctx"),
+            {
+                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args)),
+                "#class": cls,
+                "#inputs": Tup(tuple(args), open=call.unsure),
+                "#outputs": Tup((), open=True),
+            },
+            open=True,
+        )
+    )
+    needed = engine.requires(s, tensors)
+    if needed is False and any(
+        isinstance(a, Symbol) and a.kind not in ("int", "float", "bool", "str") for a in args
+    ):
+        needed = None
+    before, s.grad = s.grad, False
+    given = list(call.args) if setup is not None else [ctx, *call.args]
+    out: Outcomes = []
+    unbound = _function_of(s, forward)
+    for state, value in m.call(s, unbound, given, call.kwargs, call.site):
+        pairs: Outcomes = [(state, value)]
+        if setup is not None and state.exc is None:
+            pairs = [
+                (st, value)
+                for st, _ in m.call(
+                    state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site
+                )
+            ]
+        for st, result in pairs:
+            st.grad = before
+            if st.exc is None:
+                _unmarked_writes(m, st, cls, ctx, versions)
+                out += m.guard(
+                    st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call)
+                )
+            else:
+                out.append((st, NONE))
+    return out
+
+
+def _unmarked_writes(m: Interpreter, s: State, cls: Value, ctx: Ref, versions: dict[Ref, Value]) -> None:
+    """Report inputs that forward has written and not marked as dirty."""
+    dirty = s[ctx].attrs.get("#dirty", Tup(())).items
+    for ref, version in versions.items():
+        storage = s[s[ref].storage]
+        if (
+            storage.version != version
+            and not storage.unsure
+            and ref not in dirty
+            and storage.site is not None
+        ):
+            m.emit(
+                FunctionDefect(
+                    site=storage.site,
+                    function=function_name(s, cls),
+                    kind="unmarked-write",
+                    detail=str(s[ref].name),
+                )
+            )
+
+
+def _needs(s: State, value: Value) -> Value:
+    tensor = s.get(value, Tensor)
+    if tensor is None:
+        return FALSE if not isinstance(value, type(unknown())) else unknown("bool")
+    return Const(tensor.requires_grad) if tensor.requires_grad is not None else unknown("bool")
+
+
+def _function_of(s: State, value: Value) -> Value:
+    wrapper = s.get(value, Instance)
+    return wrapper.attrs["#func"] if wrapper is not None and "#func" in wrapper.attrs else value
+
+
+def _wrap(
+    m: Interpreter,
+    s: State,
+    cls: Value,
+    ctx: Ref,
+    tensors: list[Ref],
+    needed: bool | None,
+    result: Value,
+    call: Call,
+) -> Value:
+    """Give the outputs of a custom Function their history.
+
+    Raises:
+        Raised: for a dirty input that is not returned, and dirty views that forbid writes.
+    """
+    record = s[ctx]
+    dirty = [v for v in record.attrs.get("#dirty", Tup(())).items if s.get(v, Tensor) is not None]
+    outputs: list[Value] = list(result.items) if isinstance(result, Tup) else [result]
+    for ref in dirty:
+        if ref not in outputs and not isinstance(result, type(unknown())):
+            tensor: Tensor = s[ref]
+            marked = record.attrs.get("#dirty_site")
+            steps = (
+                (story(marked.value, f"`{tensor.name}` is marked dirty here, and not returned"),)
+                if isinstance(marked, Const)
+                else ()
+            )
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    story=steps,
+                    text="Some elements marked as dirty during the forward method were not returned "
+                    "as output.",
+                    kind="dirty-not-returned",
+                    function=function_name(s, cls),
+                    detail=str(tensor.name),
+                )
+            )
+    if isinstance(result, Ref) and s.get(result, Tensor) is None:
+        _list_output(m, s, cls, result, needed)
+        return result
+    requires_grad = False if s.grad is False or s.inference else needed if s.grad else None
+    node = _function_node(m, s, cls, ctx, tensors, call) if requires_grad is not False else None
+    passive = record.attrs.get("#non_differentiable", Tup(())).items
+    wrapped = [
+        _wrap_output(m, s, out, node, requires_grad if out not in passive else False, tensors, dirty, call)
+        for out in outputs
+    ]
+    if node is not None:
+        s.edit(ctx).attrs["#outputs"] = Tup(tuple(outputs), open=isinstance(result, Tup) and result.open)
+        _save_outputs(s, record, node, outputs, wrapped, call)
+        s.edit(ctx).attrs["#node"] = node
+    return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
+
+
+def _list_output(m: Interpreter, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
+    """Tensors that forward returns in a list come out without a history."""
+    record, func = (
+        s.get(result, List),
+        s.get(_function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func),
+    )
+    if record is None or func is None or not needed or s.grad is not True:
+        return
+    where = return_of(func, kind=ir.BuildList)
+    if where is not None and any(s.get(item, Tensor) is not None for item in record.items):
+        m.emit(FunctionError(site=where, text="", kind="list-output", function=function_name(s, cls)))
+
+
+def function_name(s: State, cls: Value) -> str:
+    record = s.get(cls, Class)
+    return record.name if record is not None else "Function"
+
+
+def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Call) -> Ref:
+    node = Node(f"{function_name(s, cls)}Backward", call.text, call.site)
+    node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
+    # A gradient that is computed without a graph depends on nothing but the one that comes in.
+    once = is_once_differentiable(s.get(backward_of(s, cls), Func))
+    node.needs = tuple(() for _ in tensors) if once else None
+    node.function = ctx
+    saved = s[ctx].attrs.get("#saved", Tup(()))
+    reads = _reads_saved(s, cls)
+    slots = [
+        engine.saved(s, value, engine.edge(s, value), "self", call.site, itself=True)
+        for value in saved.items
+        if isinstance(value, Ref) and s.get(value, Tensor) is not None and reads
+    ]
+    node.saved_tensors = tuple(slots)
+    node.frees = bool(slots) if reads is not None else None
+    return s.new(node)
+
+
+def backward_of(s: State, cls: Value) -> Value:
+    return _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
+
+
+@function("torch.autograd.function.once_differentiable")
+def once_differentiable(m: Interpreter, s: State, call: Call) -> Result:
+    """Marks a backward: it runs under no_grad, whatever create_graph says."""
+    func = call.args[0] if call.args else NONE
+    if s.get(func, Func) is not None:
+        s.edit(func).attrs["#once"] = TRUE  # type: ignore[arg-type]
+    return func
+
+
+def is_once_differentiable(backward: Func | None) -> bool:
+    return backward is not None and "#once" in backward.attrs
+
+
+def _reads_saved(s: State, cls: Value) -> bool | None:
+    """Does `backward` read `ctx.saved_tensors`?"""
+    func = s.get(backward_of(s, cls), Func)
+    if func is None:
+        return None
+    names = {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}
+    return bool(names & {"saved_tensors", "saved_variables"})
+
+
+def _wrap_output(
+    m: Interpreter,
+    s: State,
+    out: Value,
+    node: Ref | None,
+    requires_grad: bool | None,
+    tensors: list[Ref],
+    dirty: Sequence[Value],
+    call: Call,
+) -> Value:
+    tensor = s.get(out, Tensor)
+    if tensor is None or not isinstance(out, Ref):
+        return out
+    if out in dirty:
+        others = [t for t in tensors if t != out]
+        engine.check_write(s, out, others, call.site, call.text)
+        engine.rebase(s, out, node, requires_grad)
+        return out
+    out = engine.function_output(s, out, tensors, call.site, call.text)
+    made = s.edit(out)
+    if made.dtype in ("int", "bool") or requires_grad is False:
+        made.requires_grad, made.leaf, made.grad_fn = False, True, None
+        return out
+    made.requires_grad, made.leaf, made.grad_fn = requires_grad, (False if requires_grad else None), node
+    return out
+
+
+def _save_outputs(
+    s: State, record: Instance, node: Ref, outputs: list[Value], wrapped: list[Value], call: Call
+) -> None:
+    """Slots that hold this call's own outputs: their history is the node itself."""
+    mine = s.edit(node)
+    storages = {s[o].storage for o in outputs if s.get(o, Tensor) is not None}  # type: ignore[index]
+    mine.saved_tensors = tuple(
+        dataclasses.replace(x, edge=node, role="out", holder=None)
+        if x.storage in storages and x.edge == NONE
+        else x
+        for x in mine.saved_tensors
+    )
+
+
+@method("#ctx", "save_for_backward", "save_for_forward")
+def save_for_backward(m: Interpreter, s: State, call: Call) -> Result:
+    for value in call.args:
+        if isinstance(value, Tup) or (isinstance(value, Const) and value != NONE):
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    text="save_for_backward can only save variables, but argument",
+                    kind="save-non-tensor",
+                    function=function_name(s, s[call.self].attrs["#class"]),
+                    detail=str(call.text),
+                ),
+                "TypeError",
+            )
+    mine = s.edit(call.self)
+    before = mine.attrs.get("#saved")
+    if isinstance(before, Tup) and any(value not in call.args for value in before.items):
+        m.emit(
+            FunctionDefect(site=call.site, function=function_name(s, mine.attrs["#class"]), kind="save-twice")
+        )
+    mine.attrs["#saved"] = Tup(tuple(call.args), open=call.unsure)
+    mine.attrs["#saved_site"] = Const(call.site)
+    return NONE
+
+
+@method("#ctx", "mark_dirty", "mark_non_differentiable", "set_materialize_grads")
+def mark(m: Interpreter, s: State, call: Call) -> Result:
+    name = call.func.name if isinstance(call.func, Method) else ""
+    key = {"mark_dirty": "#dirty", "mark_non_differentiable": "#non_differentiable"}.get(name, "#materialize")
+    s.edit(call.self).attrs[key] = Tup(tuple(call.args))
+    if key == "#dirty":
+        s.edit(call.self).attrs["#dirty_site"] = Const(call.site)
+    return NONE
+
+
+@method("#ctx", ".saved_tensors", ".saved_variables")
+def saved_tensors(m: Interpreter, s: State, call: Call) -> Result:
+    record = s[call.self]
+    saved = record.attrs.get("#saved")
+    if saved is None:
+        return unknown()
+    cls = record.attrs["#class"]
+    if attributes.in_class(s, cls, "clear_saved_tensors_on_access") == TRUE:
+        if "#read" in record.attrs:
+            raise Raised(
+                FunctionError(
+                    site=call.site,
+                    text="Trying to access saved tensors after they were cleared",
+                    kind="cleared-saved",
+                    function=function_name(s, cls),
+                )
+            )
+        s.edit(call.self).attrs["#read"] = TRUE
+    return saved  # type: ignore[no-any-return]
+
+
+@method("torch.autograd.Function", "__call__")
+def instance_call(m: Interpreter, s: State, call: Call) -> Result:
+    name = function_name(s, s[call.self].cls)
+    raise Raised(
+        FunctionError(
+            site=call.site,
+            text="Legacy autograd function with non-static forward method is deprecated.",
+            kind="instance-call",
+            function=name,
+        )
+    )

@@ -1,0 +1,152 @@
+"""The backward of a custom `autograd.Function`, executed as the engine calls it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import (
+    FunctionDefect,
+    FunctionError,
+)
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Func
+from gradcheck_tool.domain.values import (
+    NONE,
+    Const,
+    Ref,
+    Tup,
+    Value,
+)
+from gradcheck_tool.engine import backward as graph
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine.operations import story
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.library.torch.function_results import Applied, check, takes
+from gradcheck_tool.library.torch.function_text import place_on_ctx
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+from gradcheck_tool.library.torch.function_application import (
+    backward_of,
+    function_name,
+    is_once_differentiable,
+)
+from gradcheck_tool.library.torch.tensor_hooks import is_shared_gradient
+
+
+def run_functions(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
+    """Run the `backward` of the custom Functions that the pass reached, and check what they return."""
+    states = [s]
+    for ref in p.ran:
+        ctx = s[ref].function
+        if ctx == NONE:
+            continue
+        after: list[State] = []
+        for state in states:
+            after += [state] if state.exc is not None else _run_function(m, state, ref, ctx, p)
+        states = after[:4]
+    return states
+
+
+def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
+    cls = s[ctx].attrs["#class"]
+    func_value = backward_of(s, cls)
+    func = s.get(func_value, Func)
+    if func is None:
+        _missing_backward(m, s, ref, cls, p)
+        return [s]
+    _intermediates(m, s, ctx, cls, p)
+    applied = Applied(function_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"])
+    outputs = _known_outputs(s, ctx)
+    if outputs is not None and not takes(m, s, applied, len(outputs)):
+        return [s]
+    before, s.grad = s.grad, p.create is True and not is_once_differentiable(func)
+    cotangents = _gradients(s, p, func, outputs)
+    out: list[State] = []
+    versions = {c: s[s[c].storage].version for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
+    for state, value in m.call(s, func_value, [ctx, *cotangents], {}, p.site):
+        state.grad = before
+        _written_cotangents(m, state, cls, versions)  # type: ignore[arg-type]
+        if state.exc is None:
+            check(m, state, applied, value)
+        out.append(state)
+    return out
+
+
+def _known_outputs(s: State, ctx: Ref) -> list[Tensor] | None:
+    """What forward returned, where all of that is known to be tensors."""
+    outputs: Tup = s[ctx].attrs["#outputs"]
+    found = [s.get(output, Tensor) for output in outputs.items]
+    known = [tensor for tensor in found if tensor is not None]
+    return None if outputs.open or len(known) < len(found) else known
+
+
+def _gradients(s: State, p: graph.Pass, func: Func, outputs: list[Tensor] | None) -> list[Value]:
+    """The gradients that `backward` gets, one for each output."""
+    names = [param.name for param in func.function.params[1:]] or ["grad_output"]
+    if outputs is None:
+        return [engine.new_tensor(s, p.site, name=name) for name in names]
+    return [
+        engine.new_tensor(s, p.site, shape=like.shape, name=names[min(index, len(names) - 1)])
+        for index, like in enumerate(outputs)
+    ]
+
+
+def _written_cotangents(m: Interpreter, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
+    for ref, version in versions.items():
+        storage = s[s[ref].storage]
+        if storage.version != version and not storage.unsure:
+            name = str(s[ref].name)
+            m.emit(
+                FunctionDefect(
+                    site=storage.site, function=function_name(s, cls), kind="writes-cotangent", detail=name
+                )
+            )
+
+
+def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
+    record = s.get(cls, Class)
+    if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
+        return
+    made = (story(s[ref].site, f"`{record.name}` is applied here"),)
+    text = "You must implement either the backward or vjp method"
+    m.raise_exception(
+        s,
+        "NotImplementedError",
+        FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name),
+    )
+
+
+def _intermediates(m: Interpreter, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
+    """Report what forward computed and kept, where the backward is to be differentiated again."""
+    record = s[ctx]
+    if p.create is not True:
+        return
+    saved, place = record.attrs.get("#saved"), record.attrs.get("#saved_site")
+    outputs = record.attrs.get("#outputs", Tup(())).items
+    kept_here = (
+        [(place.value, v) for v in saved.items] if isinstance(saved, Tup) and isinstance(place, Const) else []
+    )
+    kept_here += [
+        (where, v)
+        for name, v in record.attrs.items()
+        if s.get(v, Tensor) is not None and not name.startswith("#")
+        if (where := place_on_ctx(s, cls, name)) is not None
+    ]
+    for where, value in kept_here:
+        tensor = s.get(value, Tensor)
+        if (
+            tensor is not None
+            and tensor.detached_because == "no-grad"
+            and value not in outputs
+            and tensor.dtype not in ("int", "bool")
+        ):
+            m.emit(
+                FunctionDefect(
+                    site=where,
+                    function=function_name(s, cls),
+                    kind="intermediate-kept",
+                    detail=str(tensor.name),
+                )
+            )

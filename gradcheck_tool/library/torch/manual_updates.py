@@ -1,0 +1,94 @@
+"""Gradients that the program applies or clears itself, without an optimizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import (
+    Accumulation,
+    BackwardCall,
+    GradientsCleared,
+)
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.engine.operations import story
+from gradcheck_tool.interp.places import receiver_text
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import (
+        Ref,
+        Value,
+    )
+    from gradcheck_tool.interp.api import Interpreter
+from gradcheck_tool.library.torch.tensor_values import as_tensor
+
+
+def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
+    """A tensor updated from its own gradient, or a total from an input's, counts as an optimizer step."""
+    target: Tensor = s[ref]
+    owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
+    if source is None:
+        return
+    if owner in source.grads_of:
+        _use_gradient(m, s.edit(owner), site)
+        return
+    for at in source.grads_of:
+        if not s[at].is_param and target.leaf is True and target.requires_grad is False:  # type: ignore[index]
+            _use_gradient(m, s.edit(at), site)  # type: ignore[arg-type]
+
+
+def _use_gradient(m: Interpreter, leaf: Tensor, site: Any) -> None:
+    """The gradient of a leaf is used: for the second time, if nothing has cleared it."""
+    if leaf.grad_state == "mixed" and leaf.step_site is not None:
+        _note_applied_twice(m, leaf, site)
+    if leaf.grad_state in ("fresh", "mixed"):
+        leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
+        leaf.step_site = site
+
+
+def note_zeroed(m: Interpreter, s: State, value: Value, site: Any) -> None:
+    """All of a tensor was overwritten: if it is the `.grad` of a leaf, that is clearing it."""
+    ref = as_tensor(m, s, value, site)
+    if ref is None:
+        return
+    tensor: Tensor = s[ref]
+    if tensor.requires_grad is None:
+        for group, record in s.records(Tensor):
+            if record.is_summary:
+                s.edit(group).grad_state = "unknown"
+    for leaf in tensor.grads_of:
+        held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
+        if held is not None and held.storage == tensor.storage:
+            mine = s.edit(leaf)  # type: ignore[arg-type]
+            fresh, mine.grad_state = mine.grad_state in ("fresh", "mixed"), "zeroed"
+            m.emit(GradientsCleared(site=site, target=str(mine.name), fresh=fresh))
+
+
+def note_assigned(s: State, value: Value) -> None:
+    """All of a tensor was overwritten by other numbers: the `.grad` of a leaf is no gradient any more."""
+    tensor = s.get(value, Tensor)
+    for leaf in tensor.grads_of if tensor is not None else ():
+        held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
+        if tensor is not None and held is not None and held.storage == tensor.storage:
+            s.edit(leaf).grad_state = "assigned"  # type: ignore[arg-type]
+
+
+def _note_applied_twice(m: Interpreter, leaf: Tensor, site: Any) -> None:
+    """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
+    where = leaf.backward_site
+    again = Accumulation(str(leaf.name), "", True, where, leaf.step_site, True)
+    steps = (
+        story(leaf.step_site, f"the gradient of `{leaf.name}` is used here"),
+        story(where, "this backward adds to the gradient, because nothing has cleared it"),
+        story(site, "the old gradient is used again together with the new"),
+    )
+    m.emit(
+        BackwardCall(
+            site=where,
+            story=steps,
+            root=receiver_text(where),
+            retain_graph=False,
+            create_graph=False,
+            accumulated=(again,),
+        )
+    )

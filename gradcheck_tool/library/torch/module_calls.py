@@ -1,0 +1,146 @@
+"""Calls of modules: hooks, forward, layers of the op tables, wrappers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.values import (
+    NONE,
+    TRUE,
+    Bound,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.registry import Result, function
+from gradcheck_tool.library.torch import layers
+from gradcheck_tool.trackers import distributed, modes, uses
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
+from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, container_items
+
+
+def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    """`module(...)`: pre-hooks, forward, hooks."""
+    uses.note_forward(m, s, ref)
+    modes.ran(m, s, ref, call.site)
+    out: Outcomes = []
+    pairs = [(s, list(call.args))]
+    for hook in _hooks(s, ref, "#pre_hooks"):
+        after = []
+        for state, args in pairs:
+            for st, answer in m.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
+                if st.exc is None and answer != NONE and not isinstance(answer, Symbol):
+                    args = list(answer.items) if isinstance(answer, Tup) else [answer]
+                after.append((st, args))
+        pairs = after
+    for state, args in pairs:
+        if state.exc is not None:
+            out.append((state, NONE))
+            continue
+        inner = Call(call.func, args, call.kwargs, call.site, call.text, ref, call.unsure)
+        out += m.guard(state, lambda st=state, c=inner: forward(m, st, ref, c))
+    for hook in _hooks(s, ref, "#hooks"):
+        after_hooks: Outcomes = []
+        for state, value in out:
+            if state.exc is not None:
+                after_hooks.append((state, value))
+                continue
+            for st, answer in m.call(state, hook, [ref, Tup(tuple(call.args)), value], {}, call.site):
+                keep = answer == NONE or isinstance(answer, Symbol)
+                after_hooks.append((st, value if keep else answer))
+        out = after_hooks
+    if "#backward_hooks" in s[ref].attrs:
+        out = [(state, _guard_output(state, value, call)) for state, value in out]
+    for state, value in out:
+        distributed.note_inner(m, state, ref, call, value)
+    return out
+
+
+def _guard_output(s: State, value: Value, call: Call) -> Value:
+    """A full backward hook makes the outputs views of a custom Function, which forbid in-place edits."""
+    if isinstance(value, Tup):
+        return replace(value, items=tuple(_guard_output(s, item, call) for item in value.items))
+    tensor = s.get(value, Tensor)
+    if tensor is None or not tensor.requires_grad or not isinstance(value, Ref):
+        return value
+    node = Node(engine.HOOKED, call.text, call.site)
+    node.inputs, node.needs = (engine.edge(s, value),), ((),)
+    made = engine.function_output(s, value, [value], call.site, call.text)
+    mine = s.edit(made)
+    mine.grad_fn, mine.requires_grad, mine.leaf = s.new(node), True, False
+    return made
+
+
+def _hooks(s: State, ref: Ref, kind: str) -> list[Value]:
+    value = s[ref].attrs.get(kind, Tup(()))
+    return list(value.items)
+
+
+def forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    """`forward` of a module of the repository, a layer, a container or a wrapper."""
+    record: Instance = s[ref]
+    own = record.attrs.get("forward") or attributes.in_class(s, record.cls, "forward")
+    if own is not None:
+        target = Bound(ref, own) if "forward" not in record.attrs else own
+        return m.call(s, target, call.args, call.kwargs, call.site, call.text, call.unsure)
+    return library_forward(m, s, ref, call)
+
+
+def library_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    """`forward` of the library class that a module is of, or is derived from."""
+    names = attributes.lib_bases(s, s[ref].cls)
+    if any(n in SEQUENTIAL for n in names):
+        return _forward_sequential(m, s, ref, call)
+    inner = s[ref].attrs.get("module")
+    if any(n in WRAPPERS for n in names) and isinstance(inner, Ref):
+        results = m.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
+        for state, value in results:
+            distributed.note_wrapped(m, state, ref, value)
+        return results
+    for name in names:
+        native = registry.METHODS.get((name, "forward"))
+        if native is not None:
+            return native(m, s, call)
+        if layers.is_layer(name):
+            return layers.run(m, s, ref, name, call)
+    return unknown_forward(m, s, ref, call)
+
+
+def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    """A module of which only the parameters may be known: the result depends on them in an unknown way."""
+    return unknown()
+
+
+def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    if s[ref].open:
+        return unknown()
+    pairs: Outcomes = [(s, call.args[0] if call.args else unknown())]
+    for item in container_items(s, ref) or []:
+        after: Outcomes = []
+        for state, value in pairs:
+            if state.exc is not None:
+                after.append((state, value))
+            else:
+                after += m.call(state, item, [value], {}, call.site, call.text)
+        pairs = after
+    return pairs
+
+
+@function(*(WRAPPERS - {"deepspeed.DeepSpeedEngine"}))
+def wrap(m: Interpreter, s: State, call: Call) -> Result:
+    """DataParallel, DDP, FSDP: a module that calls the one it holds."""
+    inner = call.get(0, "module") or unknown()
+    return s.new(
+        Instance(call.func, {"module": inner, "training": TRUE}, open=s.get(inner, Instance) is None)
+    )

@@ -1,0 +1,194 @@
+"""The tree of modules: what counts as one, its children, its parameters, items of containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Instance
+from gradcheck_tool.domain.values import (
+    NONE,
+    Const,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+)
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.library.torch.instances import LIGHTNING
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+
+
+SEQUENTIAL = ("torch.nn.Sequential",)
+
+
+LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
+
+
+DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
+
+
+WRAPPERS = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "apex.parallel.DistributedDataParallel",
+        "deepspeed.DeepSpeedEngine",
+    }
+)
+
+
+TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer")
+
+
+# Marks an object that an entry point's methods are run on: it may be of a subclass, which holds more.
+STAND_IN = "#stand-in"
+
+
+_PLAIN = frozenset(
+    {"torch.nn.Parameter", "torch.nn.Module", "torch.nn.Buffer", "torch.nn.UninitializedParameter"}
+)
+
+
+def is_module(s: State, record: Instance) -> bool:
+    """Is the object an `nn.Module`?"""
+    return any(
+        (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in MODULE_BASES
+        for name in attributes.lib_bases(s, record.cls)
+    )
+
+
+MODULE_BASES = frozenset(
+    [
+        *LIGHTNING,
+        *TRAINERS,
+        *WRAPPERS,
+        "transformers.PreTrainedModel",
+    ]
+)
+
+
+def children(s: State, ref: Ref) -> list[tuple[str, Ref]]:
+    """Direct sub-modules by name."""
+    record: Instance = s[ref]
+    out = []
+    for name, value in record.attrs.items():
+        child = s.get(value, Instance)
+        if child is not None and not name.startswith("#") and is_module(s, child):
+            out.append((name, value))
+    return out  # type: ignore[return-value]
+
+
+def modules(s: State, ref: Ref) -> list[tuple[str, Ref]]:
+    """The module and all below it, by dotted name."""
+    seen: dict[int, None] = {}
+    out: list[tuple[str, Ref]] = []
+    stack: list[tuple[str, Ref]] = [("", ref)]
+    while stack:
+        name, at = stack.pop()
+        if at.id in seen:
+            continue
+        seen[at.id] = None
+        out.append((name, at))
+        stack += [(f"{name}.{n}" if name else n, c) for n, c in reversed(children(s, at))]
+    return out
+
+
+def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tuple[str, Ref]], bool]:
+    """Parameters by dotted name, and whether there may be more."""
+    out: dict[int, tuple[str, Ref]] = {}
+    is_open = unseen = False
+    for name, at in modules(s, ref) if recurse else [("", ref)]:
+        record: Instance = s[at]
+        group = record.attrs.get("#group")
+        if isinstance(group, Ref):
+            out.setdefault(group.id, (f"{name}.*", group))
+        is_open = is_open or record.open
+        unseen = unseen or STAND_IN in record.attrs
+        for attr, value in record.attrs.items():
+            tensor = s.get(value, Tensor)
+            if tensor is not None and tensor.is_param and not attr.startswith("#"):
+                full = f"{name}.{attr}" if name else attr
+                out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
+            # Where no parameter is known, one of unknown origin may be all there is.
+            unseen = unseen or (not attr.startswith("#") and _is_unseen(s, value))
+    return list(out.values()), is_open or (unseen and not out)
+
+
+def _is_unseen(s: State, value: Value) -> bool:
+    """Is it of unknown origin, or of a class with an unknown base? Then it may be a module."""
+    record = s.get(value, Instance)
+    cls = s.get(record.cls, Class) if record is not None else None
+    return isinstance(value, Symbol) or (cls is not None and cls.open)
+
+
+def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
+    """The parameters in a module, a list of tensors or groups, or one tensor."""
+    if s.get(value, Tensor) is not None:
+        return [value], False  # type: ignore[list-item]
+    record = s.get(value, Instance)
+    if record is not None and is_module(s, record):
+        found, is_open = named_parameters(s, value)  # type: ignore[arg-type]
+        return [r for _, r in found], is_open
+    items, is_open = elements(s, value)
+    out: list[Ref] = []
+    for item in items:
+        table = s.get(item, Dict)
+        if table is not None:
+            more, rest = parameters_of(s, table.items.get(Const("params"), NONE))
+        elif isinstance(item, Tup) and len(item.items) == 2 and isinstance(item.items[0], Const):
+            more, rest = parameters_of(s, item.items[1])
+        elif s.get(item, Tensor) is not None:
+            more, rest = [item], False  # type: ignore[list-item]
+        else:
+            more, rest = [], not isinstance(item, Const)
+        out += more
+        is_open = is_open or rest
+    return out, is_open
+
+
+def container_items(s: State, ref: Ref) -> list[Value] | None:
+    """The elements of a Sequential, ModuleList or ParameterList; the keys of a ModuleDict."""
+    record: Instance = s[ref]
+    names = attributes.lib_bases(s, record.cls)
+    if any(n in SEQUENTIAL or n in LISTS for n in names):
+        return [v for k, v in record.attrs.items() if not k.startswith("#") and _is_element(s, k, v)]
+    if is_mapping(s, record):
+        return [Const(k) for k, v in record.attrs.items() if not k.startswith("#") and k != "training"]
+    return None
+
+
+def _is_element(s: State, key: str, value: Value) -> bool:
+    if key == "training":
+        return False
+    inner = s.get(value, Instance)
+    return key.isdigit() or (inner is not None and is_module(s, inner)) or s.get(value, Tensor) is not None
+
+
+def is_mapping(s: State, record: Instance) -> bool:
+    """Is the object a ModuleDict or a ParameterDict?"""
+    return any(n in DICTS for n in attributes.lib_bases(s, record.cls))
+
+
+def mapped(record: Instance, key: Value) -> Value | None:
+    """What a ModuleDict or ParameterDict holds under a key, if that is known."""
+    return record.attrs.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else None
+
+
+def set_container_item(s: State, ref: Ref, index: Value, value: Value) -> None:
+    """`container[index] = value`."""
+    record: Instance = s[ref]
+    names = attributes.lib_bases(s, record.cls)
+    if any(n in DICTS for n in names) and isinstance(index, Const):
+        s.edit(ref).attrs[str(index.value)] = value
+    elif any(n in SEQUENTIAL or n in LISTS for n in names) and isinstance(index, Const):
+        count = len(container_items(s, ref) or ())
+        at = index.value if index.value >= 0 else count + index.value
+        s.edit(ref).attrs[str(at)] = value
+    elif any(n in LISTS or n in DICTS for n in names):
+        s.edit(ref).open = True

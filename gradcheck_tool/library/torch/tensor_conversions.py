@@ -1,0 +1,156 @@
+"""Methods of tensors that convert them or make new ones like them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.values import (
+    Const,
+    LibraryObject,
+    Method,
+    Ref,
+)
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.registry import Result, method
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.graph import Tensor
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+from gradcheck_tool.library.torch.dtypes import dtype_class, is_default_float, target_dtype
+from gradcheck_tool.library.torch.tensor_effects import NO_DERIVATIVE
+from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
+
+
+@method(
+    "tensor",
+    "to",
+    "cuda",
+    "cpu",
+    "type",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "xpu",
+    "mps",
+    "type_as",
+    "contiguous",
+    "npu",
+)
+def convert(m: Interpreter, s: State, call: Call) -> Result:
+    """The same tensor where nothing changes, else a copy; which of the two is often unknown."""
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "to"
+    tensor: Tensor = s[ref]
+    target = target_dtype(s, name, call)
+    if name == "contiguous":
+        return (
+            ref
+            if tensor.view is None and tensor.shape is not None
+            else _maybe_copy(m, s, ref, call, tensor.dtype)
+        )
+    if target is not None and tensor.dtype is not None and target != tensor.dtype:
+        return _cast(m, s, ref, call, target)
+    usual = name == "float" or (name == "to" and is_default_float(call))
+    if name in ("to", "double", "half", "bfloat16") and target == tensor.dtype == "float" and not usual:
+        return _cast(m, s, ref, call, "float")
+    if usual:
+        return ref if tensor.dtype == "float" else _maybe_copy(m, s, ref, call, "float")
+    if name == "cpu" or (name == "to" and _is_cpu(call)):
+        return ref
+    return _maybe_copy(m, s, ref, call, target or tensor.dtype)
+
+
+def _is_cpu(call: Call) -> bool:
+    value = call.get(0, "device")
+    return value == Const("cpu")
+
+
+def _cast(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str) -> Ref:
+    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype,))
+    return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
+
+
+def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | None) -> Ref:
+    """Either the tensor itself or a copy: its history is that of a copy, writes to it are unsure."""
+    tensor: Tensor = s[ref]
+    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype or "same",))
+    if tensor.requires_grad is False and not tensor.unsure_graph:
+        out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
+        s.edit(out).name = tensor.name
+        return out
+    out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
+    made = s.edit(out)
+    made.name = tensor.name
+    if tensor.leaf is not False:
+        made.leaf = None
+    return out
+
+
+@method("tensor", "int", "long", "short", "bool", "byte", "char")
+def to_integer(m: Interpreter, s: State, call: Call) -> Result:
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "long"
+    dtype = "bool" if name == "bool" else "int"
+    effect = Effect(node="", differentiable=(False,), dtypes=(dtype,))
+    return engine.apply(s, effect, {"self": ref}, call.site, call.text, [s[ref].shape])[0]
+
+
+@method("tensor", "new_tensor")
+def new_tensor(m: Interpreter, s: State, call: Call) -> Result:
+    """`torch.tensor(...)` with this tensor's dtype."""
+    from gradcheck_tool.library.torch.factories import from_data
+
+    made = from_data(m, s, Call(LibraryObject("torch.tensor"), call.args, call.kwargs, call.site, call.text))
+    if isinstance(made, Ref) and "dtype" not in call.kwargs:
+        s.edit(made).dtype = s[receiver(m, s, call)].dtype
+    return made
+
+
+@method("tensor", "new_zeros", "new_ones", "new_empty", "new_full", "new")
+def new_like(m: Interpreter, s: State, call: Call) -> Result:
+    from gradcheck_tool.library.torch.sizes import factory_shape
+
+    ref = receiver(m, s, call)
+    on = call.flag(-1, "requires_grad", False)
+    return engine.new_tensor(
+        s,
+        call.site,
+        requires_grad=on,
+        dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype,
+        shape=factory_shape(s, call.args),
+        name=call.text,
+    )
+
+
+@method("tensor", "set_", "resize_", "resize_as_")
+def reshape_memory(m: Interpreter, s: State, call: Call) -> Result:
+    from gradcheck_tool.library.torch.sizes import factory_shape
+
+    ref = receiver(m, s, call)
+    name = call.func.name if isinstance(call.func, Method) else "set_"
+    tensor: Tensor = s[ref]
+    if name.startswith("resize") and tensor.requires_grad and not s.inference:
+        raise engine.refused(
+            call.site,
+            tensor,
+            f"`{tensor.name}` requires grad",
+            "cannot resize variables that require grad",
+            "resize-grad",
+            f"{name}()",
+        )
+    if name == "set_" and tensor.view in ("detached", "data"):
+        engine.swap_memory(s, ref, call.site, call.text)
+        return ref
+    if name == "resize_" and tensor.shape is not None and factory_shape(s, call.args) == tensor.shape:
+        return ref
+    others = [r for value in call.args if (r := as_tensor(m, s, value, call.site)) is not None]
+    engine.apply_inplace(s, NO_DERIVATIVE, ref, {"self": ref, "source": others}, call.site, call.text)
+    node = s[ref].grad_fn
+    if node is not None and s[node].op == NO_DERIVATIVE.node:
+        s.edit(node).broken = f"derivative for {name} is not implemented"
+    s.edit(ref).shape = None
+    return ref

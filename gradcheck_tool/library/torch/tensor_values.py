@@ -1,0 +1,68 @@
+"""Values as tensors: what an operation takes for a tensor becomes one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.values import (
+    Ref,
+    Symbol,
+    Value,
+)
+from gradcheck_tool.engine import operations as engine
+from gradcheck_tool.interp import registry
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+    from gradcheck_tool.interp.registry import Native
+
+
+def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
+    """The value as a tensor: itself, or for a symbol an unknown tensor that stands for it from now on."""
+    if isinstance(value, Ref):
+        return value if isinstance(s.heap[value.id], Tensor) else None
+    if not isinstance(value, Symbol) or value.kind in ("int", "float", "bool", "str"):
+        return None
+    known = s.memory.get(Symbol(("tensor", value)))
+    if isinstance(known, Ref):
+        return known
+    ref = engine.unknown_tensor(s, site)
+    if value.kind == "data":
+        tensor: Tensor = s[ref]
+        tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
+        tensor.severed = m.ledger.numbers.get(value, ())
+    s.memory[Symbol(("tensor", value))] = ref
+    return ref
+
+
+def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
+    """From now on the symbol is this tensor, wherever it was stored."""
+    ref = as_tensor(m, s, value if value.kind == "data" else Symbol(value.key), site)
+    assert ref is not None
+    s.memory[value] = ref
+    frame = s.edit(s.frames[-1])
+    for name, held in list(frame.locals.items()):
+        if held == value:
+            frame.locals[name] = ref
+            if isinstance(name, str) and not s[ref].name:
+                s.edit(ref).name = name
+    return ref
+
+
+def tensor_native(name: str) -> Native | None:
+    """The native for a tensor method: one of this file, or an operation of the tables."""
+    native = registry.METHODS.get(("tensor", name))
+    if native is not None:
+        return native
+    from gradcheck_tool.library.torch.operator_calls import find_native
+
+    return find_native(f"torch.Tensor.{name}")
+
+
+def receiver(m: Interpreter, s: State, call: Call) -> Ref:
+    """The tensor a method is called on."""
+    ref = as_tensor(m, s, call.receiver, call.site)
+    assert ref is not None
+    return ref

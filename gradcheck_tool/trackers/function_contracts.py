@@ -1,0 +1,278 @@
+"""What the text of a custom `autograd.Function` breaks of the contract of such classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import FunctionDefect
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, List
+from gradcheck_tool.domain.values import LibraryObject, Tup, Value
+from gradcheck_tool.interp.attributes import in_class
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+from gradcheck_tool.library.torch.function_flow import ignored_inputs
+from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, function_class_of, kept
+
+STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
+
+
+WRITE = re.compile(r"[a-z]\w*[^_]_")
+
+
+NOT_WRITES = frozenset({"requires_grad_", "detach_", "share_memory_", "rename_", "retain_", "coalesce_"})
+
+
+LEAVES = frozenset({"data", "detach", "numpy"})
+
+
+Check = Callable[[FunctionClass], "Iterator[FunctionDefect]"]
+
+
+def announce(m: Interpreter, s: State, cls: Value) -> None:
+    """Report what is certainly wrong in the text of a Function."""
+    from gradcheck_tool.trackers import backward_reads
+
+    contract = function_class_of(s, cls)
+    if contract is None:
+        return
+    for check in (*CHECKS, *backward_reads.CHECKS):
+        for event in check(contract):
+            m.emit(event)
+
+
+def input_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`ctx.x = x` that backward reads, where backward returns a gradient for x."""
+    if c.backward is None:
+        return
+    read, grads = c.read_in(c.backward), c.differentiable()
+    for body, i in kept(c):
+        index = c.argument(body, i.src)
+        if index is not None and index in grads and i.name in read and not c.is_option(index):
+            names = c.arguments()
+            yield c.defect(i.node, "input-on-ctx", names[index] if index < len(names) else i.name)
+
+
+def output_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`ctx.y = y` where y is returned."""
+    if c.forward is None or c.setup is not None or any(c.forward.calls("mark_non_differentiable")):
+        return
+    returned = {c.forward.source(reg) for end in c.forward.returns() for reg in c.forward.values(end)}
+    for body, i in kept(c):
+        source = body.source(i.src)
+        computed = not isinstance(body.maker(i.src), (ir.Const, ir.LoadName))
+        if isinstance(source, int) and source in returned and computed:
+            yield c.defect(i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
+
+
+def missing_return(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """A backward that computes and never returns a value."""
+    from gradcheck_tool.ir import syntax
+
+    body = c.backward
+    if body is None or body.function.is_generator:
+        return
+    ends = body.returns()
+    works = any(isinstance(i, (ir.BinOp, ir.Call, ir.UnaryOp)) for i in body.instrs)
+    if ends and works and all(end.value is None and not isinstance(end.node, syntax.Return) for end in ends):
+        yield c.defect(body.function.node, "missing-return")
+
+
+def unmarked_write(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`x.mul_()` in forward on an argument that is differentiable and not marked dirty."""
+    body = c.forward
+    keepers = [keeper for keeper in (body, c.setup) if keeper is not None]
+    if body is None or any(call for keeper in keepers for call in keeper.calls("mark_dirty")):
+        return
+    grads = c.differentiable()
+    for node, reg in writes(body):
+        index = c.argument(body, reg)
+        if index is not None and index in grads:
+            yield c.defect(node, "unmarked-write", c.arguments()[index])
+
+
+def writes(body: FunctionBody, operators: bool = False) -> Iterator[tuple[Any, int]]:
+    """Statements that write a register's tensor in place."""
+    for i in body.instrs:
+        if isinstance(i, ir.Call):
+            func = body.made.get(i.func)
+            if isinstance(func, ir.GetAttr) and WRITE.fullmatch(func.name) and func.name not in NOT_WRITES:
+                yield i.node, func.obj
+        elif isinstance(i, ir.SetItem) and not i.augmented:
+            yield i.node, i.obj
+        elif operators and isinstance(i, ir.InplaceOp):
+            yield i.node, i.left
+
+
+def untracked_backward(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """numpy, `.data`, `.detach()` or no_grad in a backward that may be differentiated again."""
+    body = c.backward
+    if body is None:
+        return
+    marks = [c.text(d.decorator) for d in getattr(body.function.node, "decorators", ())]
+    if any("once_differentiable" in mark for mark in marks):
+        return
+    context = c.context(body)
+    for i in body.instrs:
+        if isinstance(i, ir.GetAttr) and i.name in LEAVES and body.source(i.obj) != context:
+            yield c.defect(body.function.node, "untracked-backward", c.text(i.node))
+            return
+        if isinstance(i, ir.EnterWith):
+            manager = body.made.get(i.manager)
+            func = body.made.get(manager.func) if isinstance(manager, ir.Call) else None
+            if isinstance(func, ir.GetAttr) and func.name == "no_grad":
+                text = c.text(manager.node if manager else i.node)
+                yield c.defect(body.function.node, "untracked-backward", text)
+                return
+
+
+def not_static(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """A method without @staticmethod beside one that has it: a forgotten decorator, not the old style."""
+    if not any(c.static[name] for name in STATIC if name in c.methods):
+        return
+    for name in STATIC:
+        body = c.methods.get(name)
+        if body is not None and not c.static[name] and not getattr(body.function.node, "decorators", True):
+            yield c.defect(body.function.node, "not-static", name)
+
+
+def none_guard(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """set_materialize_grads(False) with several outputs, and a backward that tests nothing for None."""
+    if c.backward is None or c.forward is None or not _materialize_off(c):
+        return
+    counts = {len(c.forward.values(end)) for end in c.forward.returns()}
+    names = set(c.backward.params[1:])
+    if min(counts, default=0) < 2 or len(names) < 2 or any(isinstance(e, ir.Branch) for e in c.backward.ends):
+        return
+    for i in c.backward.instrs:
+        regs = [i.left, i.right] if isinstance(i, ir.BinOp) else [i.obj] if isinstance(i, ir.GetAttr) else []
+        for reg in regs:
+            source = c.backward.source(reg)
+            if source in names:
+                yield c.defect(i.node, "none-guard", str(source))
+                return
+
+
+def _materialize_off(c: FunctionClass) -> bool:
+    for body in (c.forward, c.setup):
+        for call, _ in body.calls("set_materialize_grads") if body is not None else ():
+            made = body.maker(call.args[0].value) if body is not None and call.args else None
+            if isinstance(made, ir.Const) and made.value is False:
+                return True
+    return False
+
+
+def state_on_class(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """What forward stores on the class, or in a global, and backward reads."""
+    if c.forward is None or c.backward is None:
+        return
+    back = c.backward
+    attributes = {i.name for i in back.instrs if isinstance(i, ir.GetAttr) and _is_name(back, i.obj, c.name)}
+    names = {i.name for i in back.instrs if isinstance(i, ir.LoadName) and i.scope is ir.Scope.GLOBAL}
+    for i in c.forward.instrs:
+        if not isinstance(i, (ir.SetAttr, ir.StoreName)) or i.augmented:
+            continue
+        if not c.forward.comes_of_arguments(i.src):
+            continue  # a module loaded late, a count: not what this call computes
+        if isinstance(i, ir.SetAttr) and i.name in attributes and _is_name(c.forward, i.obj, c.name):
+            yield c.defect(i.node, "state-on-class", f"{c.name}.{i.name}")
+        elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and i.name in names:
+            yield c.defect(i.node, "state-on-class", i.name)
+
+
+def _is_name(body: FunctionBody, reg: int, name: str) -> bool:
+    made = body.made.get(reg)
+    return isinstance(made, ir.LoadName) and made.name == name and made.scope is not ir.Scope.LOCAL
+
+
+def unused_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """An attribute of ctx that no method reads, in a class whose ctx goes nowhere else."""
+    if not on_ctx_only(c):
+        return
+    read = {name for body in c.methods.values() for name in c.read_in(body)}
+    for _, i in kept(c):
+        if i.name not in read:
+            yield c.defect(i.node, "unused-ctx", i.name)
+
+
+def on_ctx_only(c: FunctionClass) -> bool:
+    """Is there a backward, and are the methods seen here all that may read what is on ctx?"""
+    return (
+        c.backward is not None
+        and c.closed
+        and bool(c.backward.returns())
+        and not any(_escapes(c, body) for body in c.methods.values())
+    )
+
+
+def _escapes(c: FunctionClass, body: FunctionBody) -> bool:
+    """Is ctx handed to other code, or read by functions inside?"""
+    context = c.context(body)
+    if context in body.function.captured:
+        return True
+    owners = {i.obj for i in body.instrs if isinstance(i, (ir.GetAttr, ir.SetAttr))}
+    loads = [i.dst for i in body.instrs if isinstance(i, ir.LoadName) and i.name == context]
+    return any(reg not in owners and body.source(reg) == context for reg in loads)
+
+
+CHECKS: tuple[Check, ...] = (
+    input_on_ctx,
+    output_on_ctx,
+    missing_return,
+    unmarked_write,
+    untracked_backward,
+    not_static,
+    none_guard,
+    state_on_class,
+    unused_ctx,
+)
+
+
+def applied(m: Interpreter, s: State, cls: Value, call: Call) -> None:
+    """Report what a call of `apply` gets wrong for certain."""
+    contract = function_class_of(s, cls)
+    if contract is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
+        return
+    _hidden_tensors(m, s, contract, call)
+    direct = {i for i, a in enumerate(call.args) if _wants_grad(s, a)}
+    for index, node in ignored_inputs(contract).items():
+        if index in direct and index < len(contract.arguments()):
+            m.emit(contract.defect(node, "none-for-input", contract.arguments()[index]))
+
+
+def direct_forward(m: Interpreter, s: State, func: Func, call: Call) -> None:
+    """Report `MyFunction.forward(ctx, x)` outside of Functions, where gradients are recorded."""
+    caller: Frame = s[s.frames[-1]]
+    if s.grad is not True or not _is_function(s, func.cls) or _is_function(s, caller.cls):
+        return
+    if in_class(s, func.cls, "backward") is None or not any(_wants_grad(s, a) for a in call.args):
+        return
+    m.emit(FunctionDefect(site=call.site, function=s[func.cls].name, kind="direct-forward"))  # type: ignore[index]
+
+
+def _is_function(s: State, cls: Value) -> bool:
+    record = s.get(cls, Class)
+    return record is not None and LibraryObject("torch.autograd.Function") in record.mro
+
+
+def _wants_grad(s: State, value: Value) -> bool:
+    tensor = s.get(value, Tensor)
+    return tensor is not None and tensor.requires_grad is True
+
+
+def _hidden_tensors(m: Interpreter, s: State, c: FunctionClass, call: Call) -> None:
+    for index, value in enumerate(call.args):
+        table = s.get(value, Dict)
+        items = list(table.items.values()) if table is not None else []
+        if isinstance(value, Tup) or s.get(value, List) is not None:
+            items = elements(s, value)[0]
+        if any(_wants_grad(s, item) and item not in call.args for item in items):
+            nodes = getattr(call.site.node, "args", ())
+            text = c.text(nodes[index].value) if index < len(nodes) else "..."
+            m.emit(FunctionDefect(site=call.site, function=c.name, kind="hidden-tensors", detail=text))
