@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.modules import find_module
-from gradcheck_tool.sources.source import SourceError, read_source
+from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

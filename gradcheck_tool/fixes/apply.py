@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.fixes.edits import applicable, apply_edits
-from gradcheck_tool.sources.source import SourceError, read_source
+from gradcheck_tool.sources.errors import SourceError
+from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Edit, Finding

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.harness.bindings import Alias, ClassStatement, FileNames, Imported, Scope, read_names
 from gradcheck_tool.harness.functions import FunctionRef
 from gradcheck_tool.harness.roots import place_of
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.modules import find_module
-from gradcheck_tool.sources.source import SourceError, read_source
+from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

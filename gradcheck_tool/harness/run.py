@@ -18,7 +18,8 @@ from gradcheck_tool.harness.targets import find_functions
 from gradcheck_tool.harness.units import make_units, matching, shard
 from gradcheck_tool.rulebook.selection import is_left_out, is_selected
 from gradcheck_tool.sources.discover import CACHE_FOLDER
-from gradcheck_tool.sources.source import SourceError, read_source
+from gradcheck_tool.sources.errors import SourceError
+from gradcheck_tool.sources.source import read_source
 from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
+from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
@@ -70,7 +71,7 @@ def is_loaded(function: ir.Function, store: ir.StoreName) -> bool:
             return True
         if isinstance(instr, ir.StoreName) and instr.name == store.name:
             return False
-    return any(store.name in function.live_in.get(at, {store.name}) for at in successors(block))
+    return any(store.name in live_in(function).get(at, {store.name}) for at in successors(block))
 
 
 def _innermost(function: ir.Function, block: int) -> ir.Loop | None:

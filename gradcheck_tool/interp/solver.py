@@ -23,6 +23,7 @@ from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.suspicions import Suspicions
 
@@ -165,7 +166,7 @@ class Solver:
             pending.setdefault(target, []).append(state)
         while pending:
             at = min(pending, key=rank.__getitem__)
-            live = function.live_in.get(at)
+            live = live_in(function).get(at)
             waiting = pending.pop(at)
             self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
             states = join(waiting, live, MAX_STATES, at not in function.loops)

@@ -7,6 +7,7 @@ blocks stand together before the block after the loop. That order is `Function.o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcheck_tool.ir import syntax
@@ -34,7 +35,6 @@ from gradcheck_tool.ir.scopes import ScopeTable, mangle
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir.deferred import Bodies
-    from gradcheck_tool.ir.frames import Frame
 
 ExpressionLowering = Callable[["FunctionBuilder", Any], Reg]
 StatementLowering = Callable[["FunctionBuilder", Any], None]
@@ -65,6 +65,17 @@ def executes(*kinds: type[syntax.CSTNode]) -> Callable[[_Statement], _Statement]
         return lowering
 
     return register
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A statement whose body is being lowered. `handler` and `caught` are those around it."""
+
+    handler: int | None
+    caught: Reg | None
+
+    def leave(self, b: FunctionBuilder, node: syntax.CSTNode) -> None:
+        """Emit what runs on the way out, in the surroundings of the statement."""
 
 
 class FunctionBuilder:

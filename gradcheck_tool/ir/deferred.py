@@ -56,7 +56,7 @@ class DeferredFunction(Function):
         self.params = []
         self.is_async = is_async
         self.decorators = 0
-        self._live = None
+        self.live = None
         self._lower = lower
 
     def __getattr__(self, name: str) -> Any:

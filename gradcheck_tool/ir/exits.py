@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import syntax
-from gradcheck_tool.ir.builder import FunctionBuilder, executes
-from gradcheck_tool.ir.frames import ExceptFrame, FinallyFrame, Frame, WithFrame
+from gradcheck_tool.ir.builder import Frame, FunctionBuilder, executes
+from gradcheck_tool.ir.frames import ExceptFrame, FinallyFrame, WithFrame
 from gradcheck_tool.ir.nodes import Block, EnterWith, ExitWith, MatchException, Reg, Reraise
 from gradcheck_tool.ir.targets import assign
 

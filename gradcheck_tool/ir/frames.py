@@ -5,23 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.ir.builder import Frame, FunctionBuilder
 from gradcheck_tool.ir.nodes import Block, ExitWith, Reg
 
 if TYPE_CHECKING:
     import libcst as cst
-
-    from gradcheck_tool.ir.builder import FunctionBuilder
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """A statement whose body is being lowered. `handler` and `caught` are those around it."""
-
-    handler: int | None
-    caught: Reg | None
-
-    def leave(self, b: FunctionBuilder, node: cst.CSTNode) -> None:
-        """Emit what runs on the way out, in the surroundings of the statement."""
 
 
 @dataclass(slots=True, eq=False)

@@ -22,7 +22,17 @@ _OWN_SCOPE = {FunctionKind.MODULE: Scope.GLOBAL, FunctionKind.CLASS: Scope.CLASS
 
 
 def live_in(function: Function) -> dict[int, frozenset[Variable]]:
-    """For each block the registers and local names that may still be read from its start on."""
+    """For each block the registers and local names that may still be read from its start on.
+
+    Two states that differ only in dead variables are the same state. It is computed for functions that are
+    executed, when it is first asked for.
+    """
+    if function.live is None:
+        function.live = _live_in(function)
+    return function.live
+
+
+def _live_in(function: Function) -> dict[int, frozenset[Variable]]:
     own = _OWN_SCOPE.get(function.kind, Scope.LOCAL)
     at_exit = function.local_names if function.kind is FunctionKind.CLASS else frozenset()
     read: dict[int, set[Variable]] = {}

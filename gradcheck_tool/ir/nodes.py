@@ -550,9 +550,8 @@ class FunctionKind(Enum):
 class Function:
     """One code object.
 
-    `entry` is the first block. `order` lists reachable blocks in reverse postorder. `live_in` gives
-    for each block the registers and local names that may still be read from its start on: two
-    states that differ only in dead variables are the same state. A generator expression is a
+    `entry` is the first block. `order` lists reachable blocks in reverse postorder. `live` holds what
+    `liveness.live_in` has found, None until it is asked. A generator expression is a
     FunctionKind.COMPREHENSION with `is_generator`; list, set and dict comprehensions are lowered as
     functions too, called on the spot with the first iterable as their only parameter `.0`.
 
@@ -577,16 +576,7 @@ class Function:
     inner: list[Function] = field(default_factory=list)
     docstring: str | None = None
     decorators: int = 0
-    _live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
-
-    @property
-    def live_in(self) -> dict[int, frozenset[Reg | str]]:
-        """What is live at the start of each block; worked out for functions that are executed."""
-        if self._live is None:
-            from gradcheck_tool.ir.liveness import live_in
-
-            self._live = live_in(self)
-        return self._live
+    live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
 
 
 @dataclass(slots=True, eq=False)

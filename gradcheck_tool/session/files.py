@@ -14,8 +14,9 @@ from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.prefilter import may_hold_findings
-from gradcheck_tool.sources.source import Source, SourceError, read_source
+from gradcheck_tool.sources.source import Source, read_source
 from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
 
 if TYPE_CHECKING:

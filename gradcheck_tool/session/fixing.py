@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.fixes.apply import Fixed, edited, fix_bytes
 from gradcheck_tool.fixes.noqa import noqa_edits
-from gradcheck_tool.sources.source import SourceError
+from gradcheck_tool.sources.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

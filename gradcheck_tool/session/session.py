@@ -198,7 +198,7 @@ class Run:
         Raises:
             ConfigError: the configuration of the file's folder cannot be used.
         """
-        from gradcheck_tool.sources.source import SourceError
+        from gradcheck_tool.sources.errors import SourceError
 
         try:
             return self._fixer().fix_data(data, filename, self._config_of(filename), unsafe).data

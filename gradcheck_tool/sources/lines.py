@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sources.source import SourceError, read_source, split_lines
+from gradcheck_tool.sources.errors import SourceError
+from gradcheck_tool.sources.source import read_source, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.magics import (
     is_foreign_cell,
     is_newer_python,
@@ -20,7 +21,6 @@ from gradcheck_tool.sources.magics import (
     stand_in,
     without_magics,
 )
-from gradcheck_tool.sources.source import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

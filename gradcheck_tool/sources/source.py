@@ -7,15 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sources.errors import SourceError
+
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Edit, Finding, Location
     from gradcheck_tool.sources.notebook import Notebook
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class SourceError(Exception):
-    """A file cannot be checked: it is missing, unreadable, in no known encoding, or not Python."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.ir.lower import lower_module
 
 BINARY = {
@@ -82,8 +83,8 @@ def run(source: str, name: str = "__main__", package: str | None = None) -> dict
     """
     module = lower_module(source, "program.py")
     if package is not None:
-        for id_, live in module.body.live_in.items():
-            module.body.live_in[id_] = live | module.body.local_names
+        for id_, live in live_in(module.body).items():
+            live_in(module.body)[id_] = live | module.body.local_names
     variables: dict[str, Any] = {"__name__": name, "__builtins__": builtins, "__package__": package}
     variables["__doc__"] = module.body.docstring
     finish(execute(Frame(module.body, variables, variables, None)))
@@ -205,7 +206,7 @@ def execute(frame: Frame) -> Any:
     function = frame.function
     block = function.blocks[function.entry]
     while True:
-        forget_dead(frame, function.live_in[block.id])
+        forget_dead(frame, live_in(function)[block.id])
         try:
             for instr in block.instrs:
                 if type(instr) in REQUESTS:

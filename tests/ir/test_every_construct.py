@@ -13,6 +13,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.ir.dump import dump, dump_module
 from gradcheck_tool.ir.errors import LoweringError
+from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.operands import reads, writes
 
@@ -50,7 +51,7 @@ def functions_of(source):
 
 def check_promises(function):
     place = {id_: index for index, id_ in enumerate(function.order)}
-    assert function.blocks.keys() == place.keys() == function.live_in.keys()
+    assert function.blocks.keys() == place.keys() == live_in(function).keys()
     assert function.order[0] == function.entry
     assigned, copied = [], set()
     entered_by_exception = {block.handler for block in function.blocks.values() if block.handler is not None}
@@ -79,7 +80,7 @@ def check_promises(function):
         assert places == list(range(places[0], places[-1] + 1))
     everything_read = {reg for block in function.blocks.values() for i in block.instrs for reg in reads(i)}
     assert everything_read - {None} <= copied | set(assigned)
-    assert {name for name in function.live_in[function.entry] if isinstance(name, int)} == set()
+    assert {name for name in live_in(function)[function.entry] if isinstance(name, int)} == set()
 
 
 @pytest.mark.parametrize("name", NEW_SYNTAX)

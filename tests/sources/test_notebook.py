@@ -6,8 +6,8 @@ import nbformat
 import pytest
 
 from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.notebook import parse_notebook
-from gradcheck_tool.sources.source import SourceError
 
 
 def code(source, **extra):

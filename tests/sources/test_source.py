@@ -2,8 +2,9 @@
 
 import pytest
 
+from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.prefilter import may_hold_findings
-from gradcheck_tool.sources.source import SourceError, decode, read_source, split_lines
+from gradcheck_tool.sources.source import decode, read_source, split_lines
 
 
 @pytest.mark.parametrize(
