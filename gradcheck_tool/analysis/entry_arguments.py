@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value, unknown
-from gradcheck_tool.engine.operations import new_tensor
+from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import (
-    Accumulation,
     FreedGraph,
     InvalidTensorUse,
     NoGraph,
@@ -23,54 +22,29 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
-from gradcheck_tool.engine.operations import (
-    INFERENCE_WRITE,
+from gradcheck_tool.engine.edges import edge
+from gradcheck_tool.engine.errors import (
+    DETACHED,
+    MODIFIED,
+    NO_GRAPH_AT,
+    NON_SCALAR,
+    NOT_REAL,
+    NOT_REQUIRED,
+    REENTRANT,
+    TWICE,
     Raised,
-    bump,
-    cut_off,
-    edge,
-    new_tensor,
-    numel_is_one,
-    refused,
-    sizes_differ,
     story,
 )
+from gradcheck_tool.engine.tensors import numel_is_one, sizes_differ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.domain.state import State
 
-TWICE = "Trying to backward through the graph a second time"
-MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
-NO_GRAPH_AT = "element {} of tensors does not require grad and does not have a grad_fn"
-NON_SCALAR = "grad can be implicitly created only for scalar outputs"
-NOT_REAL = "grad can be implicitly created only for real scalar outputs"
-# The state of a `.grad` after one more backward has added to it.
-ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
-# Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
-SUMS = {"SumBackward0": "all", "SumBackward1": "some", "sum": "some"}
-HANDING_ON = frozenset(
-    {
-        "CloneBackward0",
-        "PermuteBackward0",
-        "SqueezeBackward0",
-        "TBackward0",
-        "TransposeBackward0",
-        "UnsqueezeBackward0",
-    }
-)
-UNUSED = "The differentiated Tensor at index {} appears to not have been used in the graph."
-REENTRANT = (
-    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-    "parameter to .backward()."
-)
-DETACHED = "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
-NOT_REQUIRED = "One of the differentiated Tensors does not require grad"
-
 
 @dataclass(slots=True)
-class Pass:
+class BackwardPass:
     """One backward pass: what was asked, and what came of it.
 
     `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
@@ -95,7 +69,7 @@ class Pass:
     flows: dict[Ref, tuple[Value, ...]] = field(default_factory=dict)
 
 
-def run(s: State, p: Pass) -> None:
+def run_backward(s: State, p: BackwardPass) -> None:
     """Execute a backward pass on the state, without touching `.grad`.
 
     Raises:
@@ -126,7 +100,7 @@ def run(s: State, p: Pass) -> None:
                 node.freed, node.freed_site, node.freed_text = True, p.site, p.text
 
 
-def _check_roots(s: State, p: Pass) -> None:
+def _check_roots(s: State, p: BackwardPass) -> None:
     """What the engine asks of the differentiated tensors: to be single numbers, then to have a history.
 
     Raises:
@@ -164,7 +138,7 @@ def _check_roots(s: State, p: Pass) -> None:
             )
 
 
-def _check_cotangent(s: State, p: Pass, index: int, root: Tensor) -> None:
+def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> None:
     """A gradient argument has exactly the shape of what is differentiated.
 
     Raises:
@@ -189,7 +163,7 @@ def _made(tensor: Tensor) -> tuple[StoryStep, ...]:
     return (story(tensor.site, f"`{tensor.name}` is made here"),) if tensor.site is not None else ()
 
 
-def _reachable(s: State, p: Pass) -> set[int]:
+def _reachable(s: State, p: BackwardPass) -> set[int]:
     """Ids of nodes and leaves that the roots' gradients can reach."""
     seen: set[int] = set()
     todo: list[Value] = [edge(s, root) for root in p.roots]
@@ -206,7 +180,7 @@ def _reachable(s: State, p: Pass) -> set[int]:
     return seen
 
 
-def _towards(s: State, p: Pass, seen: set[int]) -> set[int]:
+def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
     """The part of the graph that lies on the way to the inputs.
 
     Raises:
@@ -237,7 +211,7 @@ def _towards(s: State, p: Pass, seen: set[int]) -> set[int]:
     return needed
 
 
-def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
+def _run_node(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
     p.ran.append(ref)
     if node.freed and node.frees and not node.unsure_freed:
         raise Raised(_freed(s, p, node))
@@ -266,7 +240,7 @@ def _run_node(s: State, p: Pass, ref: Ref, node: Node) -> None:
         _double(s, p, ref, node)
 
 
-def _broken(p: Pass, node: Node) -> InvalidTensorUse:
+def _broken(p: BackwardPass, node: Node) -> InvalidTensorUse:
     made = story(node.site, f"`{node.text}` has no derivative")
     return InvalidTensorUse(
         site=p.site,
@@ -278,14 +252,16 @@ def _broken(p: Pass, node: Node) -> InvalidTensorUse:
     )
 
 
-def _refused(p: Pass, site: Any, why: str, text: str, kind: str, tensor: Text = "") -> InvalidTensorUse:
+def _refused(
+    p: BackwardPass, site: Any, why: str, text: str, kind: str, tensor: Text = ""
+) -> InvalidTensorUse:
     """The error of a pass that what was recorded elsewhere (`site`) does not allow."""
     return InvalidTensorUse(
         site=p.site, story=(story(site, why),), text=text, kind=kind, tensor=str(tensor), call=str(p.text)
     )
 
 
-def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
+def _double(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
     """Record how the gradients that this node passes on depend on what has a graph itself."""
     incoming = p.flows.get(ref, ())
     for index, target in enumerate(node.inputs):
@@ -310,11 +286,11 @@ def _double(s: State, p: Pass, ref: Ref, node: Node) -> None:
         _flow(p, target, (s.new(grad),))
 
 
-def _flow(p: Pass, target: Ref, history: tuple[Value, ...]) -> None:
+def _flow(p: BackwardPass, target: Ref, history: tuple[Value, ...]) -> None:
     p.flows[target] = (*p.flows.get(target, ()), *history)
 
 
-def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
+def _freed(s: State, p: BackwardPass, node: Node) -> FreedGraph:
     root: Tensor = s[p.roots[0]]
     steps = [
         story(node.site, f"`{node.text}` saves what its backward needs here"),
@@ -333,7 +309,9 @@ def _freed(s: State, p: Pass, node: Node) -> FreedGraph:
     )
 
 
-def _modified(s: State, p: Pass, node: Node, slot: SavedTensor, storage: Storage) -> SavedTensorModified:
+def _modified(
+    s: State, p: BackwardPass, node: Node, slot: SavedTensor, storage: Storage
+) -> SavedTensorModified:
     result = slot.role.startswith("out")
     saved = f"`{node.text}` saves its result here" if result else f"`{node.text}` saves `{slot.text}` here"
     steps = (story(slot.site, saved), story(storage.site, f"`{storage.how}` changes it here"))
@@ -349,7 +327,7 @@ def _modified(s: State, p: Pass, node: Node, slot: SavedTensor, storage: Storage
     )
 
 
-def _unversioned(p: Pass, node: Node, slot: SavedTensor, site: Any, how: Text) -> UnversionedWrite:
+def _unversioned(p: BackwardPass, node: Node, slot: SavedTensor, site: Any, how: Text) -> UnversionedWrite:
     saves, unseen, uses = (
         ("computes with", "before it is computed with again", "computes again with")
         if slot.recomputed
@@ -367,97 +345,4 @@ def _unversioned(p: Pass, node: Node, slot: SavedTensor, site: Any, how: Text) -
         op=str(node.text),
         how=str(how),
         recomputed=slot.recomputed,
-    )
-
-
-def accumulate(s: State, p: Pass, leaf: Ref) -> Accumulation | None:
-    """Add a gradient to the `.grad` of a leaf; what it was added to, if that was not nothing."""
-    held = s.get(s[leaf].grad, Tensor)
-    if held is not None and p.create is False:
-        _add_in_place(s, p, leaf, held)
-    tensor = s.edit(leaf)
-    before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
-    history = p.flows.get(leaf, ()) if p.create else ()
-    if not isinstance(tensor.grad, Ref) or p.create is not False:
-        tensor.grad = gradient(s, p, leaf, history)
-    tensor.grad_state = ADDED.get(before, "unknown")
-    tensor.backward_site = p.site
-    if before in ("fresh", "used", "mixed") and earlier is not None:
-        return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)
-    return None
-
-
-def _add_in_place(s: State, p: Pass, leaf: Ref, held: Tensor) -> None:
-    """Without create_graph a gradient is added to the tensor that `.grad` holds: a write to it.
-
-    Raises:
-        Raised: for one that was made in inference mode.
-    """
-    if held.inference and not s.inference:
-        made = f"`{held.name}` was made in inference mode here"
-        raise refused(p.site, held, made, INFERENCE_WRITE, "inference-write", str(p.text))
-    bump(s, s[leaf].grad, p.site, p.text, "accumulation")
-
-
-def expanded(s: State, p: Pass, at: Value, shape: tuple[int | None, ...] | None) -> str:
-    """How elements of the gradient that arrives at an edge share memory, because it comes of a `sum` alone.
-
-    That is `Tensor.overlaps`. `shape` is that of the gradient: what may have one element shares nothing.
-    """
-    if not shape or any(size is None or size < 2 for size in shape):
-        return ""
-    while True:
-        users = [ref for ref in p.ran for given in s[ref].inputs if given == at]
-        if len(users) != 1:
-            return ""
-        op = s[users[0]].op
-        if op not in HANDING_ON:
-            return SUMS.get(op, "")
-        at = users[0]
-
-
-def gradient(s: State, p: Pass, target: Ref, history: tuple[Value, ...]) -> Ref:
-    """The tensor that holds the gradient of `target`; with its own graph where it has `history`."""
-    like: Tensor = s[target]
-    ref = new_tensor(s, p.site, shape=like.shape, name=f"{like.name}.grad" if p.inputs is None else p.text)
-    grad = s[ref]
-    grad.grads_of = (target,)
-    if p.create is True and history:
-        node = Node("AddBackward0", p.text, p.site)
-        node.inputs = history
-        node.needs = tuple(() for _ in history)
-        grad.grad_fn, grad.requires_grad, grad.leaf = s.new(node), True, False
-        if all(isinstance(h, Symbol) for h in history):
-            grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
-    elif p.create is not True:
-        cut_off(s, grad, "create-graph", [target], p.site, p.text)
-        grad.detached_because = "create-graph"
-        grad.detached_story = (
-            story(p.site, f"`{p.text}` is called without create_graph=True, so its result has no graph"),
-        )
-        if p.create is None:
-            grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
-    return ref
-
-
-def _may_lead_to(s: State, p: Pass, at: Value, *, borrows: bool) -> bool:
-    """May the pass come to an edge? Not to that of a tensor which requires grad for its base alone."""
-    if not isinstance(at, Ref):
-        return not borrows
-    return at in {*p.leaves, *p.ran} or at in p.flows or at.id in _reachable(s, p)
-
-
-def unused(s: State, p: Pass, target: Ref) -> UnusedInput | None:
-    """The error for an input of autograd.grad that the outputs do not depend on, if that is certain."""
-    at = edge(s, target)
-    tensor: Tensor = s[target]
-    if p.opaque or _may_lead_to(s, p, at, borrows=tensor.grad_via_base and tensor.requires_grad is True):
-        return None
-    return UnusedInput(
-        site=p.site,
-        story=_made(tensor),
-        text=UNUSED.format(list(p.inputs or ()).index(target)),
-        input=str(tensor.name),
-        root=str(s[p.roots[0]].name),
-        reason="unused",
     )

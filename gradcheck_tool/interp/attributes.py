@@ -23,7 +23,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:

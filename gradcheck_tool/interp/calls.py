@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import optable
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call

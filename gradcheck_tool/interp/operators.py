@@ -21,7 +21,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.trackers import gradient_reach as breaks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Symbol, Tup, Value, unknown
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.trackers import gradient_reach as breaks
 

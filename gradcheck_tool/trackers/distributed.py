@@ -13,7 +13,7 @@ from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.engine.backward import Pass
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Call, Interpreter
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -27,7 +27,7 @@ class Watch:
     forwards: dict[int, Ref] = field(default_factory=dict)
 
 
-def note_pass(m: Interpreter, s: State, p: Pass) -> None:
+def note_pass(m: Interpreter, s: State, p: BackwardPass) -> None:
     """Report what a backward has reached."""
     for ref in p.ran:
         event = m.watch.wrong.pop(ref.id, None)

@@ -23,7 +23,8 @@ from gradcheck_tool.domain.events import (
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
 from gradcheck_tool.domain.records import Dict, List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
-from gradcheck_tool.engine.operations import cuts_of, numel_is_one
+from gradcheck_tool.engine.cuts import cuts_of
+from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.engine.backward import Pass
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Interpreter
 
 # Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
@@ -81,7 +82,7 @@ class Ledger:
     numbers: dict[Value, tuple[GraphCut, ...]] = field(default_factory=dict)
 
 
-def judge(m: Interpreter, s: State, p: Pass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
+def judge(m: Interpreter, s: State, p: BackwardPass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
     """The breaks and the constant terms of a backward; remembers the parameters that it did not reach."""
     ledger = m.ledger
     judge_parameters(m, p)
@@ -126,7 +127,7 @@ def note_loaded(m: Interpreter, s: State, parameters: Iterable[Ref], table: Valu
         m.ledger.following.update(ref.id for ref in parameters)
 
 
-def judge_parameters(m: Interpreter, p: Pass) -> None:
+def judge_parameters(m: Interpreter, p: BackwardPass) -> None:
     """Tell of Parameters made of results where a gradient ends and reaches what is behind in no other way."""
     reached = {leaf.id for leaf in p.leaves}
     for number in reached & m.ledger.remade.keys():
@@ -216,7 +217,7 @@ def carried(m: Interpreter, s: State, value: Value, depth: int = 2) -> tuple[Gra
     return tuple(cut for item in items if depth for cut in carried(m, s, item, depth - 1))
 
 
-def note_pass(m: Interpreter, p: Pass) -> None:
+def note_pass(m: Interpreter, p: BackwardPass) -> None:
     """Remember which leaves a pass has reached, and whether it went on where the model cannot see."""
     m.ledger.fed |= {leaf.id for leaf in p.leaves}
     m.ledger.unsure = m.ledger.unsure or p.opaque
@@ -257,7 +258,7 @@ def _remember(s: State, ledger: Ledger, cut: GraphCut, missed: list[Ref]) -> Non
             places[id(cut.site.node)] = size, replace(_break(cut), tensor=str(tensor.name))
 
 
-def _note_use(s: State, ledger: Ledger, p: Pass, cut: GraphCut, misses: bool) -> None:
+def _note_use(s: State, ledger: Ledger, p: BackwardPass, cut: GraphCut, misses: bool) -> None:
     """What is cut off here is used by a backward: is it for the second time, or of several origins?
 
     A value that several backward calls use has to be cut off, because the first one frees its graph. So has
@@ -277,7 +278,7 @@ def _is_boundary(ledger: Ledger, cut: GraphBreak) -> bool:
     return place in ledger.shared or (cut.kind in ("detach", "data") and place in ledger.harmless)
 
 
-def _terms(s: State, p: Pass) -> list[ConstantInput]:
+def _terms(s: State, p: BackwardPass) -> list[ConstantInput]:
     """The constant operands of the sums that a root ends in, scaled by numbers or not."""
     found: list[ConstantInput] = []
     todo: list[Any] = [s[root].grad_fn for root in p.roots if numel_is_one(s[root].shape) is not False]
@@ -303,7 +304,7 @@ def _is_scaling(node: Node) -> bool:
     )
 
 
-def carrier(s: State, p: Pass) -> str:
+def carrier(s: State, p: BackwardPass) -> str:
     """The text of what brings a graph that was freed into one that was not; empty where nothing does."""
     for ref in p.ran:
         node: Node = s[ref]
@@ -317,7 +318,7 @@ def carrier(s: State, p: Pass) -> str:
     return ""
 
 
-def zero_gradient(s: State, p: Pass, ledger: Ledger) -> ZeroGradient | None:
+def zero_gradient(s: State, p: BackwardPass, ledger: Ledger) -> ZeroGradient | None:
     """The event for a backward some of whose gradients all pass an operation with derivative zero."""
     if p.inputs is not None or not p.leaves:
         return None
@@ -340,7 +341,7 @@ def zero_gradient(s: State, p: Pass, ledger: Ledger) -> ZeroGradient | None:
     return None
 
 
-def _without_zeros(s: State, p: Pass) -> tuple[Node | None, set[int]]:
+def _without_zeros(s: State, p: BackwardPass) -> tuple[Node | None, set[int]]:
     """A node with derivative zero on a way down from the roots, and what is reached without passing one."""
     passed: Node | None = None
     todo: list[Any] = [s[root].grad_fn for root in p.roots]
@@ -371,7 +372,7 @@ def note_sample(m: Interpreter, s: State, cut: GraphCut, missed: list[Ref], is_l
         m.suspicions.hold(("latent", id(cut.site.node)), event)
 
 
-def _is_latent(s: State, p: Pass, user: Node) -> bool:
+def _is_latent(s: State, p: BackwardPass, user: Node) -> bool:
     """Does a layer go on from the sample, in a root that has no likelihood of a sample?
 
     Such a root trains the distribution by something else alone, as a divergence in an evidence lower bound.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
-    from gradcheck_tool.engine.backward import Pass
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Interpreter
 
 
@@ -27,7 +27,7 @@ def note_difference(m: Interpreter, s: State, left: Value, right: Value, result:
         )
 
 
-def note_pass(m: Interpreter, p: Pass) -> None:
+def note_pass(m: Interpreter, p: BackwardPass) -> None:
     """Such an update is back-propagated."""
     for ref in p.ran if m.ledger.updates else ():
         event = m.ledger.updates.pop(ref.id, None)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import BroadcastLoss
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import Ref, Value
-from gradcheck_tool.engine.operations import numel_is_one
+from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.places import text_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.engine.backward import Pass
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.library.torch.sizes import Tensors
 
@@ -83,7 +83,7 @@ def note_difference(m: Interpreter, s: State, left: Value, right: Value, result:
         m.ledger.pairs[made.grad_fn.id] = _event([column, row], names, site, text, warns=False)
 
 
-def note_pass(m: Interpreter, p: Pass) -> None:
+def note_pass(m: Interpreter, p: BackwardPass) -> None:
     """Such a difference is back-propagated: it belongs to a loss."""
     for ref in p.ran if m.ledger.pairs else ():
         event = m.ledger.pairs.pop(ref.id, None)

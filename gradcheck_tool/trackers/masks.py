@@ -13,7 +13,8 @@ from gradcheck_tool.domain.events import MaskedDecay
 from gradcheck_tool.domain.graph import Storage, Tensor
 from gradcheck_tool.domain.records import Dict
 from gradcheck_tool.domain.values import FALSE, TRUE, Const, Ref, Slice, Symbol, Value
-from gradcheck_tool.engine.operations import numel_is_one, story
+from gradcheck_tool.engine.errors import story
+from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 

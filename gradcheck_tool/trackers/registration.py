@@ -8,7 +8,7 @@ from gradcheck_tool.domain.events import ModuleAttribute, ParameterReplaced, Sit
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Generator, Instance, List
 from gradcheck_tool.domain.values import Const, Ref, Tup, Value
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters
 

@@ -13,7 +13,7 @@ from gradcheck_tool.domain.events import GraphKept
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Tup, Value, fresh
-from gradcheck_tool.engine.operations import numel_is_one
+from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir.wording import one_line
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.engine.backward import Pass
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 # What may be computed from a running total without it being more than a number to show.
@@ -227,7 +227,7 @@ def _text(site: Any, node: Any) -> str:
     return one_line(site.module.spans.text(node))
 
 
-def note_pass(m: Interpreter, p: Pass) -> None:
+def note_pass(m: Interpreter, p: BackwardPass) -> None:
     """What a backward went through after it was kept is used."""
     m.keeper.passes += 1
     for ref in p.ran:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.engine import optable
-from gradcheck_tool.engine.optable import OpSpec, Output, Profile
+from gradcheck_tool.engine.optable import OpSpec
+from gradcheck_tool.engine.profile import Output, Profile
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "gradcheck_tool" / "engine" / "tables"

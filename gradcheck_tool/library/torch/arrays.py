@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import unknown
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.tensor_numbers import NUMPY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
     BackwardCall,
     FreedGraph,
@@ -22,9 +23,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine import backward as graph
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
@@ -118,7 +117,7 @@ def _backward(
     old = call.flag(-1, "retain_variables", create)  # its name before PyTorch 0.3
     retain = create if call.get(offset, "retain_graph") == NONE else call.flag(offset, "retain_graph", old)
     inputs = call.get(offset + 2, "inputs")
-    p = graph.Pass(
+    p = engine.BackwardPass(
         roots,
         [g != NONE for g in given],
         retain,
@@ -136,11 +135,11 @@ def _backward(
     scaled = any(Symbol(("scaled", root)) in s.memory for root in roots)
     for leaf in targets:
         only_scaled = scaled and s[leaf].grad_state in ("none", "zeroed", "scaled")
-        graph.accumulate(s, p, leaf)
+        engine.accumulate(s, p, leaf)
         if only_scaled:
             s.edit(leaf).grad_state = "scaled"
     for ref in retained:
-        graph.accumulate(s, p, ref)
+        engine.accumulate(s, p, ref)
     if p.opaque or any(s[r].requires_grad is None for r in roots):
         _fill_groups(s, p)
     for root in roots:
@@ -166,14 +165,14 @@ def _backward(
     return [(st, NONE) for state in states for st in run_hooks(m, state, p)]
 
 
-def run_pass(m: Interpreter, s: State, p: graph.Pass) -> None:
+def run_pass(m: Interpreter, s: State, p: engine.BackwardPass) -> None:
     """Run a pass; complete the story of what it raises, report what is silently wrong.
 
     Raises:
         Raised: where the engine would.
     """
     try:
-        graph.run(s, p)
+        engine.run_backward(s, p)
     except Raised as error:
         if isinstance(error.event, FreedGraph):
             freed = dataclasses.replace(cause_of(s, error.event), carrier=breaks.carrier(s, p))
@@ -196,13 +195,13 @@ def _opaque_backward(s: State, site: Any) -> Value:
     return NONE
 
 
-def _fill_groups(s: State, p: graph.Pass) -> None:
+def _fill_groups(s: State, p: engine.BackwardPass) -> None:
     """A graph that goes on unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
         if tensor.is_summary:
             mine = s.edit(ref)
-            mine.grad_state = graph.ADDED.get(tensor.grad_state, "unknown")
+            mine.grad_state = engine.ADDED.get(tensor.grad_state, "unknown")
             mine.backward_site = p.site
             mine.grad = unknown()
         elif (
@@ -215,7 +214,7 @@ def _fill_groups(s: State, p: graph.Pass) -> None:
             mine.grad_state, mine.grad = "unknown", unknown()
 
 
-def _retained(s: State, p: graph.Pass) -> list[Ref]:
+def _retained(s: State, p: engine.BackwardPass) -> list[Ref]:
     ran = {r.id for r in p.ran}
     return [
         ref
@@ -266,7 +265,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     retain = create if call.get(3, "retain_graph") == NONE else call.flag(3, "retain_graph", create)
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
     _check_count(s, roots, call.get(2, "grad_outputs"), call)
-    p = graph.Pass(
+    p = engine.BackwardPass(
         roots,
         [g != NONE for g in given],
         retain,
@@ -283,7 +282,9 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     return [(st, Tup(tuple(results))) for st in states]
 
 
-def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Call, create: bool | None) -> list[Value]:
+def _asked_for(
+    s: State, p: engine.BackwardPass, inputs: list[Ref], call: Call, create: bool | None
+) -> list[Value]:
     """What a pass gives for each of its inputs.
 
     Raises:
@@ -293,7 +294,7 @@ def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Call, create: b
     allow = call.flag(5, "allow_unused", zeros)
     results: list[Value] = []
     for ref in inputs:
-        error = graph.unused(s, p, ref)
+        error = engine.unused(s, p, ref)
         if error is not None and allow is False:
             raise Raised(error)
         if error is not None:
@@ -301,8 +302,8 @@ def _asked_for(s: State, p: graph.Pass, inputs: list[Ref], call: Call, create: b
             continue
         at = engine.edge(s, ref)
         history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
-        results.append(graph.gradient(s, p, ref, history if create else ()))
-        s.edit(results[-1]).overlaps = graph.expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
+        results.append(engine.gradient(s, p, ref, history if create else ()))
+        s.edit(results[-1]).overlaps = engine.expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
         if not isinstance(at, Ref):
             made = s.edit(results[-1])  # type: ignore[arg-type]
             if create is not False:

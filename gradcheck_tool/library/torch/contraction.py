@@ -10,7 +10,7 @@ from gradcheck_tool.domain.values import Const, Ref
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
-    from gradcheck_tool.engine.optable import Profile
+    from gradcheck_tool.engine.profile import Profile
     from gradcheck_tool.library.torch.sizes import Tensors
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain import shapes
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Method, Ref, Tup, Value, unknown
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.tensor_values import as_tensor

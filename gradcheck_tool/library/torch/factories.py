@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
     FunctionDefect,
     FunctionError,
@@ -25,8 +26,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir

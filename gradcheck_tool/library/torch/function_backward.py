@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
     FunctionDefect,
     FunctionError,
@@ -17,9 +18,7 @@ from gradcheck_tool.domain.values import (
     Tup,
     Value,
 )
-from gradcheck_tool.engine import backward as graph
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.library.torch.function_results import Applied, check, takes
 from gradcheck_tool.library.torch.function_text import place_on_ctx
@@ -35,7 +34,7 @@ from gradcheck_tool.library.torch.function_application import (
 from gradcheck_tool.library.torch.tensor_hooks import is_shared_gradient
 
 
-def run_functions(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
+def run_functions(m: Interpreter, s: State, p: engine.BackwardPass) -> list[State]:
     """Run the `backward` of the custom Functions that the pass reached, and check what they return."""
     states = [s]
     for ref in p.ran:
@@ -49,7 +48,7 @@ def run_functions(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
     return states
 
 
-def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: graph.Pass) -> list[State]:
+def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.BackwardPass) -> list[State]:
     cls = s[ctx].attrs["#class"]
     func_value = backward_of(s, cls)
     func = s.get(func_value, Func)
@@ -82,7 +81,7 @@ def _known_outputs(s: State, ctx: Ref) -> list[Tensor] | None:
     return None if outputs.open or len(known) < len(found) else known
 
 
-def _gradients(s: State, p: graph.Pass, func: Func, outputs: list[Tensor] | None) -> list[Value]:
+def _gradients(s: State, p: engine.BackwardPass, func: Func, outputs: list[Tensor] | None) -> list[Value]:
     """The gradients that `backward` gets, one for each output."""
     names = [param.name for param in func.function.params[1:]] or ["grad_output"]
     if outputs is None:
@@ -105,7 +104,7 @@ def _written_cotangents(m: Interpreter, s: State, cls: Value, versions: dict[Ref
             )
 
 
-def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: graph.Pass) -> None:
+def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: engine.BackwardPass) -> None:
     record = s.get(cls, Class)
     if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
         return
@@ -118,7 +117,7 @@ def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: graph.P
     )
 
 
-def _intermediates(m: Interpreter, s: State, ctx: Ref, cls: Value, p: graph.Pass) -> None:
+def _intermediates(m: Interpreter, s: State, ctx: Ref, cls: Value, p: engine.BackwardPass) -> None:
     """Report what forward computed and kept, where the backward is to be differentiated again."""
     record = s[ctx]
     if p.create is not True:

@@ -9,7 +9,7 @@ from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_flow import guarded_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, return_of

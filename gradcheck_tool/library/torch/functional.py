@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse, NoGraph, NonScalarRoot
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.tensor_attributes import INTEGER_GRAD
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
@@ -20,9 +21,8 @@ from gradcheck_tool.domain.values import (
     fresh,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch import contraction
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.guards import ArgFact
+    from gradcheck_tool.engine.profile import Output, Profile
     from gradcheck_tool.interp.api import Interpreter
 
 
@@ -46,7 +48,7 @@ OUT = (
 )
 
 
-def fact(s: State, value: Value | list[Value]) -> optable.ArgFact:
+def fact(s: State, value: Value | list[Value]) -> ArgFact:
     """What the tables need to know about an argument."""
     if isinstance(value, list):
         return _sequence_fact(s, value)
@@ -74,7 +76,7 @@ def fact(s: State, value: Value | list[Value]) -> optable.ArgFact:
     return "other"
 
 
-def _sequence_fact(s: State, items: Sequence[Value]) -> optable.ArgFact:
+def _sequence_fact(s: State, items: Sequence[Value]) -> ArgFact:
     if items and all(isinstance(i, Const) and isinstance(i.value, (int, float)) for i in items):
         return ("const", tuple(i.value for i in items))  # type: ignore[union-attr]
     if items and any(s.get(i, Tensor) is not None for i in items):
@@ -151,7 +153,7 @@ def call_named(
     return result
 
 
-def _differentiable(spec: optable.OpSpec, profile: optable.Profile) -> optable.Profile:
+def _differentiable(spec: optable.OpSpec, profile: Profile) -> Profile:
     """Gradients flow through every floating-point argument that any variant tracks.
 
     What differs between variants in this is only whether the arguments are floating point at all, which
@@ -202,7 +204,7 @@ def _is_constant(s: State, value: Value) -> bool:
     )
 
 
-def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0) -> Effect:
+def effect_of(profile: Profile, name: str = "Backward0", index: int = 0) -> Effect:
     """The engine's view of a profile."""
     first = profile.outputs[index] if profile.outputs else None
     views = {"view": "plain", "multi": "multi-output"}
@@ -229,7 +231,7 @@ def effect_of(profile: optable.Profile, name: str = "Backward0", index: int = 0)
 def apply_profile(
     m: Interpreter,
     s: State,
-    profile: optable.Profile,
+    profile: Profile,
     tensors: Tensors,
     bound: Mapping[str, Value | list[Value]],
     leaf: str,
@@ -284,7 +286,7 @@ def apply_profile(
 
 def _values_after(
     s: State,
-    profile: optable.Profile,
+    profile: Profile,
     target: Ref,
     tensors: Tensors,
     bound: Mapping[str, Value | list[Value]],
@@ -322,7 +324,7 @@ def _operands(
             yield name, s[value].storage, s[s[value].storage].data  # type: ignore[index]
 
 
-def _note_form(s: State, target: Ref, output: optable.Output, shape: Shape) -> None:
+def _note_form(s: State, target: Ref, output: Output, shape: Shape) -> None:
     """An operation in place may have changed the shape and the layout of its target, as `t_` does."""
     written = s.edit(target)
     if output.shape != output.view_of:
@@ -369,7 +371,7 @@ def _no_out(tensors: Tensors) -> Tensors:
     return {k: v for k, v in tensors.items() if k != "out"}
 
 
-def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, site: Any, text: Any) -> None:
+def _check_out(s: State, profile: Profile, tensors: Tensors, leaf: str, site: Any, text: Any) -> None:
     """What is asked of a tensor that takes the result of a call.
 
     Raises:
@@ -389,9 +391,7 @@ def _check_out(s: State, profile: optable.Profile, tensors: Tensors, leaf: str, 
         engine.check_overlap(s[out], site, text)
 
 
-def _settle_view(
-    s: State, effect: Effect, first: optable.Output | None, tensors: Tensors, leaf: str
-) -> Effect:
+def _settle_view(s: State, effect: Effect, first: Output | None, tensors: Tensors, leaf: str) -> Effect:
     """Decide whether `reshape` and its like return a view, where the argument is known to be contiguous.
 
     `flatten` does as `reshape` does, but of one dimension it returns the tensor itself.
@@ -408,7 +408,7 @@ def _settle_view(
     return dataclasses.replace(effect, view="plain") if dense else effect
 
 
-def pack(profile: optable.Profile, made: Sequence[Ref]) -> Value:
+def pack(profile: Profile, made: Sequence[Ref]) -> Value:
     """Outputs as the call returns them."""
     if profile.result == "tensor":
         return made[0] if made else NONE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import ScalerError
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Symbol, Value, fresh, unknown
-from gradcheck_tool.engine.operations import Raised
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of

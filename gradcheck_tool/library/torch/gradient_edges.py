@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, Ref, Value, unknown
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.library.torch import packed

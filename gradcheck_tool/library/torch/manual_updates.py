@@ -10,7 +10,7 @@ from gradcheck_tool.domain.events import (
     GradientsCleared,
 )
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp.places import receiver_text
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import (
@@ -17,7 +18,6 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.registry import Result, function

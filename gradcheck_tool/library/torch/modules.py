@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import GradientsCleared
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance
@@ -20,7 +21,6 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp import conditions, registry
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, method

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain import shapes
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
@@ -13,9 +14,8 @@ from gradcheck_tool.domain.values import (
     Ref,
     Value,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import inner_updates, losses, masks

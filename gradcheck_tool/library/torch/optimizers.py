@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import ClipGradients
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import SavingHooks, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Symbol, Tup, Value
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.engine import optable
+    from gradcheck_tool.engine.profile import Output, Profile
 
 Tensors = dict[str, "Ref | Sequence[Ref]"]
 
@@ -44,7 +44,7 @@ def factory_shape(s: State, args: Sequence[Value]) -> Shape:
 
 def output_shapes(
     s: State,
-    profile: optable.Profile,
+    profile: Profile,
     tensors: Tensors,
     bound: Mapping[str, Value | list[Value]],
     leaf: str,
@@ -102,7 +102,7 @@ def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensor
 
 def _output_shape(
     s: State,
-    output: optable.Output,
+    output: Output,
     index: int,
     tensors: Tensors,
     bound: Mapping[str, Value | list[Value]],

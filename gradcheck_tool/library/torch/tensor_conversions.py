@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.values import (
     Const,
     LibraryObject,
     Method,
     Ref,
 )
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.registry import Result, method
 

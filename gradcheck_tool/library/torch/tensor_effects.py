@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 
 VIEW = Effect(node="ViewBackward0", frees=False, second={"self": ()}, view_of="self", view="plain")
 

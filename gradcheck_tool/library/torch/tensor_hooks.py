@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
     HookMisuse,
     InvalidTensorUse,
@@ -16,15 +17,13 @@ from gradcheck_tool.domain.values import (
     Tup,
     Value,
 )
-from gradcheck_tool.engine import backward as graph
-from gradcheck_tool.engine import operations as engine
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
 
-def run_hooks(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
+def run_hooks(m: Interpreter, s: State, p: engine.BackwardPass) -> list[State]:
     """Call the hooks of the tensors that received a gradient."""
     ran = {r.id for r in p.ran} | {r.id for r in p.leaves}
     states = [s]
@@ -64,7 +63,9 @@ def run_hooks(m: Interpreter, s: State, p: graph.Pass) -> list[State]:
     return states
 
 
-def _check_answer(m: Interpreter, s: State, p: graph.Pass, tensor: Tensor, answer: Value, post: bool) -> None:
+def _check_answer(
+    m: Interpreter, s: State, p: engine.BackwardPass, tensor: Tensor, answer: Value, post: bool
+) -> None:
     """What a hook may return: nothing, or (not after accumulation) a gradient of the same size."""
     given = s.get(answer, Tensor)
     kind, text, error = "hook-return", "Tensor post accumulate grad hooks should return None.", "RuntimeError"
@@ -85,7 +86,7 @@ def _check_answer(m: Interpreter, s: State, p: graph.Pass, tensor: Tensor, answe
     )
 
 
-def is_shared_gradient(s: State, p: graph.Pass, at: Value) -> bool:
+def is_shared_gradient(s: State, p: engine.BackwardPass, at: Value) -> bool:
     """Does the gradient that arrives here certainly belong to the caller or go to another operand too?"""
     for root, given in zip(p.roots, p.given, strict=True):
         if given and engine.edge(s, root) == at:
@@ -98,8 +99,8 @@ def is_shared_gradient(s: State, p: graph.Pass, at: Value) -> bool:
     )
 
 
-def _incoming(s: State, p: graph.Pass, ref: Ref) -> Ref:
+def _incoming(s: State, p: engine.BackwardPass, ref: Ref) -> Ref:
     """The gradient that a hook gets. Where it comes from a plain `sum` alone, its elements share memory."""
     grad = engine.new_tensor(s, p.site, shape=s[ref].shape, name="grad")
-    s[grad].overlaps = graph.expanded(s, p, engine.edge(s, ref), s[ref].shape)
+    s[grad].overlaps = engine.expanded(s, p, engine.edge(s, ref), s[ref].shape)
     return grad

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
@@ -15,8 +16,7 @@ from gradcheck_tool.domain.values import (
     Tup,
     Value,
 )
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Effect
+from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp import registry
 from gradcheck_tool.trackers import masks
 

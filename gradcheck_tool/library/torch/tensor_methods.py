@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
     InvalidTensorUse,
     RetainGradCall,
@@ -16,8 +17,7 @@ from gradcheck_tool.domain.values import (
     Tup,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import Raised, story
+from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.registry import Result, method
 

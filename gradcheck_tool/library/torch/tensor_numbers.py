@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.values import (
     TRUE,
     Method,
@@ -13,7 +14,6 @@ from gradcheck_tool.domain.values import (
     fresh,
     unknown,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp.registry import Result, method
 from gradcheck_tool.trackers import gradient_reach as breaks
 

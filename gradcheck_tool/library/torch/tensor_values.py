@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     Ref,
     Symbol,
     Value,
 )
-from gradcheck_tool.engine import operations as engine
 from gradcheck_tool.interp import registry
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.events import CheckpointUse
 from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
-from gradcheck_tool.engine import operations as engine
-from gradcheck_tool.engine.operations import story
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.module_tree import modules, named_parameters
