@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import InnerUpdateCut as InnerUpdateCut
     from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.domain.events import LeafWrite as LeafWrite
-    from gradcheck_tool.domain.events import MaskedDecay as MaskedDecay
     from gradcheck_tool.domain.events import MethodUse as MethodUse
     from gradcheck_tool.domain.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.domain.events import NameUse as NameUse
@@ -62,6 +61,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import ViewWrite as ViewWrite
     from gradcheck_tool.domain.events import WindowDiscarded as WindowDiscarded
     from gradcheck_tool.domain.events import ZeroGradient as ZeroGradient
+    from gradcheck_tool.domain.graph import Tensor as Tensor
+    from gradcheck_tool.domain.state import State as State
+    from gradcheck_tool.domain.values import Const as Const
+    from gradcheck_tool.domain.values import LibraryObject as LibraryObject
+    from gradcheck_tool.domain.values import Ref as Ref
+    from gradcheck_tool.domain.values import Slice as Slice
+    from gradcheck_tool.domain.values import Value as Value
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
     from gradcheck_tool.findings import Finding as Finding
@@ -70,6 +76,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Position as Position
     from gradcheck_tool.findings import Severity as Severity
     from gradcheck_tool.findings import TraceStep as TraceStep
+    from gradcheck_tool.interp import facts as facts
+    from gradcheck_tool.interp.api import Interpreter as Interpreter
     from gradcheck_tool.rulebook.fixes import applied as applied
     from gradcheck_tool.rulebook.fixes import as_tuple as as_tuple
     from gradcheck_tool.rulebook.fixes import assigned as assigned
@@ -93,6 +101,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import Rule as Rule
     from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
     from gradcheck_tool.rulebook.ruleset import by_site as by_site
+    from gradcheck_tool.trackers.notes import RunNote as RunNote
+    from gradcheck_tool.trackers.notes import StateNote as StateNote
+    from gradcheck_tool.trackers.notes import StoryNote as StoryNote
+    from gradcheck_tool.trackers.tracker import Tracker as Tracker
 
 __version__ = "0.1.0"
 
@@ -132,7 +144,6 @@ _PUBLIC = {
         "BroadcastLoss",
         "EvalModeTraining",
         "InnerUpdateCut",
-        "MaskedDecay",
         "UntrainedModule",
         "Accumulation",
         "BackwardCall",
@@ -180,17 +191,23 @@ _PUBLIC = {
         "WindowDiscarded",
         "ZeroGradient",
     ),
+    "gradcheck_tool.domain.graph": ("Tensor",),
+    "gradcheck_tool.domain.state": ("State",),
+    "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Value"),
+    "gradcheck_tool.interp.api": ("Interpreter",),
+    "gradcheck_tool.trackers.notes": ("RunNote", "StateNote", "StoryNote"),
+    "gradcheck_tool.trackers.tracker": ("Tracker",),
     "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples", "surrogate"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = ["__version__", "gradcheck", *_HOME]
+__all__ = ["__version__", "facts", "gradcheck", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that defines it."""
-    if name == "gradcheck":
-        return import_module("gradcheck_tool.gradcheck")
+    if name in ("facts", "gradcheck"):
+        return import_module(f"gradcheck_tool.{'interp.facts' if name == 'facts' else name}")
     if name not in _HOME:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -1,12 +1,20 @@
-"""What a misspelt word may have meant."""
+"""What a misspelt word may have meant, and how one style of names is spelt in another."""
 
 from __future__ import annotations
 
 import difflib
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+@cache
+def snake_case(name: str) -> str:
+    """`FreedGraph` -> `freed_graph`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

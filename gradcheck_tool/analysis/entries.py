@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,22 @@ from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref,
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
 from gradcheck_tool.interp.budget import bounded, rows
+from gradcheck_tool.interp.facts import RunEnded
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.library.torch.frameworks import owned, train
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import retained_graphs as kept
+from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.suspicions import tell
+from gradcheck_tool.trackers.tracker import Tracker, listen
 from gradcheck_tool.trackers.unreached import tell_names
 from gradcheck_tool.triage.relevance import relevant
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
+    from gradcheck_tool.rulebook.ruleset import RuleSet
     from gradcheck_tool.triage.candidates import Suspects
 
 LIMIT = 60_000
@@ -93,6 +97,7 @@ def analyze(
     imports: Imports | None = None,
     plan: ExecutionPlan = ExecutionPlan(),
     unfinished: list[str] | None = None,
+    trackers: Iterable[type[Tracker]] = BUILT_IN,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
 
@@ -101,6 +106,7 @@ def analyze(
         imports: finds another file of the repository by dotted name and number of leading dots.
         plan: what to execute.
         unfinished: gets the names of the functions that reached the work limit.
+        trackers: what derives events, besides what the interpreter and the models report themselves.
     """
     library.load()
     events: list[Event] = []
@@ -108,6 +114,7 @@ def analyze(
     m.imports = imports
     m.main = module
     start = State()
+    listening = listen(m, trackers)
     ends = _run_body(m, start, module)
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
@@ -123,9 +130,17 @@ def analyze(
     breaks.report(m)
     kept.report(m)
     tell(m)
+    m.tell(start, RunEnded())
+    for tracker in listening:
+        tracker.conclude()
     if unfinished is not None:
         unfinished += dict.fromkeys(m.exhausted)
     return events
+
+
+def needed(rules: RuleSet) -> list[type[Tracker]]:
+    """The trackers that the rules in force need."""
+    return [*(kind for kind in BUILT_IN if rules.needs(kind)), *rules.trackers]
 
 
 def _at_any_time(s: State) -> None:

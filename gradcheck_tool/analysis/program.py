@@ -104,11 +104,12 @@ def check_source(
             return ruleset.judge(events, _locate)
         except UnplacedError:
             around.unfinished.clear()
-    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
+    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze, needed
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
-    events = analyze(module, around.imports, ExecutionPlan.whole(module, look.suspects), around.unfinished)
+    plan = ExecutionPlan.whole(module, look.suspects)
+    events = analyze(module, around.imports, plan, around.unfinished, needed(ruleset))
     return ruleset.judge(events, _locate)
 
 
@@ -119,12 +120,12 @@ def _light_events(
 
     Where such a look reaches its work limit in code that trains, a longer one has to tell.
     """
-    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
+    from gradcheck_tool.analysis.entries import ExecutionPlan, analyze, needed
     from gradcheck_tool.ir.lower import lower_light, lower_outline
 
     def execute(module: ModuleIR, plan: ExecutionPlan) -> Sequence[Event]:
         around.unfinished.clear()
-        return analyze(module, around.sketches or around.imports, plan, around.unfinished)
+        return analyze(module, around.sketches or around.imports, plan, around.unfinished, needed(ruleset))
 
     suspects = look.suspects
     if suspects is not None and not suspects.body:

@@ -651,18 +651,6 @@ class BroadcastLoss(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class MaskedDecay(Event):
-    """Part of a gradient is set to zero before each step of an optimizer with weight decay.
-
-    Only emitted where nothing else has written to the parameter, so that the elements that the mask is to
-    keep are decayed at every step.
-    """
-
-    parameter: str
-    optimizer: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class EvalModeTraining(Event):
     """A module is trained in evaluation mode, by a place that has trained it in training mode before.
 

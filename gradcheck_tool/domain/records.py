@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+NO_NOTES: dict[Any, Any] = {}
+
+
 class Record:
     """Base of heap records.
 
@@ -94,10 +97,11 @@ class Instance(Record):
 
     Attributes whose names start with `#` are the model's own. `open` means that attributes that are
     not listed may exist and those that are listed may have been changed by something unknown.
+    `notes` are what trackers have noted of it; the dictionary is exchanged, never written to.
     """
 
-    __slots__ = ("attrs", "cls", "name", "open", "site")
-    STATE = ("cls", "attrs", "open")
+    __slots__ = ("attrs", "cls", "name", "notes", "open", "site")
+    STATE = ("cls", "attrs", "open", "notes")
     STORY = ("name", "site")
     MUTABLE = frozenset({"attrs"})
 
@@ -105,6 +109,7 @@ class Instance(Record):
         self.cls = cls
         self.attrs: dict[str, Value] = dict(attrs or {})
         self.open = open
+        self.notes: dict[Any, Any] = NO_NOTES
         self.name = ""
         self.site: Any = None
 

@@ -10,9 +10,10 @@ from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Ref, Text, Value
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gradcheck_tool.domain.events import Event, Site
+    from gradcheck_tool.interp.facts import Fact
     from gradcheck_tool.ir import nodes as ir
 
 
@@ -102,9 +103,10 @@ class Call:
 class Interpreter(Protocol):
     """The running interpreter, as the models of libraries and the trackers use it."""
 
+    noticed: int
+    listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]]
     noted: set[tuple[object, ...]]
     switches: list[Any]
-    masks: dict[int, Site]
     suspicions: Any
     windows: Any
     stores: dict[tuple[int, str], Site]
@@ -114,7 +116,6 @@ class Interpreter(Protocol):
     early: dict[int, tuple[Event, Ref]]
     ledger: Any
     keeper: Any
-    modes: Any
     watch: Any
     places: Any
     calls: Any
@@ -155,6 +156,7 @@ class Interpreter(Protocol):
     def call_unknown(self, s: State, call: Call) -> Outcomes: ...
     def guard(self, s: State, run: Any) -> Outcomes: ...
     def emit(self, event: Event) -> None: ...
+    def tell(self, s: State, fact: Fact) -> None: ...
     def notes(self) -> tuple[int, ...]: ...
     def site(self, s: State, node: Any) -> Site: ...
     def repeats(self, s: State, site: Site) -> bool: ...

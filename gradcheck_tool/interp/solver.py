@@ -30,6 +30,9 @@ from gradcheck_tool.trackers.suspicions import Suspicions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import Fact
+
 MAX_STATES = 8
 MAX_ROUNDS = 5
 # Rounds of which none is left out: two cycles of the longest that is followed, and one more.
@@ -47,8 +50,9 @@ Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 class Solver:
     """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
 
-    `executed` counts instructions, `entered` collects the functions whose code was executed, `noted` what has
-    been said already, `exhausted` the names of the entry points that reached the limit.
+    `executed` counts instructions, `noticed` what was reported and noted, `listeners` hear the facts that are
+    told, `entered` collects the functions whose code was executed, `noted` what has been said already,
+    `exhausted` the names of the entry points that reached the limit.
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
@@ -57,15 +61,14 @@ class Solver:
         from gradcheck_tool.interp.transfer import TRANSFER
         from gradcheck_tool.trackers.distributed import Watch
         from gradcheck_tool.trackers.gradient_reach import Ledger
-        from gradcheck_tool.trackers.modes import Modes
         from gradcheck_tool.trackers.retained_graphs import Keeper
 
         self.places = Places()
         self._tell = emit
-        self._told = 0
+        self.noticed = 0
+        self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.noted: set[tuple[object, ...]] = set()
         self.switches: list[Any] = []
-        self.masks: dict[int, Site] = {}
         self.suspicions = Suspicions()
         self.windows = Windows()
         self.stores: dict[tuple[int, str], Site] = {}
@@ -75,7 +78,6 @@ class Solver:
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
-        self.modes = Modes()
         self.watch = Watch()
         self.limit = limit
         self.steps_left = limit
@@ -101,18 +103,23 @@ class Solver:
     # -- what is noted beside the states ----------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        """Tell of something that happened."""
-        self._told += 1
+        """Report an event."""
+        self.noticed += 1
         self._tell(self.places.marked(event))
+
+    def tell(self, s: State, fact: Fact) -> None:
+        """Let all trackers that listen hear what has happened in a state."""
+        for hear in self.listeners.get(type(fact), ()):
+            hear(self, s, fact)
 
     def notes(self) -> tuple[int, ...]:
         """How much is told and noted; the same before and after what notes nothing.
 
         Notes of tensors and graphs are left out.
         """
-        keyed = (self.masks, self.stores, self.replaced, self.thawed, self.made, self.early, self.raised)
-        others = (self.noted, self.switches, self.ledger.numbers, self.modes.calls, self.modes.trained)
-        return (self._told, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
+        keyed = (self.stores, self.replaced, self.thawed, self.made, self.early, self.raised)
+        others = (self.noted, self.switches, self.ledger.numbers)
+        return (self.noticed, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
 
     # -- places -----------------------------------------------------------------------------------
 

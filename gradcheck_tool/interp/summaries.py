@@ -139,7 +139,7 @@ class _Names:
             parts = [self(part) for part in value]
             return value if all(map(_is, parts, value)) else kind(parts)
         if kind is dict:
-            return {self(key): self(part) for key, part in value.items()}
+            return {self(key): self(part) for key, part in value.items()} if value else value
         if kind in COMPOUND and kind is not Const:
             changed = {name: self(getattr(value, name)) for name in COMPOUND[kind]}
             return dataclasses.replace(value, **changed)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from gradcheck_tool.domain import events
 from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.findings import Applicability
-from gradcheck_tool.spelling import nearest
+from gradcheck_tool.spelling import nearest, snake_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.findings import Severity
+    from gradcheck_tool.trackers.tracker import Tracker
 
 EventT = TypeVar("EventT", bound=Event)
 
@@ -78,6 +77,7 @@ class Rule:
         predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them), or the
             silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
+        trackers: what the rule needs besides the trackers that report the events it judges: its own.
         of_unused_values: whether its findings are expressions whose values are thrown away. The last one of
             a notebook's cell is shown instead, and is no finding.
         symptom: for silent rules, a program run after `Example` in the same namespace. Its
@@ -92,6 +92,7 @@ class Rule:
     predicts: ClassVar[str | None] = None
     since: ClassVar[str | None] = None
     until: ClassVar[str | None] = None
+    trackers: ClassVar[tuple[type[Tracker], ...]] = ()
     of_unused_values: ClassVar[bool] = False
     symptom: ClassVar[str] = ""
 
@@ -157,19 +158,14 @@ def version_key(version: str) -> tuple[int, ...]:
 
 def handler_name(event: type[Event]) -> str:
     """The method that judges an event class: `FreedGraph` -> `on_freed_graph`."""
-    return "on_" + _snake_case(event.__name__)
+    return "on_" + snake_case(event.__name__)
 
 
-@cache
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-@cache
-def event_classes() -> tuple[type[Event], ...]:
+def event_classes(base: type[Event] = Event) -> Iterator[type[Event]]:
     """Every event class, bases included, so that a rule may judge all engine errors at once."""
-    found = [item for item in vars(events).values() if inspect.isclass(item) and issubclass(item, Event)]
-    return tuple(found)
+    yield base
+    for kind in base.__subclasses__():
+        yield from event_classes(kind)
 
 
 def handlers(rule: type[Rule]) -> tuple[str, ...]:
@@ -177,7 +173,6 @@ def handlers(rule: type[Rule]) -> tuple[str, ...]:
     return tuple(name for name in dir(rule) if name.startswith("on_"))
 
 
-@cache
 def _known_handlers() -> frozenset[str]:
     return frozenset({ON_FILE, *map(handler_name, event_classes())})
 
@@ -199,10 +194,9 @@ def check_rule(rule: type[Rule]) -> None:
         raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
     if rule.effect not in _EFFECTS:
         raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
+    known = _known_handlers()
     for handler in handlers(rule):
-        if handler not in _known_handlers():
-            close = nearest(handler, _known_handlers())
-            hint = (
-                f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(_known_handlers()))}"
-            )
+        if handler not in known:
+            close = nearest(handler, known)
+            hint = f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(known))}"
             raise ValueError(f"{rule.__name__}.{handler} matches no event; {hint}")

@@ -18,7 +18,6 @@ from gradcheck_tool.rulebook.rule import (
     Replacement,
     Rule,
     by_site,
-    event_classes,
     handler_name,
     handlers,
 )
@@ -33,6 +32,8 @@ from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gradcheck_tool.trackers.tracker import Tracker
 
 __all__ = [
     "Draft",
@@ -147,18 +148,39 @@ class RuleSet:
         """
         return next(self._drafts(tuple(events)), None) is not None
 
+    def needs(self, tracker: type[Tracker]) -> bool:
+        """Does a rule in force name the tracker, or judge an event that it derives?"""
+        named = any(tracker in rule.trackers or hasattr(rule, ON_FILE) for rule in self.active)
+        return named or any(self._judges_of(kind) for kind in tracker.derives)
+
     @cached_property
-    def _judges(self) -> dict[type[Event], list[tuple[Rule, str]]]:
-        """For each event class, the rules in force that judge it or one of its bases."""
+    def trackers(self) -> list[type[Tracker]]:
+        """The trackers that rules in force name, each once."""
+        return list(dict.fromkeys(tracker for rule in self.active for tracker in rule.trackers))
+
+    @cached_property
+    def _takers(self) -> dict[str, list[Rule]]:
+        """The rules in force that have a handler of each name."""
         takers: dict[str, list[Rule]] = {}
         for rule in self.active:
             for name in handlers(type(rule)):
                 takers.setdefault(name, []).append(rule)
-        return {kind: _judges(kind, takers) for kind in event_classes()}
+        return takers
+
+    @cached_property
+    def _judges(self) -> dict[type[Event], list[tuple[Rule, str]]]:
+        return {}
+
+    def _judges_of(self, kind: type[Event]) -> list[tuple[Rule, str]]:
+        """The rules in force that judge a class of events or one of its bases."""
+        if kind not in self._judges:
+            names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
+            self._judges[kind] = [(rule, name) for name in names for rule in self._takers.get(name, ())]
+        return self._judges[kind]
 
     def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
         for event in events:
-            for rule, handler in self._judges.get(type(event), ()):
+            for rule, handler in self._judges_of(type(event)):
                 yield from _call(rule, handler, event)
         for rule in self.active:
             if hasattr(rule, ON_FILE):
@@ -173,11 +195,6 @@ def _check_unique(rules: Sequence[Rule]) -> None:
                 here, there = type(rule).__name__, type(owner[label]).__name__
                 raise RulePackError(f"two rules are called {label}: {there} and {here}")
             owner[label] = rule
-
-
-def _judges(kind: type[Event], takers: dict[str, list[Rule]]) -> list[tuple[Rule, str]]:
-    names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
-    return [(rule, name) for name in names for rule in takers.get(name, ())]
 
 
 def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Draft]]:

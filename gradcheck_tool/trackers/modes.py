@@ -7,21 +7,21 @@ switched it back. So it is where the program called `train()` and never ran the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import EvalModeTraining
+from gradcheck_tool.domain.events import EvalModeTraining, Site
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, TRUE, Const, LibraryObject, Ref
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.module_tree import modules, named_parameters
+from gradcheck_tool.trackers.notes import RunNote, StateNote
+from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import ModeSwitched, ModuleCalled, Stepped
 
 # Layers that compute something else while they are trained.
 MODAL = (
@@ -35,61 +35,55 @@ MODAL = (
 )
 
 
-@dataclass(slots=True)
-class Modes:
-    """Over all paths of a run: where eval() was called, and which places ran which module in training."""
+class Modes(Tracker):
+    """Follows what `train()` and `eval()` reach, and where modules then run."""
 
-    calls: dict[str, Site] = field(default_factory=dict)
-    trained: set[tuple[int, int]] = field(default_factory=set)
+    derives = (EvalModeTraining,)
+    # Where `eval()` has reached a module; None once `train()` has.
+    eval_call = StateNote[Site | None]()
+    evaluated = StateNote[bool]()
+    # A place that has trained the module runs it with gradients, after it was evaluated.
+    stale = StateNote[bool]()
+    # `train()` is called on it, and it has not run in training mode since.
+    wanted = StateNote[bool]()
+    trained = RunNote[tuple[int, int], bool]()
 
+    def on_mode_switched(self, m: Interpreter, s: State, fact: ModeSwitched) -> None:
+        """Note the mode on all modules that it reaches."""
+        for ref in fact.modules:
+            self.evaluated.clear(s, ref)
+            self.stale.clear(s, ref)
+            self.eval_call.set(s, ref, fact.site if fact.training == FALSE else None)
+        if fact.training == TRUE:
+            self.wanted.set(s, fact.modules[0], True)
 
-def switched(m: Interpreter, s: State, reached: Sequence[Ref], on: Any, site: Site) -> None:
-    """`train()` or `eval()` has been called, which reaches these modules, the first one before all."""
-    place = str(id(site.node))
-    m.modes.calls[place] = site
-    for ref in reached:
-        mine = s.edit(ref)
-        mine.attrs.pop("#evaluated", None)
-        mine.attrs.pop("#stale", None)
-        mine.attrs["#eval"] = Const(place) if on == FALSE else FALSE
-    if on == TRUE:
-        s.edit(reached[0]).attrs["#wanted"] = TRUE
+    def on_module_called(self, m: Interpreter, s: State, fact: ModuleCalled) -> None:
+        """Is the module trained or evaluated here?"""
+        ref, place = fact.module, (fact.module.id, id(fact.call.site.node))
+        training = s[ref].attrs.get("training")
+        if training == TRUE and s.grad is True:
+            self.trained[place] = True
+            self.wanted.clear(s, ref)
+        elif training == FALSE and self.eval_call.get(s, ref) is not None:
+            if s.grad is False and not self.evaluated.get(s, ref):
+                self.evaluated.set(s, ref, True)
+            elif s.grad is True and self.evaluated.get(s, ref) and not self.stale.get(s, ref):
+                if place in self.trained or self.wanted.get(s, ref):
+                    self.stale.set(s, ref, True)
 
-
-def ran(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
-    """A module is called."""
-    record: Instance = s[ref]
-    training = record.attrs.get("training")
-    if training == TRUE and s.grad is True:
-        m.modes.trained.add((ref.id, id(site.node)))
-        if "#wanted" in record.attrs:
-            del s.edit(ref).attrs["#wanted"]
-    elif training == FALSE and record.attrs.get("#eval", FALSE) != FALSE:
-        if s.grad is False and "#evaluated" not in record.attrs:
-            s.edit(ref).attrs["#evaluated"] = TRUE
-        elif s.grad is True and "#evaluated" in record.attrs and "#stale" not in record.attrs:
-            if (ref.id, id(site.node)) in m.modes.trained or "#wanted" in record.attrs:
-                s.edit(ref).attrs["#stale"] = TRUE
-
-
-def stepped(m: Interpreter, s: State, params: Iterable[Ref], optimizer: str) -> None:
-    """An optimizer steps: is a module whose parameters it moves trained in evaluation mode?"""
-    from gradcheck_tool.library.torch.module_tree import modules, named_parameters
-
-    for ref, record in s.records(Instance):
-        if "#stale" not in record.attrs:
-            continue
-        moved = {p for _, p in named_parameters(s, ref)[0] if s[p].grad_state in ("fresh", "mixed")}
-        if moved.isdisjoint(params) or not any(_is_modal(s, at) for _, at in modules(s, ref)):
-            continue
-        site = m.modes.calls[record.attrs["#eval"].value]  # type: ignore[union-attr]
-        if ("eval", id(site.node)) not in m.noted:
-            m.noted.add(("eval", id(site.node)))
-            m.emit(
-                EvalModeTraining(
-                    site=site, module=record.name, call=text_of(site, site.node), optimizer=optimizer
-                )
-            )
+    def on_stepped(self, m: Interpreter, s: State, fact: Stepped) -> None:
+        """Is a module whose parameters are moved trained in evaluation mode?"""
+        for ref, record in s.records(Instance):
+            site = self.eval_call.get(s, ref)
+            if site is None or not self.stale.get(s, ref):
+                continue
+            moved = {p for _, p in named_parameters(s, ref)[0] if s[p].grad_state in ("fresh", "mixed")}
+            if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for _, at in modules(s, ref)):
+                continue
+            if self.once(id(site.node)):
+                call = text_of(site, site.node)
+                event = EvalModeTraining(site=site, module=record.name, call=call, optimizer=fact.name)
+                self.report(event)
 
 
 def _is_modal(s: State, ref: Ref) -> bool:

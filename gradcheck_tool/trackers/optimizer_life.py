@@ -9,7 +9,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text
-from gradcheck_tool.trackers import modes, registration
+from gradcheck_tool.trackers import registration
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -79,7 +79,6 @@ def note_step(m: Interpreter, s: State, ref: Ref, site: Site, text: str) -> None
     registration.check_replaced(m, s, ref, text)
     registration.note_untrained(m, s, ref, site, text)
     registration.note_late(m, s, ref, text)
-    modes.stepped(m, s, record.attrs.get("#params", Tup(())).items, text)
     params = [
         p
         for p in record.attrs.get("#params", Tup(())).items

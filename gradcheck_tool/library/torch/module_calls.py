@@ -20,9 +20,10 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.facts import ModuleCalled
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch import layers
-from gradcheck_tool.trackers import distributed, modes, uses
+from gradcheck_tool.trackers import distributed, uses
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -33,7 +34,7 @@ from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, conta
 def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """`module(...)`: pre-hooks, forward, hooks."""
     uses.note_forward(m, s, ref)
-    modes.ran(m, s, ref, call.site)
+    m.tell(s, ModuleCalled(ref, call))
     out: Outcomes = []
     pairs = [(s, list(call.args))]
     for hook in _hooks(s, ref, "#pre_hooks"):

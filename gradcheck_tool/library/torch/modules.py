@@ -22,11 +22,11 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import conditions, registry
+from gradcheck_tool.interp.facts import ModeSwitched
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, method
 from gradcheck_tool.library.torch import hooks, layers
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import modes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def train_mode(m: Interpreter, s: State, call: Call) -> Result:
     reached = [at for _, at in modules(s, call.self)]
     for at in reached:
         s.edit(at).attrs["training"] = mode
-    modes.switched(m, s, reached, mode, call.site)
+    m.tell(s, ModeSwitched(reached, mode, call.site))
     return call.receiver
 
 

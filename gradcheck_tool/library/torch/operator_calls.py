@@ -16,9 +16,10 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.effect import Effect
+from gradcheck_tool.interp.facts import Written
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import inner_updates, losses, masks
+from gradcheck_tool.trackers import inner_updates, losses
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -55,8 +56,8 @@ def find_native(name: str) -> Native | None:
         elif name.endswith((".add_", ".sub_", ".copy_")) and isinstance(args[0], Ref):
             for operand in args[1:]:
                 note_manual_step(m, s, args[0], s.get(operand, Tensor), call.site)
-        elif name.endswith(".mul_") and len(args) == 2 and s.get(args[0], Tensor) is not None:
-            masks.note_product(m, s, args[0], args[1], call.site)  # type: ignore[arg-type]
+        if name.endswith("_") and isinstance(args[0], Ref):
+            m.tell(s, Written(args[0], name.rpartition(".")[2], args[1:], call.site))
         return out
 
     return run
@@ -79,8 +80,8 @@ def call_inplace_operator(
     """`left op= right` on a tensor. Matrix product has no in-place form."""
     name = f"operator.{op}=" if op != "@" else f"operator.{op}"
     result = call_named(m, s, name, [left, right], {}, site, text)
-    if op == "*" and isinstance(left, Ref):
-        masks.note_product(m, s, left, right, site)
+    if isinstance(left, Ref):
+        m.tell(s, Written(left, f"{op}=", (right,), site))
     source = s.get(right, Tensor)
     if source is not None and isinstance(left, Ref):
         note_manual_step(m, s, left, source, site)

@@ -11,13 +11,13 @@ from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.facts import OptimizerMade, Stepped
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import masks
 from gradcheck_tool.trackers import optimizer_life as protocols
 from gradcheck_tool.trackers.registration import gone_through
 
@@ -89,7 +89,6 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
         params = [*params, unknown_group(s, call.site)]
     mine = s.edit(ref)
     mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
-    mine.attrs["#decay"] = masks.decays(s, call)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
     mine.attrs["#again"] = Const(registry.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
@@ -97,6 +96,9 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     mine = s.edit(ref)
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
     protocols.note_made(m, s, ref, call)
+    listed = elements(s, call.args[0])[0] if call.args else []
+    groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
+    m.tell(s, OptimizerMade(ref, call, groups))
 
 
 def _check_given(s: State, given: Value, call: Call) -> None:
@@ -252,7 +254,7 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     m.emit(event)
     breaks.note_step(m, s, event, params)
     protocols.note_step(m, s, ref, site, name)
-    masks.stepped(m, s, ref, params, site, name)
+    m.tell(s, Stepped(ref, params, site, name))
     _apply(m, s, ref, site, text, name)
 
 

@@ -1,0 +1,85 @@
+"""What happens while a program is executed: facts, which the interpreter and the models of libraries tell.
+
+A fact says what happened and never what is wrong with it. Each is told once, by the one place that knows it,
+with `Interpreter.tell(s, fact)`: `s` is the state in which it happened. Trackers listen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.records import Dict
+    from gradcheck_tool.domain.values import Ref, Value
+    from gradcheck_tool.interp.api import Call
+
+
+class Fact:
+    """Base of all facts."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True, eq=False)
+class ItemWritten(Fact):
+    """`container[index] = value` is about to be carried out on a tensor."""
+
+    container: Ref
+    index: Value
+    value: Value
+    site: Site
+
+
+@dataclass(slots=True, eq=False)
+class Written(Fact):
+    """An in-place operation has written to a tensor; `how` is its name: `mul_`, `*=`."""
+
+    tensor: Ref
+    how: str
+    operands: Sequence[Value]
+    site: Site
+
+
+@dataclass(slots=True, eq=False)
+class OptimizerMade(Fact):
+    """An optimizer is made by a call; `groups` are the dictionaries of parameter groups that it is given."""
+
+    optimizer: Ref
+    call: Call
+    groups: Sequence[Dict]
+
+
+@dataclass(slots=True, eq=False)
+class Stepped(Fact):
+    """An optimizer steps. It is told before the parameters are moved and their gradients marked as used."""
+
+    optimizer: Ref
+    parameters: Sequence[Ref]
+    site: Site
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class ModuleCalled(Fact):
+    """A module is called; its hooks and its `forward` have not run yet."""
+
+    module: Ref
+    call: Call
+
+
+@dataclass(slots=True, eq=False)
+class ModeSwitched(Fact):
+    """`train()` or `eval()` reaches modules, the first of which it is called on."""
+
+    modules: Sequence[Ref]
+    training: Value
+    site: Site
+
+
+@dataclass(slots=True, eq=False)
+class RunEnded(Fact):
+    """All that was to be executed has been."""

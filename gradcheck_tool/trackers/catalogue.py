@@ -1,0 +1,12 @@
+"""The trackers that are there for several rules. One that serves a single rule is in that rule's file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.trackers.modes import Modes
+
+if TYPE_CHECKING:
+    from gradcheck_tool.trackers.tracker import Tracker
+
+BUILT_IN: tuple[type[Tracker], ...] = (Modes,)

@@ -1,0 +1,91 @@
+"""What trackers have in common: they hear facts, note what they need, and report events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcheck_tool.interp import facts
+from gradcheck_tool.spelling import nearest, snake_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    from gradcheck_tool.domain.events import Event
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+
+# The method that hears each kind of fact: `Stepped` -> `on_stepped`.
+HANDLERS = {f"on_{snake_case(kind.__name__)}": kind for kind in facts.Fact.__subclasses__()}
+
+
+class Tracker:
+    """Base class of all trackers: what each run makes one of, to derive events from facts.
+
+    Methods named after facts (`on_stepped` for `facts.Stepped`) get the interpreter, the state in which it
+    happened, and the fact. A tracker is made where a rule in force judges an event that it derives, or names
+    the tracker in `Rule.trackers`; it must not depend on other trackers.
+
+    Attributes:
+        derives: the classes of events that it may report.
+        m: the interpreter.
+    """
+
+    derives: ClassVar[tuple[type[Event], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        for name in vars(cls):
+            if name.startswith("on_") and name not in HANDLERS:
+                close = nearest(name, HANDLERS)
+                hint = f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(HANDLERS))}"
+                raise TypeError(f"{cls.__name__}.{name} matches no fact; {hint}")
+
+    def __init__(self, m: Interpreter) -> None:
+        self.m = m
+        self._seen: set[Hashable] = set()
+        self._held: dict[Hashable, tuple[Event, set[int]]] = {}
+        self._cleared: set[int] = set()
+        self._dropped: set[Hashable] = set()
+
+    def once(self, key: Hashable) -> bool:
+        """Is it the first time in the run that this key is asked about?"""
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.m.noticed += 1
+        return True
+
+    def report(self, event: Event) -> None:
+        """Report an event: rules may judge it."""
+        self.m.emit(event)
+
+    # -- what looks wrong when it happens and is reported at the end, unless something clears it up ---------
+
+    def hold(self, key: Hashable, event: Event, about: Iterable[int] = ()) -> None:
+        """Hold an event back; of several with the same key the first is kept, about the records of all."""
+        self._held.setdefault(key, (event, set()))[1].update(about)
+
+    def clear(self, about: Iterable[int]) -> None:
+        """Nothing is wrong with these records, now or later."""
+        self._cleared.update(about)
+
+    def drop(self, key: Hashable) -> None:
+        """Nothing is wrong about this key, now or later."""
+        self._dropped.add(key)
+
+    def conclude(self) -> None:
+        """Report what has been held back and not been cleared up."""
+        for key, (event, about) in self._held.items():
+            if key not in self._dropped and not about & self._cleared:
+                self.report(event)
+
+
+def listen(m: Interpreter, kinds: Iterable[type[Tracker]]) -> list[Tracker]:
+    """Make trackers that hear what an interpreter tells from now on."""
+    trackers = [kind(m) for kind in kinds]
+    for name, fact in HANDLERS.items():
+        hearing: list[Callable[[Interpreter, State, Any], None]] = [
+            getattr(tracker, name) for tracker in trackers if hasattr(tracker, name)
+        ]
+        if hearing:
+            m.listeners[fact] = hearing
+    return trackers

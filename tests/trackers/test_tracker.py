@@ -1,0 +1,165 @@
+"""What trackers note, when they report, and which of them a run makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from gradcheck_tool.analysis.entries import analyze, needed
+from gradcheck_tool.domain.events import EvalModeTraining, Event
+from gradcheck_tool.domain.join import join
+from gradcheck_tool.domain.records import Frame, Instance
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.domain.values import LibraryObject
+from gradcheck_tool.interp import facts
+from gradcheck_tool.interp.solver import Solver
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.trackers.modes import Modes
+from gradcheck_tool.trackers.notes import RunNote, StateNote, StoryNote
+from gradcheck_tool.trackers.tracker import Tracker, listen
+
+LOOP = """
+import torch
+w = torch.nn.Parameter(torch.ones(3))
+opt = torch.optim.SGD([w], lr=0.1)
+for _ in range(2):
+    opt.zero_grad()
+    w.sum().backward()
+    opt.step()
+"""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class StepSeen(Event):
+    optimizer: str
+
+
+class Steps(Tracker):
+    derives = (StepSeen,)
+    field = StateNote[int]()
+    story = StoryNote[str, int]()
+    places = RunNote[str, int]()
+
+    def on_stepped(self, m, s, fact):
+        if self.once(id(fact.site.node)):
+            self.report(StepSeen(site=fact.site, optimizer=fact.name))
+
+
+def solver() -> Solver:
+    return Solver(lambda event: None, 100, 100)
+
+
+def two_states() -> tuple[State, State, object]:
+    s = State()
+    s.frames.append(s.new(Frame(lower_module("pass", "p.py").body, None, None)))
+    ref = s.new(Instance(LibraryObject("x")))
+    s[s.frames[0]].locals["x"] = ref
+    s.changed = set()
+    return s, s.fork(), ref
+
+
+def test_a_tracker_reports_what_it_derives_from_facts() -> None:
+    events = analyze(lower_module(LOOP, "p.py"), trackers=[Steps])
+    assert [event.optimizer for event in events if isinstance(event, StepSeen)] == ["opt"]
+
+
+def test_a_method_that_matches_no_fact_is_refused() -> None:
+    with pytest.raises(TypeError, match="did you mean `on_stepped`"):
+        type("Wrong", (Tracker,), {"on_steped": None})
+
+
+def test_states_that_differ_in_a_state_note_stay_apart() -> None:
+    a, b, ref = two_states()
+    assert len(join([a, b], None, 8, False)) == 1
+    Steps.field.set(b, ref, 1)
+    assert (Steps.field.get(a, ref), Steps.field.get(b, ref)) == (None, 1)
+    assert len(join([a, b], None, 8, False)) == 2
+    Steps.field.clear(b, ref)
+    assert len(join([a, b], None, 8, False)) == 1
+
+
+def test_states_that_differ_in_a_story_note_are_one() -> None:
+    a, b, _ = two_states()
+    Steps.story.set(a, "x", 1)
+    Steps.story.set(b, "x", 2)
+    (kept,) = join([a, b], None, 8, False)
+    assert Steps.story.pop(kept, "x") == 1
+    assert Steps.story.get(kept, "x") is None
+
+
+def test_run_notes_belong_to_one_tracker_and_count_what_changes() -> None:
+    m = solver()
+    tracker, other = Steps(m), Steps(m)
+    tracker.places["x"] = 1
+    tracker.places["x"] = 1
+    assert (dict(tracker.places), dict(other.places), m.noticed) == ({"x": 1}, {}, 1)
+    tracker.places["x"] = 2
+    assert m.noticed == 2
+    tracker.places.pop("x")
+    tracker.places.pop("x", None)
+    assert m.noticed == 3
+
+
+def test_once_counts_and_is_true_once() -> None:
+    m = solver()
+    tracker = Steps(m)
+    assert [tracker.once("x"), tracker.once("x"), tracker.once("y")] == [True, False, True]
+    assert m.noticed == 2
+
+
+@pytest.mark.parametrize(
+    ("undo", "reported"),
+    [
+        (lambda tracker: None, ["first"]),
+        (lambda tracker: tracker.clear([2]), []),
+        (lambda tracker: tracker.clear([4]), ["first"]),
+        (lambda tracker: tracker.drop("key"), []),
+        (lambda tracker: tracker.drop("other"), ["first"]),
+    ],
+)
+def test_what_is_held_back_is_reported_unless_it_is_cleared_up(undo, reported) -> None:
+    events: list[Event] = []
+    m = Solver(events.append, 100, 100)
+    site = m_site()
+    (tracker,) = listen(m, [Steps])
+    tracker.hold("key", StepSeen(site=site, optimizer="first"), [1])
+    tracker.hold("key", StepSeen(site=site, optimizer="second"), [2])
+    undo(tracker)
+    tracker.conclude()
+    assert [event.optimizer for event in events] == reported
+
+
+def m_site():
+    from gradcheck_tool.domain.events import Site
+
+    module = lower_module("pass", "p.py")
+    return Site(module, module.tree)
+
+
+def test_only_trackers_listen_that_have_the_method() -> None:
+    m = solver()
+    listen(m, [Steps])
+    assert set(m.listeners) == {facts.Stepped}
+
+
+def test_trackers_are_made_for_the_rules_in_force() -> None:
+    rules = RuleSet.load()
+    assert EvalModeTraining in Modes.derives
+    assert needed(rules.select(["GL516"])) == [Modes]
+    assert needed(rules.select(["GL101"])) == []
+    assert [kind.__name__ for kind in needed(rules.select(["GL415"]))] == ["GradientMasks"]
+
+
+def test_a_rule_that_sees_all_events_needs_all_trackers() -> None:
+    from gradcheck_tool import Rule, Severity
+    from gradcheck_tool.trackers.catalogue import BUILT_IN
+
+    class Everything(Rule):
+        code, name, severity = "TEAM001", "everything", Severity.INFO
+
+        def on_file(self, events):
+            yield from ()
+
+    assert needed(RuleSet([Everything()])) == list(BUILT_IN)
