@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gradcheck_tool.analysis.entries import analyze
-from gradcheck_tool.domain.events import BackwardCall, EngineError, UnversionedWrite
-from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import locate
+from gradcheck_tool import BackwardCall, EngineError, UnversionedWrite
 from tests.differential.generator import FLAG
 from tests.differential.mend import program
-from tests.differential.oracle import FILENAME, Raise, changed_unseen, run, uses_changed
+from tests.differential.oracle import Raise, changed_unseen, run, uses_changed
+from tests.running import Analysis
 
 # A write that a view forbids is told as a use of it where a method refuses before it writes.
 SAME_ERROR = {("ViewWrite", "InvalidTensorUse")}
@@ -62,7 +60,7 @@ class Verdict:
 
 
 @dataclass
-class Analysis:
+class Seen:
     """What the machine says of a program: raises, backward calls it followed, and those with unseen changes."""
 
     predicted: dict[Prediction, None] = field(default_factory=dict)
@@ -70,19 +68,18 @@ class Analysis:
     silent: set[int] = field(default_factory=set)
 
 
-def predict(source: str) -> Analysis:
+def predict(source: str) -> Seen:
     """Analyse a program."""
-    module = lower_module(source, FILENAME)
-    found = Analysis()
-    for event in analyze(module):
+    analysis = Analysis(source)
+    found = Seen()
+    for event in analysis.events:
         if isinstance(event, UnversionedWrite):
-            found.silent.add(locate(module, event.story[-1].site.node).start.row)
+            found.silent.add(analysis.row(event.story[-1]))
         elif isinstance(event, (EngineError, BackwardCall)):
-            line = locate(module, event.site.node).start.row
+            line = analysis.row(event)
             found.followed.add(line)
             if isinstance(event, EngineError):
-                sites = [step.site for step in event.story if step.site is not None]
-                steps = tuple(locate(module, site.node).start.row for site in sites)
+                steps = tuple(analysis.row(step) for step in event.story if step.site is not None)
                 found.predicted[Prediction(line, type(event).__name__, event.text, steps)] = None
     return found
 
@@ -127,7 +124,7 @@ def judge_source(source: str, seed: int = -1) -> Verdict:
     return verdict
 
 
-def _judge_unseen(verdict: Verdict, analysis: Analysis) -> None:
+def _judge_unseen(verdict: Verdict, analysis: Seen) -> None:
     """Compare where values changed unseen; what comes after the first such place is not compared."""
     flags = (False, True) if FLAG in verdict.source else (False,)
     found = [changed_unseen(verdict.source, flag=flag) for flag in flags]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
-from gradcheck_tool.domain.events import EngineError
-from gradcheck_tool.ir.lower import lower_module
-from gradcheck_tool.ir.positions import locate
+from gradcheck_tool import EngineError
+from gradcheck_tool.analysis.entries import ExecutionPlan
+from tests.running import Analysis
 
 HEADER = """\
 import argparse
@@ -16,19 +15,15 @@ args = argparse.ArgumentParser().parse_args()
 w = torch.ones(2, requires_grad=True)
 loss = w.exp().sum()
 """
-# A second `loss.backward()` raises: whether it is reached tells what the machine takes the results to be.
+# A second `loss.backward()` raises: whether it is reached shows what the results are in the model.
 TWICE = "loss.backward()\nif {condition}:\n    loss.backward()\n"
 
 
 def errors(source: str, limit: int = 60_000) -> list[int]:
     """Rows of a program in which PyTorch would raise; `limit` bounds the instructions."""
-    module = lower_module(source, "program.py")
-    unfinished: list[str] = []
-    events = analyze(module, plan=ExecutionPlan(limit=limit), unfinished=unfinished)
-    assert not unfinished
-    return sorted(
-        {locate(module, event.site.node).start.row for event in events if isinstance(event, EngineError)}
-    )
+    analysis = Analysis(source, ExecutionPlan(limit=limit))
+    assert not analysis.unfinished
+    return analysis.rows(EngineError)
 
 
 def test_many_like_calls_are_executed_once() -> None:
@@ -78,7 +73,7 @@ NESTED = "def outer(a):\n    def inner():\n        return a.debug\n    return in
 def test_a_copied_call_is_as_good_as_an_executed_one(
     helper: str, calls: str, condition: str, raises: bool
 ) -> None:
-    """Results are apart where two calls give two, and depend on what the function reads at that time."""
+    """Two calls that give two results stay apart, and depend on what the function reads at that time."""
     program = HEADER + helper + calls + TWICE.format(condition=condition)
     assert errors(program) == ([program.count("\n")] if raises else [])
 

@@ -1,10 +1,43 @@
-"""What distributions compute frees something in backward, or does not, as it does in PyTorch."""
+"""`torch.distributions`: what a sample, a density and an entropy depend on, and what backward frees of them."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.interp.test_machine import happened, predicted
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, each, predicted
+from tests.running import happened
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "a sample of independent elements, trained by a divergence alone": Mistake(
+        HEAD
+        + """
+from torch.distributions import Independent, Normal, kl_divergence
+encoder = nn.Linear(3, 2)
+decoder = nn.Linear(2, 3)
+x = torch.rand(4, 3)
+posterior = Independent(Normal(encoder(x), torch.ones(4, 2)), 1)
+prior = Independent(Normal(torch.zeros(2), torch.ones(2)), 1)
+code = posterior.sample()  # <- GL506
+loss = F.mse_loss(decoder(code), x) + kl_divergence(posterior, prior).mean()
+loss.backward()
+symptom = not code.requires_grad
+""",
+        "posterior.sample()",
+        "posterior.rsample()",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)
+
 
 KINDS = (
     "Normal(w, 2.0)",
@@ -49,16 +82,16 @@ dist.log_prob(dist.sample()).sum().backward()
 
 
 @pytest.mark.parametrize("kind", ["Categorical(w)", "Categorical(logits=w)", "OneHotCategorical(logits=w)"])
-def test_what_is_normalised_at_once_is_shared(kind: str) -> None:
+def test_what_is_normalised_on_construction_is_shared(kind: str) -> None:
     source = NORMALISED.format(kind=kind)
     assert predicted(source)[0] == happened(source)[0] == 7
 
 
 @pytest.mark.parametrize("result", RESULTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_second_backward(kind: str, result: str) -> None:
+def test_a_second_backward_raises_as_in_pytorch(kind: str, result: str) -> None:
     source = PROGRAM.format(kind=kind, result=result)
     line, message = happened(source)
-    foretold, text = predicted(source)
-    assert foretold == line
+    row, text = predicted(source)
+    assert row == line
     assert text in message

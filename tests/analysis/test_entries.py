@@ -1,0 +1,39 @@
+"""What is executed of a file, and how much work that may take."""
+
+from __future__ import annotations
+
+from gradcheck_tool import BackwardCall
+from gradcheck_tool.analysis.entries import ExecutionPlan
+from tests.cases import predicted
+from tests.running import Analysis
+
+
+def test_branches_in_a_loop_do_not_multiply() -> None:
+    """Forty independent branches in a loop do not make two to the forty paths."""
+    branches = "\n".join(f"    if args.a{i}:\n        x = x + {i}" for i in range(40))
+    source = f"import argparse, torch\nargs = argparse.ArgumentParser().parse_args()\nx = torch.ones(2)\nfor _ in range(9):\n{branches}\n"
+    assert predicted(source) == (None, "")
+
+
+def test_an_error_before_the_work_limit_is_reported() -> None:
+    source = (
+        "import torch\nw = torch.ones(2, requires_grad=True)\nif input():\n    w.numpy()\n"
+        + "w = w + 1\n" * 200
+    )
+    analysis = Analysis(source, ExecutionPlan(limit=200, total=200))
+    assert analysis.unfinished == ["<module>"]
+    assert len(analysis.errors()) == 1
+
+
+def test_functions_that_nothing_calls_share_a_limit_of_their_own() -> None:
+    """The body runs to its end; functions that nothing calls share what the plan leaves them."""
+    source = (
+        "import torch\n"
+        "def forgotten(model, loader):\n"
+        + "    for batch in loader:\n        model(batch).sum().backward()\n" * 40
+        + "w = torch.ones(2, requires_grad=True)\nw.sum().backward()\n"
+    )
+    bounded = Analysis(source, ExecutionPlan(rest=500))
+    assert bounded.unfinished == ["forgotten"]
+    assert source.count("\n") in bounded.rows(BackwardCall)
+    assert not Analysis(source).unfinished

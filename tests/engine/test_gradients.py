@@ -1,0 +1,49 @@
+"""What a backward pass adds to `.grad`, and the gradients that it gives."""
+
+from __future__ import annotations
+
+from tests.cases import check_raises, check_runs, each
+
+# Programs that raise.
+RAISING = {
+    "adding to .grad writes to the tensor it holds": """
+u = torch.rand(3, requires_grad=True)
+w.sum().backward()
+loss = (w.grad * u).sum()
+(w * 2.0).sum().backward()
+loss.backward()
+""",
+    "a gradient made in inference mode is added to in place": """
+with torch.inference_mode():
+    s.backward()
+s.backward()
+""",
+    "the gradient of a sum is an expanded scalar": """
+g = torch.autograd.grad(m.t().sum(), m)[0]
+g += 1.0
+""",
+    "a row of an expanded gradient is expanded, too": """
+g = torch.autograd.grad(m.sum(), m)[0]
+g[0].add_(1.0)
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "with create_graph a gradient is added out of place": """
+with torch.inference_mode():
+    s.backward()
+s.backward(create_graph=True)
+s.backward()
+""",
+}
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

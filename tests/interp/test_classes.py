@@ -1,0 +1,72 @@
+"""Classes of the program: construction, inheritance, methods."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_right, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "super() through two classes": """
+import torch
+from torch import nn
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+    def forward(self, x):
+        return torch.sigmoid(self.fc(x))
+class Middle(Base):
+    pass
+class Top(Middle):
+    def forward(self, x):
+        y = super().forward(x)
+        y += 1
+        return y
+Top()(torch.ones(1, 2)).sum().backward()  # raises
+""",
+}
+
+# Right programs.
+RIGHT = {
+    "a base class that trains what its subclasses in other files hold": """
+import torch
+class Base(torch.nn.Module):
+    def fit(self, x, rounds):
+        optimizer = torch.optim.Adam(self.parameters(), lr=self.lr)
+        for _ in range(rounds):
+            optimizer.zero_grad()
+            self(x).sum().backward()
+            optimizer.step()
+""",
+    "training that switches gradients off when it is done, and classes that it does not use": """
+import torch
+class Agent:
+    def __init__(self, size):
+        self.critic = torch.nn.Linear(size, 1)
+        self.optimizer = torch.optim.Adam(self.critic.parameters())
+    def update(self, states):
+        torch.set_grad_enabled(True)
+        self.improve(states)
+        torch.set_grad_enabled(False)
+    def improve(self, states):
+        self.optimizer.zero_grad()
+        self.critic(states).sum().backward()
+        self.optimizer.step()
+class Twin(Agent):
+    def improve(self, states):
+        self.optimizer.zero_grad()
+        self.critic(states).mean().backward()
+        self.optimizer.step()
+Agent(3).update(torch.ones(2, 3))
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)

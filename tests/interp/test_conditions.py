@@ -1,0 +1,54 @@
+"""Conditions: the same unchanged condition goes the same way."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_raises, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a flag that is tested in two ways": """
+import os
+import torch
+class Agent:
+    def __init__(self, learned):
+        self.learned = learned
+        if self.learned is True:
+            self.log_alpha = torch.zeros(1, requires_grad=True)
+    def update(self, entropy):
+        if self.learned:
+            loss = (self.log_alpha * entropy.detach()).mean()
+            loss.backward()
+Agent(bool(os.environ.get("LEARNED"))).update(torch.ones(3))
+""",
+    "the same flag takes the same branch": """
+import os
+import torch
+keep = bool(os.environ.get("NOT_SET_ANYWHERE"))
+w = torch.ones(2, requires_grad=True)
+loss = (w * w).sum()
+loss.backward(retain_graph=keep)
+if keep:
+    loss.backward()
+""",
+}
+
+# Programs that raise.
+RAISING = {
+    "what only one branch writes is still known after it": """
+loss = F.mse_loss(m[:1], torch.ones(1, 3))
+if flag:
+    with torch.no_grad():
+        m.mul_(2.0)
+loss.backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)

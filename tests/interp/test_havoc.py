@@ -1,0 +1,57 @@
+"""What unknown code may have done: what it could write to is unknown, the rest is as before."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_right, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a leaf that an unknown value is written into stays a leaf": """
+import torch
+unseen = vars(torch)
+x = torch.zeros(2)
+x.copy_(unseen["ones"](2))
+x.requires_grad = True
+rows = torch.zeros(2, 2)
+rows[0] = unseen["ones"](2)
+rows.requires_grad = True
+(x * rows).sum().backward()
+""",
+    "a result that an unknown value is written into is no leaf": """
+import torch
+unseen = vars(torch)
+w = torch.ones(2, requires_grad=True)
+x = w * 1
+x.copy_(unseen["ones"](2))
+x.requires_grad = True  # raises
+""",
+    "a constant of unknown origin in the graph of every iteration": """
+import torch
+unseen = vars(torch)
+adjacency = unseen["ones"](2, 2)
+scale = unseen["diag"](adjacency.sum(1)) ** -0.5
+mixed = scale @ adjacency @ scale
+w = torch.ones(2, 2, requires_grad=True)
+for _ in range(3):
+    (mixed @ (w * 2)).sum().backward()
+""",
+}
+
+# Right programs.
+RIGHT = {
+    "layers from a range of unknown length": """
+import torch
+layers = [torch.nn.Linear(2, 2) for _ in range(*unknown())]
+torch.nn.Sequential(*layers, torch.nn.Linear(2, 1))(torch.ones(1, 2)).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)

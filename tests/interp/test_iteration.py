@@ -1,0 +1,155 @@
+"""Iteration: loops over containers and generators, `yield`, `yield from`, `else`."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_raises, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "batches of what a generator gives carry a memory over": """
+import torch
+def stream(count):
+    for at in range(count):
+        yield at % 3, torch.ones(2)
+def chunks(items, size):
+    items = list(items)
+    return [items[i : i + size] for i in range(0, len(items), size)]
+w = torch.ones(2, requires_grad=True)
+memory = {}
+for batch in chunks(stream(30), 6):
+    loss = torch.zeros(())
+    for key, x in batch:
+        memory[key] = memory.get(key, torch.zeros(2)) * w + x
+        loss = loss + memory[key].sum()
+    loss.backward()  # raises
+""",
+    "a loop whose third iteration raises": """
+import torch
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+state = torch.zeros(3)
+for _ in range(5):
+    state = state * w
+    opt.zero_grad()
+    state.sum().backward(retain_graph=True)  # raises
+    opt.step()
+""",
+    "a state that is detached in each iteration": """
+import torch
+w = torch.ones(3, requires_grad=True)
+state = torch.zeros(3)
+for _ in range(5):
+    state = state.detach() * w
+    state.sum().backward()
+""",
+    "for else second": """
+import torch
+w = torch.rand(3, requires_grad=True)
+y = w.sin().sum()
+for k in range(1):
+    y.backward()
+else:
+    y.backward()  # raises
+""",
+    "generator yields shared loss": """
+import torch
+w = torch.rand(3, requires_grad=True)
+def losses():
+    h = w.exp()
+    yield h.sum()
+    yield h.mean()
+for loss in losses():
+    loss.backward()  # raises
+""",
+    "generator fresh losses": """
+import torch
+w = torch.rand(3, requires_grad=True)
+def losses():
+    for _ in range(2):
+        h = w.exp()
+        yield h.sum()
+for loss in losses():
+    loss.backward()
+""",
+    "yield from runs the inner generator": """
+import torch
+w = torch.ones(2, requires_grad=True)
+def losses():
+    h = w.exp()
+    yield h.sum()
+    yield h.mean()
+def both():
+    yield from losses()
+for loss in both():
+    loss.backward()  # raises
+""",
+}
+
+# Programs that raise.
+RAISING = {
+    "code after a loop over a generator runs": """
+def doubled():
+    for a in [w, m]:
+        yield a * 2.0
+for e in doubled():
+    pass
+torch.ones(3).sum().backward()
+""",
+    "code after a loop over a generator expression runs": """
+for e in (a * 2.0 for a in [w, w]):
+    pass
+torch.ones(3).sum().backward()
+""",
+    "a hidden state that is carried over windows of ten": """
+h = torch.zeros(3)
+loss = 0
+for t in range(100):
+    h = torch.tanh(h + w)
+    loss = loss + h.sum()
+    if (t + 1) % 10 == 0:
+        loss.backward()
+        loss = 0
+""",
+    "code after a loop over more names than are unrolled runs": """
+net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3))
+net.load_state_dict({k: v * 0.5 for k, v in net.state_dict().items()})
+torch.ones(3).sum().backward()
+""",
+    "code after nested loops runs": """
+net = nn.Linear(3, 3)
+for i in range(4):
+    for j in range(4):
+        for p in net.parameters():
+            p.data.mul_(0.9)
+torch.tensor(0.0).cos().backward()
+""",
+    "many states of nested loops leave work for the code after them": """
+t = m * m
+for step in range(4):
+    m.register_hook(lambda g: g * 2.0) if flag else None
+    n = 4
+    while n > 0:
+        n -= 1
+        m = 3.0 * t.narrow(0, 0, 2)
+torch.ones(3).sum().backward()
+""",
+    "writes in nested loops leave work for the code after them": """
+net = nn.Linear(3, 3)
+for step in range(3):
+    g = torch.ones_like(m)
+    for inner in range(2):
+        for p in net.parameters():
+            p.data.mul_(0.9)
+torch.ones(3).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)

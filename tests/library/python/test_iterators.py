@@ -1,0 +1,32 @@
+"""Iterators of Python and `itertools`."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "an iterator that numbers or joins what an `__iter__` of the program gives": """
+import torch
+flags = vars(torch)
+class Rows:
+    def __init__(self, count):
+        self.left = count
+    def __iter__(self):
+        while flags["is_anomaly_enabled"]():
+            self.left -= 1
+        return iter([torch.ones(2)] * self.left)
+w = torch.ones(2, requires_grad=True)
+numbered = enumerate(Rows(2))
+flags["is_tensor"](numbered)
+flags["is_tensor"](zip(Rows(2), Rows(2)))
+flags["is_tensor"](map(torch.neg, Rows(2)))
+for number, row in numbered:
+    (w * row).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)

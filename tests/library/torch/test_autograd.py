@@ -1,0 +1,104 @@
+"""`backward`, `torch.autograd.backward` and `torch.autograd.grad`: arguments that are refused and allowed."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_raises, check_runs, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a list of inputs that a test may leave empty": """
+import torch
+w = torch.ones(2, requires_grad=True)
+def gradients(output, inputs, without=set()):
+    chosen = []
+    for number, each in enumerate(list(inputs)):
+        if number not in without:
+            chosen.append(each)
+    return torch.autograd.grad(output, chosen)
+""",
+    "backward wrong gradient shape": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x * 2
+y.backward(torch.ones(4))  # raises
+""",
+    "backward scalar gradient for vector": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x * 2
+y.backward(torch.tensor(1.0))  # raises
+""",
+    "grad outputs wrong count": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y, z = x * 2, x * 3
+torch.autograd.grad([y, z], x, grad_outputs=[torch.ones(3)])  # raises
+""",
+    "grad is grads batched": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x.exp()
+rows = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
+""",
+    "grad with an empty list of inputs": """
+import torch
+a = torch.rand(2, requires_grad=True)
+trainable = [p for p in (a,) if not p.requires_grad]
+torch.autograd.grad((a * 2).sum(), trainable)  # raises
+""",
+    "a complex root": """
+import torch
+z = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+total = (z * z)[0]
+total.real.backward(retain_graph=True)
+total.backward()  # raises
+""",
+}
+
+# Programs that raise.
+RAISING = {
+    "a view that requires grad because its base does is not used": """
+c = torch.ones(2, 3)
+v = c[0]
+c.requires_grad = True
+torch.autograd.grad(s * 2.0, v)
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "a view requires grad as soon as its base does, and may be unused": """
+c = torch.ones(2, 3)
+v = c[0]
+c.requires_grad = True
+torch.autograd.grad(s * 2.0, v, allow_unused=True)
+""",
+    "backward to inputs gives nothing to those it does not reach": """
+with torch.inference_mode():
+    s.backward(inputs=[m, s])
+m.sum().backward()
+""",
+    "a root that is certainly no scalar raises": """
+y = F.log_softmax(torch.addmm(torch.rand(3), m, torch.rand(3, 3)), dim=-1)
+try:
+    torch.autograd.grad([y[0]], [m])
+except RuntimeError:
+    pass
+y.exp().mean().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

@@ -1,0 +1,69 @@
+"""Data types: which numbers can require a gradient, and complex roots."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "is_tensor, and a data type taken from another tensor": """
+import numpy as np
+import torch
+def close(one, other):
+    backend = torch if torch.is_tensor(one) else np
+    if backend == np:
+        one = np.asarray(other)
+    if backend != torch:
+        other = np.asarray(other)
+    return backend.allclose(one, other)
+def coordinate(c):
+    if not torch.is_tensor(c):
+        c = torch.tensor(c, dtype=torch.float32)
+    return c
+y = torch.tensor(0.3, requires_grad=True)
+(coordinate(y) * coordinate(2)).backward()
+close(y, y * 1)
+close(np.ones(2), np.ones(2))
+times = torch.rand(3)
+seen = (times > 0.5).type_as(times)
+seen.requires_grad = True
+(seen * max(*[1, 2])).sum().backward()
+late = (times > 0.5).to(times)
+late.requires_grad_()
+""",
+    "data types that are tested": """
+import torch
+def require(inputs):
+    for each in inputs:
+        dtype = each.dtype
+        if not dtype.is_floating_point and not (hasattr(dtype, "is_complex") and dtype.is_complex):
+            print("integers")
+        elif not each.requires_grad:
+            each.requires_grad_()
+x = torch.ones(5).unsqueeze(0)
+y = x.clone()
+require((y,))
+y.register_hook(print)
+z = torch.ones(2)
+if z.is_floating_point() and torch.float32.is_floating_point:
+    z.requires_grad_()
+z.register_hook(print)
+c = torch.ones(2)
+if c.is_complex() or torch.is_complex(c) or not torch.is_floating_point(c):
+    c.requires_grad_()
+c.register_hook(print)  # raises
+""",
+    "the sum of complex numbers is complex": """
+import torch
+phase = torch.ones(3, requires_grad=True)
+wave = torch.polar(torch.ones(3), phase)
+wave.sum().abs().backward()
+wave = torch.polar(torch.ones(3), phase)
+wave.sum().backward()  # raises
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)

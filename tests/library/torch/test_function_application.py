@@ -1,0 +1,65 @@
+"""Custom autograd Functions that are applied."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_right, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a Function that is applied raises what its forward raises": """
+import torch
+class Copy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+w = torch.ones(2, requires_grad=True)
+x = w
+try:
+    copy = Copy.apply(w)
+    x = w * 2
+except RuntimeError:
+    pass
+x.neg_()
+""",
+}
+
+# Right programs.
+RIGHT = {
+    "a Function of arguments that are no tensors, whose gradients are concatenated": """
+import torch
+class Exchange(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, target, tensor):
+        ctx.source, ctx.target = source, target
+        return exchange(source, target, tensor)
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, None) + (Exchange.apply(ctx.target, ctx.source, grad),)
+class Recompute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *args):
+        ctx.run = run
+        ctx.save_for_backward(*args)
+        with torch.no_grad():
+            return run(*args)
+    @staticmethod
+    def backward(ctx, grad):
+        args = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+        with torch.enable_grad():
+            out = ctx.run(*args)
+        return (None,) + torch.autograd.grad(out, args, grad)
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)

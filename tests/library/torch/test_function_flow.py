@@ -1,0 +1,45 @@
+"""How values flow through the text of a custom autograd Function."""
+
+from __future__ import annotations
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "backward asks whether another input needs a gradient": Mistake(
+        HEAD
+        + """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = grad * weight
+        if ctx.needs_input_grad[0]:
+            grad_weight = (grad * x).sum(0)
+        return grad_x, grad_weight  # <- GL720
+
+weight = nn.Parameter(torch.ones(3))
+Scale.apply(torch.ones(2, 3), weight).sum().backward()
+symptom = weight.grad is None
+""",
+        "[0]:\n            grad_weight",
+        "[1]:\n            grad_weight",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)

@@ -1,0 +1,90 @@
+"""Grad modes: `no_grad`, `enable_grad`, `set_grad_enabled` and `inference_mode`."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_raises, check_runs, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a generator suspended inside no_grad leaks it": """
+import torch
+def batches():
+    with torch.no_grad():
+        for _ in range(2):
+            yield torch.ones(2)
+w = torch.ones(2, requires_grad=True)
+for x in batches():
+    (w * x).sum().backward()  # raises
+""",
+    "a decorated generator does not leak its mode": """
+import torch
+@torch.no_grad()
+def batches():
+    for _ in range(2):
+        yield torch.ones(2)
+w = torch.ones(2, requires_grad=True)
+for x in batches():
+    (w * x).sum().backward()
+""",
+    "yield from inside no_grad leaks it": """
+import torch
+def inner(xs):
+    with torch.no_grad():
+        yield from xs
+w = torch.ones(2, requires_grad=True)
+for x in inner([torch.ones(2), torch.ones(2)]):
+    (w * x).sum().backward()  # raises
+""",
+}
+
+# Programs that raise.
+RAISING = {
+    "a manager that is entered again forgets what was before": """
+quiet = torch.no_grad()
+with quiet:
+    with quiet:
+        pass
+(w * 2.0).sum().backward()
+""",
+    "a generator's decorator holds while it runs, not between": """
+@torch.no_grad()
+def rows():
+    yield s * 2.0
+for row in rows():
+    (s * 3.0).backward()
+    row.backward()
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "a function under no_grad that calls itself restores what was before": """
+@torch.no_grad()
+def again(x, n):
+    return x if n == 0 else again(x * 2.0, n - 1)
+again(w, 2)
+(w * 2.0).sum().backward()
+""",
+    "set_grad_enabled as a decorator leaves the mode of the program": """
+@torch.set_grad_enabled(False)
+def helper(a):
+    return a * 2.0
+helper(w)
+w.exp().sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

@@ -1,0 +1,54 @@
+"""Layers of `torch.nn`: what they save, and what they carry over."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a layer applied twice with a step in between": """
+import torch
+from torch import nn
+a, b = nn.Linear(2, 2), nn.Linear(2, 1)
+opt = torch.optim.SGD(b.parameters(), lr=0.1)
+x = torch.ones(1, 2)
+first, second = b(a(x)).sum(), b(a(x)).sum()
+first.backward()
+opt.step()
+second.backward()  # raises
+""",
+    "one layer alone does not save its weight": """
+import torch
+from torch import nn
+b = nn.Linear(2, 1)
+opt = torch.optim.SGD(b.parameters(), lr=0.1)
+x = torch.ones(1, 2)
+first, second = b(x).sum(), b(x).sum()
+first.backward()
+opt.step()
+second.backward()
+""",
+    "lstm states detached both": """
+import torch
+lstm = torch.nn.LSTM(2, 3)
+state = None
+for _ in range(2):
+    out, state = lstm(torch.rand(4, 1, 2), state)
+    out.sum().backward()
+    state = tuple(s.detach() for s in state)
+""",
+    "an embedding of given vectors is frozen": """
+import torch
+from torch import nn
+vectors = torch.rand(5, 3)
+tuned = nn.Embedding.from_pretrained(vectors.clone(), freeze=False)
+tuned(torch.tensor([0, 2])).sum().backward()
+kept = nn.Embedding.from_pretrained(vectors)
+kept(torch.tensor([0, 2])).sum().backward()  # raises
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)

@@ -1,0 +1,52 @@
+"""Gradients that the program applies or clears itself, without an optimizer."""
+
+from __future__ import annotations
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+
+
+def updated(update: str) -> Mistake:
+    """A loop that moves a parameter by its gradient, which it does not clear."""
+    program = f"""
+weight = torch.ones(2, requires_grad=True)
+norms = []
+for _ in range(3):
+    (3 * weight).sum().backward()  # <- GL401
+    {update}
+    norms.append(float(weight.grad.norm()))
+symptom = norms[-1] > 2.9 * norms[0]
+"""
+    cleared = "norms.append(float(weight.grad.norm()))\n"
+    return Mistake(HEAD + program, cleared, f"{cleared}    weight.grad = None\n")
+
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "a gradient is added by a method": updated("weight.data.add_(weight.grad, alpha=-0.1)"),
+    "a gradient is subtracted by a method": updated("weight.data.sub_(0.1 * weight.grad)"),
+    "the moved weight is copied": updated("weight.data.copy_(weight - 0.1 * weight.grad)"),
+    "the gradients of an input are summed and never cleared": Mistake(
+        HEAD
+        + """
+model = nn.Linear(2, 1).requires_grad_(False)
+point = torch.ones(1, 2, requires_grad=True)
+total = torch.zeros(1, 2)
+for _ in range(4):
+    model(point).sum().backward()  # <- GL401
+    total += point.grad
+symptom = not torch.allclose(total, 4 * model.weight)
+""",
+        "    total += point.grad\n",
+        "    total += point.grad\n    point.grad = None\n",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)

@@ -1,0 +1,29 @@
+"""Containers of modules."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a module dict is looked up by its keys": """
+import torch
+from torch import nn
+parts = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
+wanted = [p for part in parts.values() for p in part.parameters()]
+torch.autograd.grad(parts["a"](torch.ones(1, 2)).sum(), wanted)  # raises
+""",
+    "a module dict that is added to": """
+import torch
+from torch import nn
+parts = nn.ModuleDict()
+parts.update({"a": nn.Linear(2, 2)})
+parts["b"] = nn.Linear(2, 2)
+parts["b"](parts.pop("a")(torch.ones(1, 2))).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)

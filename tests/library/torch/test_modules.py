@@ -1,0 +1,80 @@
+"""Methods of `nn.Module`: buffers, wrappers, state dictionaries."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_right, check_runs, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "buffer scale updated": """
+import torch
+class M(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.rand(3))
+        self.register_buffer("scale", torch.ones(3))
+    def forward(self, x):
+        out = self.w * self.scale
+        self.scale.mul_(0.9)
+        return out + x
+M()(torch.rand(2, 3)).sum().backward()  # raises
+""",
+    "parametrized weight twice": """
+import torch
+from torch.nn.utils.parametrizations import weight_norm
+lin = weight_norm(torch.nn.Linear(2, 2))
+x = torch.rand(1, 2)
+lin(x).sum().backward()
+lin(x).sum().backward()
+""",
+}
+
+# Right programs.
+RIGHT = {
+    "a module of an unknown library is frozen and moved": """
+import torch
+from library import AutoencoderKL
+vae = AutoencoderKL.from_pretrained("path", subfolder="vae")
+vae.requires_grad_(False)
+vae.to("cuda", dtype=torch.float16)
+""",
+    "a compiled model of unknown origin": """
+import torch
+from library import create
+model = create()
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    compiled(torch.ones(2, 2)).sum().backward()
+    optimizer.step()
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "load_state_dict(assign=True) leaves the old parameters to the graph": """
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+y = net(net(m)).sum()
+net.load_state_dict({k: v * 0.5 for k, v in net.state_dict().items()}, assign=True)
+y.backward(retain_graph=True)
+opt.step()
+net(m).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

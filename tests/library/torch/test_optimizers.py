@@ -1,0 +1,79 @@
+"""Optimizers: which parameters they accept, stepping and clearing."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_right, check_runs, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "optimizer of nonleaf": """
+import torch
+w = torch.rand(3, requires_grad=True)
+opt = torch.optim.Adam([w * 1.0])  # raises
+""",
+    "an optimizer of numbers": """
+import torch
+weight = torch.ones(2, requires_grad=True)
+torch.optim.SGD([{"params": [weight], "lr": 0.1}], lr=0.2)
+torch.optim.SGD([weight, 2.0], lr=0.1)  # raises
+""",
+    "zero_grad writes into gradients that a graph saved": """
+import torch
+net = torch.nn.Linear(2, 1, bias=False)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scale = torch.ones(1, 2, requires_grad=True)
+net(torch.ones(4, 2)).sum().backward()
+cleared = (net.weight.grad * scale).sum()
+opt.zero_grad()
+cleared.backward()
+net(torch.ones(4, 2)).sum().backward()
+penalty = (net.weight.grad * scale).sum()
+opt.zero_grad(set_to_none=False)
+penalty.backward()  # raises
+""",
+}
+
+# Right programs.
+RIGHT = {
+    "an optimizer of the program tests whether it was given groups": """
+import torch
+class Groups(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1, betas=(0.9, 0.99)):
+        if isinstance(params, (list, tuple)) and len(params) > 0 and isinstance(params[0], dict):
+            for group in params:
+                if "betas" in group and group["betas"][0] != betas[0]:
+                    group["buffer"] = [[None, None] for _ in range(10)]
+        super().__init__(params, dict(lr=lr, betas=betas))
+layer = torch.nn.Linear(2, 2)
+Groups(layer.parameters())
+Groups([layer.weight])
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "LBFGS ends after one call where nothing has a gradient": """
+total = w.max()
+opt = torch.optim.LBFGS([m], max_iter=2)
+def closure():
+    loss = total * 2.0
+    loss.backward()
+    return loss
+opt.step(closure)
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

@@ -1,0 +1,39 @@
+"""`nn.init`, gradient clipping and other functions over parameters."""
+
+from __future__ import annotations
+
+from tests.cases import check_raises, check_wrong_gradients, each
+
+# Programs that raise.
+RAISING = {
+    "nn.init checks before it writes": """
+with torch.inference_mode():
+    x = torch.zeros(3)
+nn.init.constant_(x, 0.3)
+""",
+}
+
+# Programs whose gradients are silently wrong.
+WRONG_GRADIENTS = {
+    "a vector becomes the parameters of a module": """
+net = nn.LayerNorm(3)
+y = (net(m) ** 2).sum()
+nn.utils.vector_to_parameters(torch.rand(6), net.parameters())
+y.backward()
+""",
+    "a vector becomes the parameters": """
+y = (w * w).sum()
+nn.utils.vector_to_parameters(torch.rand(3), [w])
+y.backward()
+""",
+}
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(WRONG_GRADIENTS)
+def test_wrong_gradients_are_reported(program: str) -> None:
+    check_wrong_gradients(program)

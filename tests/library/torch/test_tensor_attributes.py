@@ -1,0 +1,85 @@
+"""Attributes of tensors: `grad`, `data`, `is_leaf`, `requires_grad`, `real`."""
+
+from __future__ import annotations
+
+from tests.cases import check_agreement, check_raises, check_runs, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "grad assigned number": """
+import torch
+x = torch.rand(3, requires_grad=True)
+x.grad = 0  # raises
+""",
+    "real part of result edited": """
+import torch
+z = torch.randn(4, dtype=torch.cfloat, requires_grad=True)
+y = z.exp()
+y.real.mul_(2)
+y.abs().sum().backward()  # raises
+""",
+}
+
+# Programs that raise.
+RAISING = {
+    "is_leaf reads the history of a view": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.detach()
+p.is_leaf
+""",
+    "tensors made by .data count their own writes": """
+d = torch.rand(3).data
+loss = (w * d).sum()
+d.add_(1.0)
+loss.backward()
+""",
+    ".data of an expanded tensor shares its elements' memory": """
+w.expand(2, 3).data.exp_()
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "a view is read without its history": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.detach().exp()
+p.requires_grad
+""",
+    "writes to a tensor are not counted for what .data returned": """
+c = torch.rand(3)
+loss = (w * c.data).sum()
+c.add_(1.0)
+loss.backward()
+""",
+    "a view that was saved keeps its memory": """
+net = nn.Linear(3, 3)
+y = net(m).sum()
+net.weight.data = torch.rand(3, 3)
+y.backward()
+""",
+    "a view that requires grad by itself is a leaf": """
+with torch.no_grad():
+    v = w[:2]
+v.requires_grad_()
+v.sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

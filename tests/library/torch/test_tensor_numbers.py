@@ -1,0 +1,38 @@
+"""Tensors as numbers and arrays."""
+
+from __future__ import annotations
+
+from tests.cases import check_raises, check_runs, each
+
+# Programs that raise.
+RAISING = {
+    "numpy() reads requires_grad, not the history of a view whose base was written to": """
+y = w + 1.0
+p, q, r = y.unbind(0)
+y.zero_()
+p.numpy()
+""",
+    "the number of elements is checked before the history": """
+with torch.no_grad():
+    w.view(3).backward()
+""",
+}
+
+# Programs that run.
+RUNNING = {
+    "a number that float() makes is not saved": """
+with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    y = s * float(s.detach())
+y.backward()
+""",
+}
+
+
+@each(RAISING)
+def test_what_raises_is_predicted(program: str) -> None:
+    check_raises(program)
+
+
+@each(RUNNING)
+def test_nothing_is_predicted_for_what_runs(program: str) -> None:
+    check_runs(program)

@@ -1,0 +1,69 @@
+"""Windows of gradient accumulation."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool import BackwardCall
+from tests.cases import check_agreement, each
+from tests.running import Analysis
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "gradients accumulated over four iterations": """
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+opt.zero_grad()
+for i in range(8):
+    (w * w).sum().backward()
+    if (i + 1) % 4 == 0:
+        opt.step()
+        opt.zero_grad()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
+
+
+def accumulations(program: str) -> list[int]:
+    """The rows of backward calls that add to gradients which a step has used."""
+    analysis = Analysis(program)
+    calls = [e for e in analysis.of(BackwardCall) if any(a.stepped for a in e.accumulated)]
+    return sorted({analysis.row(call) for call in calls})
+
+
+LOOP = """
+import torch
+from torch import nn
+def train(model, loader, optimizer):
+    for x, y in loader:
+        {first}
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+{helper}
+model = nn.Linear(2, 1)
+train(model, torch.utils.data.DataLoader([]), torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "helper", "lines"),
+    [
+        ("pass", "", [8]),
+        ("optimizer.zero_grad()", "", []),
+        ("model.zero_grad(set_to_none=True)", "", []),
+        ("clear(model)", "def clear(m):\n    for p in m.parameters():\n        p.grad = None\n", []),
+        ("unknown_library_call(optimizer)", "from somewhere import unknown_library_call\n", []),
+    ],
+    ids=["never", "optimizer", "module", "helper", "unknown callee"],
+)
+def test_gradients_are_cleared_in_many_ways(first: str, helper: str, lines: list[int]) -> None:
+    """Only the loop that certainly never clears is one that accumulates."""
+    source = LOOP.format(first=first, helper="")
+    head, _, tail = source.partition("def train")
+    assert accumulations(f"{head}{helper}def train{tail}") == [n + helper.count("\n") for n in lines]

@@ -1,0 +1,80 @@
+"""What a backward pass does not reach: constant terms, copies, parameters."""
+
+from __future__ import annotations
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
+
+# Right programs.
+RIGHT = {
+    "a target made of the numbers of a network that follows another one": """
+import torch
+from torch import nn
+import torch.nn.functional as F
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = nn.Linear(3, 1)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=0.1)
+    def forward(self, state):
+        return self.q(state)
+
+class Agent:
+    def __init__(self):
+        self.critic = Critic()
+        self.target = Critic()
+        self.follow(tau=1)
+    def follow(self, tau=0.1):
+        own = dict(self.critic.named_parameters())
+        other = dict(self.target.named_parameters())
+        for name in own:
+            own[name] = tau * own[name].clone() + (1 - tau) * other[name].clone()
+        self.target.load_state_dict(own)
+    def learn(self, state, reward):
+        ahead = self.target(state)
+        value = self.critic(state)
+        goal = torch.tensor([reward[i] + 0.9 * ahead[i] for i in range(4)]).view(4, 1)
+        self.critic.optimizer.zero_grad()
+        loss = F.mse_loss(goal, value)
+        loss.backward()
+        self.critic.optimizer.step()
+        self.follow()
+agent = Agent()
+agent.learn(torch.ones(4, 3), torch.ones(4))
+""",
+}
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "an average of what NumPy computes": Mistake(
+        HEAD
+        + """
+import numpy as np
+
+net = nn.Linear(3, 3)
+x = torch.rand(4, 3)
+out = net(x)
+rows = out.detach().numpy()  # <- GL515
+term = torch.tensor(np.mean([(row * i.numpy()).mean() for row, i in zip(rows, x)]))
+loss = F.mse_loss(out, x) + 0.5 * (1.0 - term)
+loss.backward()
+symptom = not term.requires_grad
+""",
+        "term = torch.tensor(np.mean([(row * i.numpy()).mean() for row, i in zip(rows, x)]))",
+        "term = torch.stack([(row * i).mean() for row, i in zip(out, x)]).mean()",
+    ),
+}
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)

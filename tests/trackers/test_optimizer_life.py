@@ -1,0 +1,80 @@
+"""The order of events around an optimizer."""
+
+from __future__ import annotations
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "a parameter is unfrozen after the optimizer was made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 4)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x)))
+
+def trainable(module, flag):
+    for weight in module.parameters():
+        weight.requires_grad = flag  # <- GL318
+
+net = Net()
+trainable(net.body, False)
+optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+start = net.body.weight.detach().clone()
+for epoch in range(4):
+    if epoch == 2:
+        trainable(net.body, True)
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.body.weight)
+""",
+        "        trainable(net.body, True)\n",
+        "        trainable(net.body, True)\n"
+        '        optimizer.add_param_group({"params": list(net.body.parameters())})\n',
+    ),
+    "a step in a method that a loop calls finds no gradients": Mistake(
+        HEAD
+        + """
+class Planner:
+    def __init__(self, policy):
+        self.policy = policy
+        self.optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+
+    def path(self, state):
+        places = []
+        for _ in range(3):
+            state = state + self.policy(state)
+            places.append(state.tolist())
+        return torch.tensor(places, requires_grad=True)
+
+    def improve(self, start):
+        self.optimizer.zero_grad()
+        self.path(start).pow(2).sum().backward()
+        self.optimizer.step()  # <- GL404
+
+planner = Planner(nn.Linear(2, 2))
+before = planner.policy.weight.detach().clone()
+for _ in range(3):
+    planner.improve(torch.ones(2))
+symptom = torch.equal(before, planner.policy.weight)
+""",
+        "places.append(state.tolist())\n        return torch.tensor(places, requires_grad=True)",
+        "places.append(state)\n        return torch.stack(places)",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)

@@ -1,0 +1,71 @@
+"""Values that are kept with their graphs and that no backward uses."""
+
+from __future__ import annotations
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
+
+# Right programs.
+RIGHT = {
+    "the losses of one forward are collected to be shown": """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+net = nn.Linear(3, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def parts(out, x):
+    losses = []
+    for scale in (1.0, 0.5, 0.25):
+        losses.append(F.l1_loss(out * scale, x))
+    return losses
+
+for _ in range(3):
+    x = torch.rand(4, 3)
+    out = net(x)
+    print([part.item() for part in parts(out, x)])
+    loss = (out - x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}
+
+
+def kept(container: str, keeping: str) -> Mistake:
+    """A loop that keeps each loss with its graph."""
+    program = f"""
+model = nn.Linear(3, 1)
+history = {container}
+for step in range(3):
+    loss = model(torch.ones(2, 3)).pow(2).mean()
+    loss.backward()
+    model.zero_grad()
+    {keeping}  # <- GL602
+values = list(history.values()) if isinstance(history, dict) else history
+symptom = any(torch.is_tensor(value) and value.requires_grad for value in values)
+"""
+    return Mistake(HEAD + program, keeping, keeping.replace("loss", "loss.item()"))
+
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "losses are kept under their steps": kept("{}", "history[step] = loss"),
+    "losses are kept in places of a list": kept("[0.0] * 3", "history[step] = loss"),
+    "a list is extended by a loss": kept("[]", "history += [loss]"),
+}
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)
