@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.analysis.program import check_source as check_source
     from gradcheck_tool.domain.events import Accumulation as Accumulation
     from gradcheck_tool.domain.events import BackwardCall as BackwardCall
-    from gradcheck_tool.domain.events import BroadcastLoss as BroadcastLoss
     from gradcheck_tool.domain.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.domain.events import ClipGradients as ClipGradients
     from gradcheck_tool.domain.events import DistributedMisuse as DistributedMisuse
@@ -61,12 +60,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import ViewWrite as ViewWrite
     from gradcheck_tool.domain.events import WindowDiscarded as WindowDiscarded
     from gradcheck_tool.domain.events import ZeroGradient as ZeroGradient
+    from gradcheck_tool.domain.graph import Node as Node
     from gradcheck_tool.domain.graph import Tensor as Tensor
     from gradcheck_tool.domain.state import State as State
     from gradcheck_tool.domain.values import Const as Const
     from gradcheck_tool.domain.values import LibraryObject as LibraryObject
     from gradcheck_tool.domain.values import Ref as Ref
     from gradcheck_tool.domain.values import Slice as Slice
+    from gradcheck_tool.domain.values import Text as Text
     from gradcheck_tool.domain.values import Value as Value
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
@@ -141,7 +142,6 @@ _PUBLIC = {
     ),
     "gradcheck_tool.rulebook.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.domain.events": (
-        "BroadcastLoss",
         "EvalModeTraining",
         "InnerUpdateCut",
         "UntrainedModule",
@@ -191,9 +191,9 @@ _PUBLIC = {
         "WindowDiscarded",
         "ZeroGradient",
     ),
-    "gradcheck_tool.domain.graph": ("Tensor",),
+    "gradcheck_tool.domain.graph": ("Node", "Tensor"),
     "gradcheck_tool.domain.state": ("State",),
-    "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Value"),
+    "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Text", "Value"),
     "gradcheck_tool.interp.api": ("Interpreter",),
     "gradcheck_tool.trackers.notes": ("RunNote", "StateNote", "StoryNote"),
     "gradcheck_tool.trackers.tracker": ("Tracker",),

@@ -636,21 +636,6 @@ class InnerUpdateCut(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class BroadcastLoss(Event):
-    """The two sides of a loss have different sizes and are broadcast, so that it is over wrong pairs.
-
-    `sizes` are written with `N` for what is not known. `warns`: PyTorch warns of it (mse_loss and the like);
-    else the site is a difference of a layer's output with one column and a vector, in a back-propagated root.
-    """
-
-    call: str
-    first: str
-    second: str
-    sizes: tuple[str, str]
-    warns: bool
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class EvalModeTraining(Event):
     """A module is trained in evaluation mode, by a place that has trained it in training mode before.
 

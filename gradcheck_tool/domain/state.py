@@ -104,7 +104,7 @@ class State:
             self.changed.add(ref.id)
         return record
 
-    def get(self, value: Value | None, kind: type[R]) -> R | None:
+    def get(self, value: object, kind: type[R]) -> R | None:
         """The record that `value` refers to if it is of this kind."""
         if isinstance(value, Ref):
             record = self.heap[value.id]

@@ -116,7 +116,6 @@ class Interpreter(Protocol):
     early: dict[int, tuple[Event, Ref]]
     ledger: Any
     keeper: Any
-    watch: Any
     places: Any
     calls: Any
     summaries: Any

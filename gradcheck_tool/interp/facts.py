@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.records import Dict
-    from gradcheck_tool.domain.values import Ref, Value
+    from gradcheck_tool.domain.values import Ref, Text, Value
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Call
 
 
@@ -35,13 +36,35 @@ class ItemWritten(Fact):
 
 
 @dataclass(slots=True, eq=False)
+class Computed(Fact):
+    """An operation of torch has computed something.
+
+    `operation` is its name (`-`, `mse_loss`, `mseloss` for the layer), `operands` are its tensors by the
+    names of its parameters.
+    """
+
+    operation: str
+    operands: Mapping[str, Ref | Sequence[Ref]]
+    result: Value
+    site: Site
+    text: Text
+
+
+@dataclass(slots=True, eq=False)
 class Written(Fact):
-    """An in-place operation has written to a tensor; `how` is its name: `mul_`, `*=`."""
+    """An operation writes to a tensor in place; `how` is its name: `mul_`, `*=`, `all_reduce`."""
 
     tensor: Ref
     how: str
     operands: Sequence[Value]
     site: Site
+
+
+@dataclass(slots=True, eq=False)
+class BackwardRan(Fact):
+    """A backward pass has run through a graph; nothing is added to `.grad` yet."""
+
+    run: BackwardPass
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +92,15 @@ class ModuleCalled(Fact):
 
     module: Ref
     call: Call
+
+
+@dataclass(slots=True, eq=False)
+class ModuleReturned(Fact):
+    """A module that was called returns a value, or raises an exception."""
+
+    module: Ref
+    call: Call
+    value: Value
 
 
 @dataclass(slots=True, eq=False)

@@ -59,7 +59,6 @@ class Solver:
         from gradcheck_tool.interp.calls import Calls
         from gradcheck_tool.interp.summaries import Summaries
         from gradcheck_tool.interp.transfer import TRANSFER
-        from gradcheck_tool.trackers.distributed import Watch
         from gradcheck_tool.trackers.gradient_reach import Ledger
         from gradcheck_tool.trackers.retained_graphs import Keeper
 
@@ -78,7 +77,6 @@ class Solver:
         self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
-        self.watch = Watch()
         self.limit = limit
         self.steps_left = limit
         self.total_left = total

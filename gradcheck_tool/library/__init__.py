@@ -20,6 +20,7 @@ def load() -> None:
         arrays,
         autograd,
         data,
+        distributed,
         distributions,
         factories,
         frameworks,
@@ -41,4 +42,3 @@ def load() -> None:
         tensor_numbers,
         transforms,
     )
-    from gradcheck_tool.trackers import distributed  # noqa: F401  (registers)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import (
-    BroadcastLoss,
     GraphBreak,
     InnerUpdateCut,
     NonReparametrised,
@@ -75,7 +74,6 @@ class Ledger:
     shared: set[int] = field(default_factory=set)
     kept: list[object] = field(default_factory=list)
     updates: dict[int, InnerUpdateCut] = field(default_factory=dict)
-    pairs: dict[int, BroadcastLoss] = field(default_factory=dict)
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
     remade: dict[int, tuple[ParameterOfResult, set[int]]] = field(default_factory=dict)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcheck_tool.interp import facts
+from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.spelling import nearest, snake_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from gradcheck_tool.domain.events import Event
+    from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -53,6 +54,10 @@ class Tracker:
         self._seen.add(key)
         self.m.noticed += 1
         return True
+
+    def text(self, site: Site, node: Any = None) -> str:
+        """The source text of a site in one line, or that of a part of it."""
+        return one_line(site.module.spans.text(node or site.node))
 
     def report(self, event: Event) -> None:
         """Report an event: rules may judge it."""

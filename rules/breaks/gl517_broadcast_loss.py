@@ -1,8 +1,117 @@
 """GL517: a loss compares every output with every target."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from gradcheck_tool import BroadcastLoss, Draft, Rule, Severity
+from gradcheck_tool import (
+    Draft,
+    Event,
+    Interpreter,
+    Node,
+    Rule,
+    RunNote,
+    Severity,
+    Site,
+    State,
+    Tensor,
+    Text,
+    Tracker,
+    facts,
+)
+
+# Losses that take sides of different sizes, with a warning: functions and layers.
+LENIENT = frozenset(
+    {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "mseloss", "l1loss", "smoothl1loss", "huberloss"}
+)
+# The size of each dimension, None where it is not known; None for a shape that is not known at all.
+Shape = tuple[int | None, ...] | None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class BroadcastLoss(Event):
+    """The two sides of a loss have different sizes and are broadcast, so that it is over wrong pairs.
+
+    `sizes` are written with `N` for what is not known. `warns`: PyTorch warns of it (mse_loss and the like);
+    else the site is a difference of a layer's output with one column and a vector, in a back-propagated root.
+    """
+
+    call: str
+    first: str
+    second: str
+    sizes: tuple[str, str]
+    warns: bool
+
+
+class LossSizes(Tracker):
+    """Losses whose two sides have different sizes: they are broadcast, and the loss is over all pairs."""
+
+    derives = (BroadcastLoss,)
+    # Differences that no backward has reached, by graph node.
+    pairs = RunNote[int, BroadcastLoss]()
+
+    def on_computed(self, m: Interpreter, s: State, fact: facts.Computed) -> None:
+        """Are two sides certainly of different sizes, neither of them a single number?"""
+        if fact.operation == "-":
+            self._subtracted(s, fact)
+        if fact.operation not in LENIENT:
+            return
+        given = [s.get(fact.operands.get(name), Tensor) for name in ("input", "target")]
+        sides = [side for side in given if side is not None]
+        if len(sides) < 2 or not _differ(sides[0].shape, sides[1].shape):
+            return
+        if any(all(size == 1 for size in side.shape or ()) for side in sides):
+            return
+        if self.once(id(fact.site.node)):
+            texts = [self.text(fact.site, argument.value) for argument in getattr(fact.site.node, "args", ())]
+            names = texts[:2] if len(texts) > 1 else [str(side.name) for side in sides]
+            self.report(_event(sides, names, fact.site, fact.text, warns=True))
+
+    def _subtracted(self, s: State, fact: facts.Computed) -> None:
+        """`a - b` of a layer's output of one column and a vector as long subtracts every pair of elements."""
+        made = s.get(fact.result, Tensor)
+        left, right = (s.get(fact.operands.get(name), Tensor) for name in ("self", "other"))
+        if made is None or made.grad_fn is None or left is None or right is None:
+            return
+        column, row = (left, right) if len(left.shape or ()) == 2 else (right, left)
+        if column.shape is None or row.shape is None or len(column.shape) != 2 or len(row.shape) != 1:
+            return
+        size = row.shape[0]
+        node = s.get(column.grad_fn, Node)
+        # How many there are in a batch of data is seldom known.
+        is_long = size not in (None, 1) or (size is None and row.requires_grad is False)
+        if node is not None and node.op == "linear" and is_long and column.shape == (size, 1):
+            site = fact.site
+            side = getattr(site.node, "left" if row is left else "right", site.node)
+            names = [str(column.name), str(row.name) or self.text(site, side)]
+            self.pairs[made.grad_fn.id] = _event([column, row], names, site, fact.text, warns=False)
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """A difference that is back-propagated belongs to a loss."""
+        for ref in fact.run.ran if self.pairs else ():
+            event = self.pairs.pop(ref.id, None)
+            if event is not None and self.once(id(event.site.node)):
+                self.report(event)
+
+
+def _event(
+    sides: Sequence[Tensor], names: Sequence[str], site: Site, text: Text, warns: bool
+) -> BroadcastLoss:
+    sizes = (_written(sides[0].shape), _written(sides[1].shape))
+    return BroadcastLoss(site=site, call=str(text), first=names[0], second=names[1], sizes=sizes, warns=warns)
+
+
+def _differ(a: Shape, b: Shape) -> bool:
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(
+        x is not None and y is not None and x != y for x, y in zip(a, b, strict=True)
+    )
+
+
+def _written(shape: Shape) -> str:
+    """A shape as Python writes it, with `N` for what is not known."""
+    sizes = ["N" if size is None else str(size) for size in shape or ()]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 class BroadcastedLoss(Rule):
@@ -62,6 +171,7 @@ class BroadcastedLoss(Rule):
     effect = "silent"
     predicts = "the loss is over all pairs of outputs and targets"
     symptom = "assert tuple(pairs) == (8, 8)"
+    trackers = (LossSizes,)
 
     def on_broadcast_loss(self, event: BroadcastLoss) -> Iterator[Draft]:
         first, second = event.sizes

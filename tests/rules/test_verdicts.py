@@ -296,7 +296,9 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL516", event(ev.EvalModeTraining, module="model", call="model.eval()", optimizer="opt")),
     (
         "GL517",
-        event(ev.BroadcastLoss, call="mse()", first="out", second="y", sizes=("(N, 1)", "(N,)"), warns=True),
+        event(
+            own("BroadcastLoss"), call="mse()", first="out", second="y", sizes=("(N, 1)", "(N,)"), warns=True
+        ),
     ),
     ("GL818", event(ev.InnerUpdateCut, parameter="w", start="w.data", call="w.data - lr * g")),
     ("GL724", defect("unread-argument")),

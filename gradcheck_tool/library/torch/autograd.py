@@ -24,14 +24,15 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.interp.facts import BackwardRan
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.library.torch.freed_graph_cause import cause_of
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
-from gradcheck_tool.trackers import distributed, inner_updates, losses
 from gradcheck_tool.trackers import gradient_reach as breaks
+from gradcheck_tool.trackers import inner_updates
 from gradcheck_tool.trackers import retained_graphs as kept
-from gradcheck_tool.trackers.freed_graph_cause import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,9 +181,8 @@ def run_pass(m: Interpreter, s: State, p: engine.BackwardPass) -> None:
         raise
     breaks.note_pass(m, p)
     kept.note_pass(m, p)
-    losses.note_pass(m, p)
     inner_updates.note_pass(m, p)
-    distributed.note_pass(m, s, p)
+    m.tell(s, BackwardRan(p))
     for event in p.silent[:1]:
         m.emit(event)
 

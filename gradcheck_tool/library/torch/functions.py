@@ -23,6 +23,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.effect import Effect
+from gradcheck_tool.interp.facts import Computed
 from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch import contraction
@@ -30,7 +31,6 @@ from gradcheck_tool.library.torch.dtypes import dtype_class
 from gradcheck_tool.library.torch.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import losses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -239,10 +239,23 @@ def apply_profile(
     text: Any,
 ) -> Value:
     """Apply a resolved profile to the tensors of a call."""
+    result = _apply_profile(s, profile, tensors, bound, leaf, site, text)
+    m.tell(s, Computed(leaf, tensors, result, site, text))
+    return result
+
+
+def _apply_profile(
+    s: State,
+    profile: Profile,
+    tensors: Tensors,
+    bound: Mapping[str, Value | list[Value]],
+    leaf: str,
+    site: Any,
+    text: Any,
+) -> Value:
     if profile.result in ("value", "none", "nested", None):
         return NONE if profile.result == "none" else unknown("data")
     _check_out(s, profile, tensors, leaf, site, text)
-    losses.check(m, s, leaf, tensors, site, text)
     if leaf == "einsum":
         profile, tensors = contraction.by_operand(s, profile, tensors, bound.get("equation"))
     if profile.dense and not _all_contiguous(s, tensors):

@@ -116,7 +116,7 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     facts = {param: fact(s, value) for param, value in bound.items()}
     # `bias` is an argument that says whether there is one, and then what there is.
     switches = [t.name for t in spec.tensors if t.kind == "parameter" and t.name in spec.params]
-    facts |= {name: ("const", s.get(bound[name], Tensor) is not None) for name in switches}  # type: ignore[arg-type]
+    facts |= {name: ("const", s.get(bound[name], Tensor) is not None) for name in switches}
     facts["training"] = fact(s, record.attrs.get("training", unknown("bool")))
     held = {tensor.name: _held(s, ref, tensor.name) for tensor in spec.tensors}
     bound |= {name: value for name, value in held.items() if s.get(value, Tensor) is not None}

@@ -20,10 +20,10 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
-from gradcheck_tool.interp.facts import ModuleCalled
+from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch import layers
-from gradcheck_tool.trackers import distributed, uses
+from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -64,7 +64,7 @@ def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     if "#backward_hooks" in s[ref].attrs:
         out = [(state, _guard_output(state, value, call)) for state, value in out]
     for state, value in out:
-        distributed.note_inner(m, state, ref, call, value)
+        m.tell(state, ModuleReturned(ref, call, value))
     return out
 
 
@@ -105,10 +105,7 @@ def library_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
         return _forward_sequential(m, s, ref, call)
     inner = s[ref].attrs.get("module")
     if any(n in WRAPPERS for n in names) and isinstance(inner, Ref):
-        results = m.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
-        for state, value in results:
-            distributed.note_wrapped(m, state, ref, value)
-        return results
+        return m.call(s, inner, call.args, call.kwargs, call.site, call.text, call.unsure)
     for name in names:
         native = registry.METHODS.get((name, "forward"))
         if native is not None:

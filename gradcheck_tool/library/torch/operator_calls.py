@@ -19,7 +19,7 @@ from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.facts import Written
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import inner_updates, losses
+from gradcheck_tool.trackers import inner_updates
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -69,7 +69,6 @@ def call_operator(
     """`left op right` with at least one tensor."""
     result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
     if op == "-":
-        losses.note_difference(m, s, left, right, result, site)
         inner_updates.note_difference(m, s, left, right, result, site)
     return result
 
