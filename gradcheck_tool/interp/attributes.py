@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import UnguardedNone
-from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Class, Frame, Func, Instance
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -23,7 +23,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.names import canonical, kept_promise
 
 if TYPE_CHECKING:
@@ -93,12 +93,9 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     """`obj.name`."""
     if isinstance(obj, Ref):
         return _get_record(m, s, obj, name, site)
-    if name in ("is_floating_point", "is_complex"):
-        from gradcheck_tool.library.torch.dtypes import dtype_attribute
-
-        known = dtype_attribute(s, obj, name)
-        if known is not None:
-            return [(s, known)]
+    known = model_of(s, obj).get_attribute(m, s, obj, name, site)
+    if known is not None:
+        return known
     if isinstance(obj, LibraryObject):
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
@@ -128,18 +125,6 @@ def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any
 
 def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
     record = s.heap[obj.id]
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_attributes import get_attribute
-
-        try:
-            return get_attribute(m, s, obj, name, site)
-        except Raised as error:
-            m.raise_exception(s, error.kind, error.event)
-            return [(s, NONE)]
-    if isinstance(record, Node):
-        from gradcheck_tool.library.torch.tensor_attributes import node_attribute
-
-        return m.guard(s, lambda: node_attribute(m, s, obj, name, site))
     if isinstance(record, Instance):
         return _get_instance(m, s, obj, record, name, site)
     if isinstance(record, Class):
@@ -150,7 +135,8 @@ def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Out
         if name in ("__name__", "__qualname__"):
             return [(s, Const(record.function.name))]
         return [(s, Method(obj, name))]
-    return [(s, Method(obj, name))]
+    known = model_of(s, obj).get_attribute(m, s, obj, name, site)
+    return known if known is not None else [(s, Method(obj, name))]
 
 
 def _get_instance(m: Interpreter, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Outcomes:
@@ -171,9 +157,7 @@ def _get_instance(m: Interpreter, s: State, obj: Ref, record: Instance, name: st
         return [(s, record.cls)]
     if found is not None:
         return [(s, bind(obj, found, s))]
-    from gradcheck_tool.library.torch.instances import attribute
-
-    known = attribute(m, s, obj, record, name, site)
+    known = model_of(s, obj).get_attribute(m, s, obj, name, site)
     if known is not None:
         return known
     fallback = in_class(s, record.cls, "__getattr__")
@@ -231,19 +215,13 @@ def put(
     if not isinstance(obj, Ref):
         return [s]
     record = s.heap[obj.id]
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_attributes import set_attribute
-
-        try:
-            set_attribute(m, s, obj, name, value, site, augmented)
-        except Raised as error:
-            m.raise_exception(s, error.kind, error.event)
-        return [s]
     if isinstance(record, Instance):
         return _put_instance(m, s, obj, record, name, value, site)
     if isinstance(record, (Class, Func)):
         s.edit(obj).attrs[name] = value
-    return [s]
+        return [s]
+    after = model_of(s, obj).set_attribute(m, s, obj, name, value, site, augmented)
+    return after if after is not None else [s]
 
 
 def _put_instance(
@@ -259,11 +237,21 @@ def _put_instance(
     tensor = s.get(value, Tensor)
     if tensor is not None and (not isinstance(tensor.name, str) or not tensor.name):
         s.edit(value).name = f"{record.name or 'self'}.{name}"  # type: ignore[arg-type]
-    from gradcheck_tool.library.torch.instances import assigned
-
     s.edit(obj).attrs[name] = value
-    assigned(m, s, obj, name, value, site)
+    _assigned(m, s, obj, name, value, site)
     return [s]
+
+
+def _assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
+    """Name an object after the attribute that first holds it; note where containers were stored."""
+    if isinstance(value, Tup) or (
+        isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
+    ):
+        m.stores[obj.id, name] = site
+    record = s.get(value, Instance)
+    if record is not None and not record.name:
+        owner: Instance = s[obj]
+        s.edit(value).name = f"{owner.name or 'self'}.{name}"  # type: ignore[arg-type]
 
 
 def delete(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> None:
@@ -272,7 +260,5 @@ def delete(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> None:
         record = s.heap[obj.id]
         if isinstance(record, (Instance, Class, Func)) and name in record.attrs:
             del s.edit(obj).attrs[name]
-        elif isinstance(record, Tensor) and name == "grad":
-            from gradcheck_tool.library.torch.tensor_attributes import set_attribute
-
-            set_attribute(m, s, obj, name, NONE, site, False)
+        else:
+            model_of(s, obj).delete_attribute(m, s, obj, name, site)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.join import join
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Generator, Instance, List
@@ -23,16 +22,14 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.summaries import running
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.python import passthrough as handed_on
-from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
@@ -44,294 +41,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 30
 MAX_RECURSION = 3
 MAX_RESULTS = 8
-# Functions of these modules raise nothing that has to do with files, devices or other processes.
-CERTAIN = (
-    "#ctx",
-    "torch._foreach_",
-    "torch.autograd.",
-    "torch.enable_grad",
-    "torch.inference_mode",
-    "torch.nn.",
-    "torch.no_grad",
-    "torch.optim.",
-    "torch.set_grad_enabled",
-    "torch.utils.checkpoint.",
-)
-
-# Functions of which nobody expects that they raise: a `try` is not there for them.
-SAFE = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "all",
-        "any",
-        "bool",
-        "dict",
-        "enumerate",
-        "filter",
-        "id",
-        "isinstance",
-        "len",
-        "list",
-        "map",
-        "print",
-        "range",
-        "repr",
-        "reversed",
-        "set",
-        "sorted",
-        "str",
-        "sum",
-        "tuple",
-        "type",
-        "zip",
-    )
-)
-SAFE_METHODS = frozenset(
-    ("append", "clear", "copy", "extend", "get", "items", "keys", "setdefault", "values")
-)
-
-# Libraries whose functions neither keep tensors nor touch autograd: what they return is only data.
-INERT = frozenset(
-    [
-        "builtins",
-        "os",
-        "sys",
-        "time",
-        "math",
-        "random",
-        "logging",
-        "json",
-        "re",
-        "pathlib",
-        "argparse",
-        "datetime",
-        "shutil",
-        "glob",
-        "warnings",
-        "string",
-        "io",
-        "csv",
-        "pickle",
-        "itertools",
-        "functools",
-        "collections",
-        "typing",
-        "numpy",
-        "scipy",
-        "pandas",
-        "matplotlib",
-        "PIL",
-        "cv2",
-        "tqdm",
-        "wandb",
-        "tensorboard",
-        "tensorboardX",
-        "yaml",
-        "sklearn",
-        "skimage",
-        "imageio",
-        "gym",
-        "gymnasium",
-        "rich",
-        "click",
-        "psutil",
-        "hashlib",
-        "uuid",
-        "socket",
-        "subprocess",
-        "threading",
-        "queue",
-        "contextlib",
-        "copy",
-        "inspect",
-        "types",
-        "dataclasses",
-        "enum",
-        "abc",
-        "operator",
-        "heapq",
-        "bisect",
-        "statistics",
-        "decimal",
-        "tempfile",
-        "platform",
-        "signal",
-        "traceback",
-        "textwrap",
-        "pprint",
-        "struct",
-        "zipfile",
-        "tarfile",
-        "urllib",
-        "requests",
-        "omegaconf",
-        "hydra.compose",
-        "hydra.initialize",
-        "hydra.main",
-        "hydra.utils.get_original_cwd",
-        "hydra.utils.to_absolute_path",
-        "torchvision.datasets",
-        "torchvision.transforms",
-        "torch.utils.tensorboard",
-        "torch.utils.data",
-        "torch.cuda",
-        "torch.backends",
-        "torch.manual_seed",
-        "torch.save",
-        "torch.distributed.get_rank",
-        "torch.distributed.get_world_size",
-        "torch.distributed.is_initialized",
-        "torch.distributed.barrier",
-        "torch.device",
-        "torch.Size",
-        "torch.Generator",
-        "torch.get_default_dtype",
-        "torch.set_default_dtype",
-        "torch.set_printoptions",
-        "torch.version",
-        "torch.get_num_threads",
-        "torch.set_num_threads",
-        "torch.use_deterministic_algorithms",
-        "torch.is_grad_enabled",
-        "torch.profiler",
-    ]
-)
-
-
-def is_inert(name: str) -> bool:
-    """Does the library function only compute or report?"""
-    parts = name.split(".")
-    return any(".".join(parts[: n + 1]) in INERT for n in range(min(3, len(parts))))
-
-
-# Methods that only tensors have: something unknown on which they are called is a tensor.
-TENSOR_ONLY = frozenset(
-    [
-        "backward",
-        "detach",
-        "detach_",
-        "retain_grad",
-        "item",
-        "unsqueeze",
-        "squeeze",
-        "permute",
-        "view",
-        "reshape",
-        "mean",
-        "sum",
-        "exp",
-        "log",
-        "pow",
-        "matmul",
-        "mm",
-        "bmm",
-        "sqrt",
-        "softmax",
-        "log_softmax",
-        "sigmoid",
-        "tanh",
-        "relu",
-        "clamp",
-        "clamp_",
-        "abs",
-        "argmax",
-        "gather",
-        "masked_fill",
-        "mul_",
-        "add_",
-        "sub_",
-        "div_",
-        "zero_",
-        "fill_",
-        "copy_",
-        "unbind",
-        "flatten",
-        "transpose",
-        "contiguous",
-        "expand",
-        "numel",
-        "new_zeros",
-        "new_ones",
-        "masked_fill_",
-        "scatter_",
-        "chunk",
-        "cumsum",
-        "norm",
-        "std",
-        "var",
-        "amax",
-        "amin",
-        "logsumexp",
-        "repeat_interleave",
-        "index_select",
-    ]
-)
-# Methods that do not touch gradients, whatever has them.
-HARMLESS = TENSOR_ONLY | frozenset(
-    [
-        "train",
-        "eval",
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "to",
-        "cuda",
-        "cpu",
-        "float",
-        "half",
-        "double",
-        "size",
-        "dim",
-        "info",
-        "debug",
-        "warning",
-        "error",
-        "log",
-        "print",
-        "write",
-        "append",
-        "extend",
-        "update",
-        "set_postfix",
-        "set_description",
-        "add_scalar",
-        "add_image",
-        "add_histogram",
-        "items",
-        "keys",
-        "values",
-        "get",
-        "format",
-        "join",
-        "split",
-        "copy",
-        "numpy",
-        "tolist",
-        "load_state_dict",
-        "close",
-        "flush",
-        "next",
-        "reset",
-        "sample",
-        "shape",
-        "t",
-        "type",
-        "save",
-        "render",
-        "seed",
-        "append_data",
-        "set_epoch",
-        "push",
-        "put",
-        "add",
-        "modules",
-        "children",
-        "named_modules",
-        "get_lr",
-        "get_last_lr",
-        "barrier",
-    ]
-)
 
 
 class Calls:
@@ -444,9 +153,9 @@ class Calls:
         if isinstance(record, Class):
             return classes.instantiate(self.m, s, func, call.args, call.kwargs, call.site)
         if isinstance(record, Instance):
-            from gradcheck_tool.library.torch.instances import call_instance
-
-            return self.guard(s, lambda: call_instance(self.m, s, func, record, call))
+            known = model_of(s, func).call(self.m, s, func, call)
+            if known is not None:
+                return known
         return self.unknown_call(s, call)
 
     def guard(self, s: State, run: Any) -> Outcomes:
@@ -461,41 +170,27 @@ class Calls:
     # -- library ----------------------------------------------------------------------------------
 
     def _call_lib(self, s: State, name: str, call: Call) -> Outcomes:
-        native = registry.FUNCTIONS.get(name)
+        native = registry.find(name)
         if native is None:
-            from gradcheck_tool.library.torch.modules import find_layer
-            from gradcheck_tool.library.torch.operator_calls import find_native
-
-            native = find_layer(name) or find_native(name)
-        if native is not None:
-            chosen = native
-            return self.guard(s, lambda: chosen(self.m, s, call))
-        return self.unknown_call(s, call)
+            return self.unknown_call(s, call)
+        return self.guard(s, lambda: native(self.m, s, call))
 
     def _call_method(self, s: State, func: Method, call: Call) -> Outcomes:
-        from gradcheck_tool.library.torch.instances import kind_of, method_native
-
         call.receiver = func.receiver
-        native = method_native(self.m, s, func.receiver, func.name)
+        model = model_of(s, func.receiver)
+        native = model.method(s, func.receiver, func.name)
         if native is not None:
-            chosen = native
-            return self.guard(s, lambda: chosen(self.m, s, call))
-        if kind_of(s, func.receiver) in ("str", "number", "tuple", "slice"):
+            return self.guard(s, lambda: native(self.m, s, call))
+        if model.is_plain:
             return [(s, unknown("data"))]
         return self.unknown_call(s, call)
 
     def unknown_call(self, s: State, call: Call) -> Outcomes:
         """A callee of which nothing is known."""
         func = call.func
-        if isinstance(func, LibraryObject) and is_inert(func.name):
-            given = [*call.args, *call.kwargs.values()]
-            if handed_on.may_have_graph(s, func.name, given):
-                return [(s, unknown())]
-            return [(s, breaks.compute_from(self.m, s, _stable(func, call), given))]
-        if isinstance(func, Symbol):
-            known = self._method_of_unknown(s, func, call)
-            if known is not None:
-                return known
+        known = None if isinstance(func, Ref) else model_of(s, func).call(self.m, s, func, call)
+        if known is not None:
+            return known
         if len(call.args) == 1 and not call.kwargs and isinstance(call.args[0], Ref):
             if isinstance(s.heap[call.args[0].id], (Func, Class)):
                 return [(s, call.args[0])]
@@ -504,31 +199,6 @@ class Calls:
         name, owner = _named(func)
         forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
         return [(s, unknown())]
-
-    def _method_of_unknown(self, s: State, func: Symbol, call: Call) -> Outcomes | None:
-        """A method of something unknown: only tensors have some of them, others leave gradients alone."""
-        key = func.key
-        if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
-            return [(s, unknown("data"))] if func.kind == "data" else None
-        name = str(key[2])
-        if name in TENSOR_ONLY and isinstance(key[1], Symbol):
-            from gradcheck_tool.library.torch.tensor_values import adopt
-
-            receiver = adopt(self.m, s, key[1], call.site)
-            return self.method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
-        if func.kind == "data":
-            return [(s, unknown("data"))]
-        if name not in HARMLESS:
-            self.forget_groups(s)
-        return None
-
-    def forget_groups(self, s: State) -> None:
-        """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
-        if isinstance(s.heap, ReadTrackingHeap):
-            s.heap.watch.forgets = True
-        for number, record in list(dict.items(s.heap)):
-            if isinstance(record, Tensor) and record.is_summary and record.grad_state != "unknown":
-                s.edit(Ref(number)).grad_state = "unknown"
 
     # -- functions of the repository ----------------------------------------------------------------
 
@@ -654,11 +324,10 @@ class Calls:
                 (state, NONE if value is iterate.STOP else value)
                 for state, value in iterate.advance(self.m, s, gen, site)
             ]
-        native = self._manager_native(s, manager, "__enter__")
+        native = model_of(s, manager).method(s, manager, "__enter__")
         if native is None:
             return [(s, manager)]
-        chosen = native
-        return self.guard(s, lambda: chosen(self.m, s, Call(manager, [], {}, site, "", manager)))
+        return self.guard(s, lambda: native(self.m, s, Call(manager, [], {}, site, "", manager)))
 
     def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Outcomes:
         """`manager.__exit__(...)`; the answer tells whether it swallows the exception."""
@@ -679,18 +348,11 @@ class Calls:
             if exc is not None:
                 return iterate.throw(self.m, s, gen, exc, site)
             return [(state, FALSE) for state, _ in iterate.advance(self.m, s, gen, site)]
-        native = self._manager_native(s, manager, "__exit__")
+        native = model_of(s, manager).method(s, manager, "__exit__")
         if native is None:
             return [(s, FALSE)]
-        chosen = native
         given = [] if exc is None else [exc]
-        return self.guard(s, lambda: chosen(self.m, s, Call(manager, given, {}, site, "", manager)))
-
-    def _manager_native(self, s: State, manager: Value, name: str) -> Any:
-        from gradcheck_tool.library.torch.instances import families
-
-        found = (registry.METHODS.get((family, name)) for family in families(s, manager))
-        return next((native for native in found if native is not None), None)
+        return self.guard(s, lambda: native(self.m, s, Call(manager, given, {}, site, "", manager)))
 
     # -- exceptions -------------------------------------------------------------------------------
 
@@ -701,7 +363,7 @@ class Calls:
         is called in them: then the `try` around their own call counts.
         """
         func = self.m.get(s, i.func)
-        if _is_modelled(s, func) or _is_safe(s, func) or _is_executed(s, func):
+        if model_of(s, func).is_certain(s, func) or _is_executed(s, func):
             return False
         node = i.node
         for ref in reversed(s.frames):
@@ -731,35 +393,6 @@ class Calls:
                         table.setdefault(id(instr.node), block.handler)
             self.m.handlers[id(function)] = table
         return table.get(id(node))
-
-
-FUNCTION = "torch.autograd.Function"
-
-
-def _is_modelled(s: State, func: Value) -> bool:
-    """Is it an operation on tensors, or a function of autograd that the model executes?"""
-    if isinstance(func, Method):
-        applied = func.name == "apply" and FUNCTION in attributes.lib_bases(s, func.receiver)
-        owner = s.get(func.receiver, Instance)
-        of_library = (
-            owner is not None and isinstance(owner.cls, LibraryObject) and owner.cls.name.startswith(CERTAIN)
-        )
-        return applied or of_library or s.get(func.receiver, Tensor) is not None
-    made = s.get(func, Instance)
-    if made is not None:
-        return isinstance(made.cls, LibraryObject) and made.cls.name.startswith(CERTAIN)
-    if not isinstance(func, LibraryObject):
-        return False
-    executed = func.name in registry.FUNCTIONS and func.name.startswith(CERTAIN)
-    return executed or optable.find(func.name) is not None
-
-
-def _is_safe(s: State, func: Value) -> bool:
-    if isinstance(func, Method):
-        return func.name in SAFE_METHODS and isinstance(
-            s.heap.get(getattr(func.receiver, "id", -1)), (List, Dict)
-        )
-    return isinstance(func, LibraryObject) and func.name in SAFE
 
 
 def _is_executed(s: State, func: Value) -> bool:
@@ -806,19 +439,3 @@ def _named(func: Value) -> tuple[str, list[Value]]:
     if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
         return str(key[2]), [key[1]]
     return (func.name, []) if isinstance(func, LibraryObject) else ("", [])
-
-
-def _stable(func: LibraryObject, call: Call) -> Value:
-    """What an inert function returns: the same for the same arguments, unless it draws or reads."""
-    leaf = func.name.rpartition(".")[2]
-    values = [*call.args, *call.kwargs.values()]
-    if func.name.startswith(
-        ("random.", "numpy.random.", "time.", "builtins.input", "queue.", "builtins.next")
-    ):
-        return unknown("data")
-    if leaf.startswith(("is_", "has", "get_", "exists", "isfile", "isdir", "getenv")) or leaf in (
-        "len",
-        "hasattr",
-    ):
-        return Symbol(("call", func.name, tuple(values)), "data")
-    return unknown("data")

@@ -19,6 +19,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -115,7 +116,6 @@ def instantiate(
 ) -> Outcomes:
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
-    from gradcheck_tool.library.torch.instances import created
     from gradcheck_tool.trackers.registration import constructed
 
     record: Class = s[cls]
@@ -127,7 +127,7 @@ def instantiate(
     ref = s.new(Instance(cls))
     s.edit(ref).site = site
     s.edit(ref).open = record.open
-    created(m, s, ref, site)
+    model_of(s, ref).created(s, ref)
     init = attributes.in_class(s, cls, "__init__")
     if init is None and "#dataclass" in record.attrs:
         return _init_dataclass(m, s, ref, cls, args, kwargs, site)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import Bound, Method, Partial, Ref, Tup, Value, unknown
 
@@ -85,6 +86,15 @@ def forget_written(s: State, values: Iterable[Value]) -> None:
                 tensor.grad_fn
             ) = None
             tensor.unsure_graph = True
+
+
+def forget_groups(s: State) -> None:
+    """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
+    if isinstance(s.heap, ReadTrackingHeap):
+        s.heap.watch.forgets = True
+    for number, record in list(dict.items(s.heap)):
+        if isinstance(record, Tensor) and record.is_summary and record.grad_state != "unknown":
+            s.edit(Ref(number)).grad_state = "unknown"
 
 
 def _is_module_frame(record: Instance) -> bool:

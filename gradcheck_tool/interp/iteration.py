@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     FALSE,
@@ -21,8 +20,8 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.errors import Raised
-from gradcheck_tool.interp import counting
+from gradcheck_tool.interp import attributes, counting
+from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +57,7 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
         if known is not None and len(known) <= KNOWN_LENGTH:
             return [Const(n) for n in known[record.position :]], False
     if isinstance(record, Instance):
-        from gradcheck_tool.library.torch.module_tree import container_items
-
-        items = container_items(s, value)  # type: ignore[arg-type]
+        items = model_of(s, value).elements(s, value)
         if items is not None:
             return items, record.open
     return [], True
@@ -71,10 +68,9 @@ def make(m: Interpreter, s: State, value: Value, site: Any) -> Outcomes:
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, (Iter, Generator)):
         return [(s, value)]
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_items import rows
-
-        return [(s, s.new(Iter("items", (rows(m, s, value, site),))))]  # type: ignore[arg-type]
+    rows = model_of(s, value).rows(m, s, value, site)
+    if rows is not None:
+        return [(state, state.new(Iter("items", (row,)))) for state, row in rows]
     if isinstance(record, (List, Dict)) or isinstance(value, (Tup, Const)):
         return [(s, s.new(Iter("items", (value,))))]
     if isinstance(record, Instance):
@@ -83,8 +79,6 @@ def make(m: Interpreter, s: State, value: Value, site: Any) -> Outcomes:
 
 
 def _iterate_instance(m: Interpreter, s: State, value: Ref, record: Instance, site: Any) -> Outcomes:
-    from gradcheck_tool.interp import attributes
-
     items, is_open = elements(s, value)
     if items or not is_open:
         return [(s, s.new(Iter("items", (Tup(tuple(items), open=is_open),))))]
@@ -195,12 +189,8 @@ def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any
     source = record.parts[0] if record.parts else NONE
     kind = source.kind if isinstance(source, Symbol) else None
     if isinstance(source, Ref):
-        from gradcheck_tool.library.torch.data import batch, element_kind
-
-        rows = batch(s, source, site)
-        if rows is not None:
-            return _unknown_next(s, ref, rows)
-        kind = element_kind(s, source)
+        element = model_of(s, source).element(s, source, site)
+        return _unknown_next(s, ref, element if element is not None else unknown())
     from gradcheck_tool.trackers.gradient_reach import compute
 
     return _unknown_next(s, ref, compute(m, unknown(kind), (source,)))
@@ -391,19 +381,14 @@ def unpack(
 ) -> list[State]:
     """Assign the elements of a value to registers."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_items import rows
-
-        try:
-            value = rows(m, s, value, site, count=len(dsts) if star is None else None)  # type: ignore[arg-type]
-        except Raised as error:
-            m.raise_exception(s, error.kind, error.event)
-            return [s]
-    elif isinstance(record, (Generator, Iter)):
+    if isinstance(record, (Generator, Iter)):
         return _unpack_iterator(m, s, value, dsts, star, site)
-    items, is_open = elements(s, value)
-    _spread(m, s, value, items, is_open, dsts, star)
-    return [s]
+    rows = model_of(s, value).rows(m, s, value, site, len(dsts) if star is None else None)
+    for state, row in [(s, value)] if rows is None else rows:
+        if state.exc is None:
+            items, is_open = elements(state, row)
+            _spread(m, state, row, items, is_open, dsts, star)
+    return [s] if rows is None else [state for state, _ in rows]
 
 
 def _unpack_iterator(
@@ -469,11 +454,9 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
     lazy = isinstance(record, Generator) or (
         isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
     )
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_items import rows
-
-        row = rows(m, s, value, site)  # type: ignore[arg-type]
-        return [(s, list(row.items), row.open)]
+    rows = model_of(s, value).rows(m, s, value, site)
+    if rows is not None:
+        return [(state, *elements(state, row)) for state, row in rows]
     if isinstance(record, Instance) and isinstance(record.cls, Ref) and not items:
         ((s, value), *_) = make(m, s, value, site)
         record = s.heap.get(value.id) if isinstance(value, Ref) else None

@@ -21,9 +21,9 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.trackers import gradient_reach as breaks
 from gradcheck_tool.trackers import retained_graphs as kept
 
@@ -70,10 +70,10 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
         if isinstance(value, NoGradient) and (is_tensor(s, other) or isinstance(other, Const)):
             attributes.raise_none(m, s, "TypeError", value, site)
             return [(s, NONE)]
-    if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.library.torch.operator_calls import call_operator
-
-        return m.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
+    for operand in (left, right):
+        known = model_of(s, operand).binary(m, s, op, left, right, site, text)
+        if known is not None:
+            return known
     if isinstance(left, Const) and isinstance(right, Const):
         if NONE in (left, right):
             m.raise_exception(s, "TypeError")
@@ -152,14 +152,9 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
 
 def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """The operation of `left op= right`: lists and tensors change themselves."""
-    if is_tensor(s, left):
-        from gradcheck_tool.library.torch.operator_calls import call_inplace_operator
-
-        return m.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
-    if isinstance(left, Symbol):
-        from gradcheck_tool.library.torch.tensor_numbers import write_array
-
-        write_array(s, left, site, text)
+    known = model_of(s, left).inplace(m, s, op, left, right, site, text)
+    if known is not None:
+        return known
     if op == "+" and s.get(left, List) is not None:
         items, is_open = iterate.elements(s, right)
         mine = s.edit(left)  # type: ignore[arg-type]
@@ -192,10 +187,9 @@ def unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any)
                 )
             ]
         return [(s, FALSE if answer else TRUE)]
-    if is_tensor(s, value):
-        from gradcheck_tool.library.torch.operator_calls import call_unary
-
-        return m.guard(s, lambda: call_unary(m, s, op, value, site, text))
+    known = model_of(s, value).unary(m, s, op, value, site, text)
+    if known is not None:
+        return known
     if isinstance(value, Const):
         func = _UNARY[op]
         try:
@@ -211,14 +205,10 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         return [(s, _identity(s, left, right, op == "is-not"))]
     if op in ("in", "not-in"):
         return [(s, _membership(s, left, right, op == "not-in"))]
-    if is_tensor(s, left) or is_tensor(s, right):
-        from gradcheck_tool.library.torch.operator_calls import call_compare
-
-        try:
-            return [(s, call_compare(m, s, op, left, right, site, text))]
-        except Raised as error:
-            m.raise_exception(s, error.kind, error.event)
-            return [(s, NONE)]
+    for operand in (left, right):
+        known = model_of(s, operand).compare(m, s, op, left, right, site, text)
+        if known is not None:
+            return known
     if isinstance(left, Const) and isinstance(right, Const):
         return [(s, _fold(_COMPARE[op], left.value, right.value))]
     if op in ("==", "!=") and left == right and not isinstance(left, Ref):

@@ -21,6 +21,7 @@ Native = Callable[["Interpreter", State, "Call"], Result]
 
 FUNCTIONS: dict[str, Native] = {}
 METHODS: dict[tuple[str, str], Native] = {}
+FINDERS: list[Callable[[str], Native | None]] = []
 
 
 def function(*names: str) -> Callable[[Native], Native]:
@@ -43,6 +44,24 @@ def method(kind: str, *names: str) -> Callable[[Native], Native]:
         return native
 
     return register
+
+
+def finder(find: Callable[[str], Native | None]) -> Callable[[str], Native | None]:
+    """Register what finds natives for library functions that are not registered one by one."""
+    FINDERS.append(find)
+    return find
+
+
+def find(name: str) -> Native | None:
+    """The native for a library function or class, if the model knows it."""
+    native = FUNCTIONS.get(name)
+    if native is not None:
+        return native
+    for each in FINDERS:
+        native = each(name)
+        if native is not None:
+            return native
+    return None
 
 
 def lib_name(value: Value | None) -> str:

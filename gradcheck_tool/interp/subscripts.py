@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Symbol, Tup, Value, unknown
-from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
 def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcomes:
     """`obj[index]`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_items import get_item
-
-        return m.guard(s, lambda: get_item(m, s, obj, index, site))  # type: ignore[arg-type]
     if isinstance(record, List):
-        return [(s, _sequence(s, record.items, record.open, index, is_list=True))]
+        return [(s, item_of(s, record.items, record.open, index, is_list=True))]
     if isinstance(obj, Tup):
-        return [(s, _sequence(s, list(obj.items), obj.open, index, is_list=False))]
+        return [(s, item_of(s, list(obj.items), obj.open, index, is_list=False))]
     if isinstance(record, Dict):
         return _mapping(m, s, obj, record, index, site)
     if isinstance(record, Instance):
@@ -39,10 +35,12 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
     if isinstance(obj, Symbol):
         key = Symbol(("item", obj, index), obj.kind)
         return [(s, s.memory.get(key) or breaks.compute(m, key, (obj,)))]
-    return [(s, unknown())]
+    known = model_of(s, obj).get_item(m, s, obj, index, site)
+    return known if known is not None else [(s, unknown())]
 
 
-def _sequence(s: State, items: list[Value], is_open: bool, index: Value, is_list: bool) -> Value:
+def item_of(s: State, items: list[Value], is_open: bool, index: Value, is_list: bool) -> Value:
+    """An item, or a slice, of a sequence whose items are known; it may have more where `is_open`."""
     if isinstance(index, Const) and isinstance(index.value, int):
         at = index.value
         if is_open and at < 0 and items:
@@ -91,23 +89,8 @@ def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Val
     own = attributes.in_class(s, record.cls, "__getitem__")
     if own is not None:
         return m.call(s, Bound(obj, own), [index], {}, site)
-    from gradcheck_tool.library.torch.instances import item
-    from gradcheck_tool.library.torch.module_tree import container_items, is_mapping, mapped
-
-    known = item(s, obj, record, index)  # type: ignore[arg-type]
-    if known is not None:
-        return [(s, known)]
-    if is_mapping(s, record):
-        return [(s, mapped(record, index) or unknown())]
-    items = container_items(s, obj)  # type: ignore[arg-type]
-    if items is not None:
-        value = _sequence(s, items, record.open, index, is_list=True)
-        if isinstance(index, Slice) and isinstance(value, Ref):
-            from gradcheck_tool.library.torch.module_containers import container
-
-            return [(s, container(s, record.cls, s[value].items, site))]
-        return [(s, value)]
-    return [(s, Symbol(("item", obj, index)))]
+    known = model_of(s, obj).get_item(m, s, obj, index, site)
+    return known if known is not None else [(s, Symbol(("item", obj, index)))]
 
 
 def put(
@@ -115,14 +98,16 @@ def put(
 ) -> list[State]:
     """`obj[index] = value`."""
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
-    if isinstance(record, Tensor):
-        from gradcheck_tool.library.torch.tensor_items import set_item
+    if isinstance(record, Instance):
+        own = attributes.in_class(s, record.cls, "__setitem__")
+        if own is not None:
+            return [state for state, _ in m.call(s, Bound(obj, own), [index, value], {}, site)]
+        from gradcheck_tool.trackers.registration import note_item
 
-        try:
-            set_item(m, s, obj, index, value, site, text, augmented)  # type: ignore[arg-type]
-        except Raised as error:
-            m.raise_exception(s, error.kind, error.event)
-        return [s]
+        note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
+    after = model_of(s, obj).set_item(m, s, obj, index, value, site, text, augmented)
+    if after is not None:
+        return after
     if isinstance(record, List):
         _put_list(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(record, Dict):
@@ -130,19 +115,7 @@ def put(
         mine.items[index] = value
         if not isinstance(index, (Const, Ref)):
             mine.open = True
-    elif isinstance(record, Instance):
-        own = attributes.in_class(s, record.cls, "__setitem__")
-        if own is not None:
-            return [state for state, _ in m.call(s, Bound(obj, own), [index, value], {}, site)]
-        from gradcheck_tool.library.torch.module_tree import set_container_item
-        from gradcheck_tool.trackers.registration import note_item
-
-        note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
-        set_container_item(s, obj, index, value)  # type: ignore[arg-type]
     elif isinstance(obj, Symbol):
-        from gradcheck_tool.library.torch.tensor_numbers import write_array
-
-        write_array(s, obj, site, text)
         breaks.compute(m, obj, (obj, value))
         s.memory[Symbol(("item", obj, index))] = value
     return [s]
@@ -157,8 +130,6 @@ def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
     ):
         mine.items[index.value] = value
     elif isinstance(index, Slice):
-        from gradcheck_tool.interp.iteration import elements
-
         bounds = _bounds(index)
         items, is_open = elements(s, value)
         if bounds is not None and bounds.step is None and not mine.open:

@@ -20,6 +20,7 @@ from gradcheck_tool.domain.join import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh
+from gradcheck_tool.interp.havoc import forget_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -106,7 +107,7 @@ class Summary:
             state.exc = None if way.exc is None else names(way.exc)
             out.append((state, names(way.value)))
             if self.forgets:
-                m.calls.forget_groups(state)
+                forget_groups(state)
         return out
 
 

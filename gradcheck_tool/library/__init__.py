@@ -5,6 +5,7 @@ from __future__ import annotations
 
 def load() -> None:
     """Import every module that registers models."""
+    from gradcheck_tool.library import callees  # noqa: F401  (registers)
     from gradcheck_tool.library.python import (  # noqa: F401  (register)
         builtins,
         containers,
@@ -13,6 +14,7 @@ def load() -> None:
         folding,
         introspection,
         iterators,
+        kinds,
         memoised,
         operator_functions,
     )
@@ -30,6 +32,7 @@ def load() -> None:
         grad_modes,
         grad_scaler,
         gradient_edges,
+        instances,
         module_calls,
         module_containers,
         modules,
@@ -39,6 +42,7 @@ def load() -> None:
         tensor_attributes,
         tensor_conversions,
         tensor_methods,
+        tensor_model,
         tensor_numbers,
         transforms,
     )

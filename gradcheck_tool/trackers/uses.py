@@ -44,7 +44,7 @@ SWITCH = Symbol("#switched-off")
 
 def receiver_kind(s: State, value: Value) -> str:
     """The kind of an object in the words of `MethodUse`."""
-    from gradcheck_tool.library.torch.instances import families
+    from gradcheck_tool.library.torch.model_names import model_names
     from gradcheck_tool.library.torch.module_tree import is_module
 
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
@@ -58,7 +58,7 @@ def receiver_kind(s: State, value: Value) -> str:
         return "scaler"
     if is_module(s, record):
         return "module"
-    names = families(s, value)
+    names = model_names(s, value)
     if "scheduler" in names:
         return "scheduler"
     return "optimizer" if "torch.optim.Optimizer" in names else "unknown"

@@ -33,14 +33,6 @@ DATASETS = (
 Sample = tuple[Any, ...] | None
 
 
-def element_kind(s: State, source: Ref) -> str | None:
-    """The kind of symbol that iterating over an object gives."""
-    record = s.get(source, Instance)
-    if record is not None and isinstance(record.cls, LibraryObject) and record.cls.name in LOADERS:
-        return "data"
-    return None
-
-
 @function(*LOADERS)
 def loader(m: Interpreter, s: State, call: Call) -> Result:
     """A loader gives batches that nothing requires gradients of."""
@@ -116,11 +108,15 @@ def _described(s: State, value: Value) -> Sample:
 
 
 def batch(s: State, source: Ref, site: Any) -> Value | None:
-    """What a loader gives, if something is known of it: its samples put together, one or any number."""
+    """What a loader gives: its samples put together, one or any number, or data of which nothing is known."""
     record = s.get(source, Instance)
-    sample = registry.const(record.attrs.get("#sample")) if record is not None else None
-    size = registry.const(record.attrs.get("#size")) if record is not None else None
-    return _collated(s, sample, size, site) if sample is not None else None
+    if record is None:
+        return None
+    sample, size = (registry.const(record.attrs.get(name)) for name in ("#sample", "#size"))
+    if sample is not None:
+        return _collated(s, sample, size, site)
+    is_loader = isinstance(record.cls, LibraryObject) and record.cls.name in LOADERS
+    return unknown("data") if is_loader else None
 
 
 def _collated(s: State, sample: Sample, size: int | None, site: Any) -> Value:

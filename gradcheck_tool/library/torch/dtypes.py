@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
@@ -12,10 +12,11 @@ from gradcheck_tool.domain.values import (
     Value,
 )
 from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.models import ObjectModel
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Call
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
 DTYPES = {
@@ -74,3 +75,13 @@ def target_dtype(s: State, name: str, call: Call) -> str | None:
         if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
             return dtype_class(LibraryObject(value.value))
     return None
+
+
+class DtypeModel(ObjectModel[Any]):
+    """A value that may be the data type of a tensor."""
+
+    def get_attribute(self, m: Interpreter, s: State, obj: Any, name: str, site: Any) -> Outcomes | None:
+        if name not in ("is_floating_point", "is_complex"):
+            return None
+        known = dtype_attribute(s, obj, name)
+        return None if known is None else [(s, known)]

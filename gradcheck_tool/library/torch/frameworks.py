@@ -29,7 +29,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.function_text import return_of
 from gradcheck_tool.library.torch.grad_scaler import plain_manager
-from gradcheck_tool.library.torch.instances import LIGHTNING
+from gradcheck_tool.library.torch.model_names import LIGHTNING
 from gradcheck_tool.library.torch.module_tree import TRAINERS
 
 if TYPE_CHECKING:

@@ -1,12 +1,10 @@
-"""Objects of library classes: which natives their methods and attributes have."""
+"""The object models of instances, classes and `super()`: what library classes add to those of the program."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import MethodUse
-from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
+from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import (
     Bound,
     Const,
@@ -16,189 +14,133 @@ from gradcheck_tool.domain.values import (
     Slice,
     Super,
     Symbol,
-    Tup,
     Value,
+    unknown,
 )
-from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.models import ObjectModel, models
+from gradcheck_tool.interp.subscripts import item_of
+from gradcheck_tool.library.effects import CERTAIN
+from gradcheck_tool.library.torch import module_calls, module_tree
+from gradcheck_tool.library.torch.data import batch
+from gradcheck_tool.library.torch.model_names import LIGHTNING, find_method
+from gradcheck_tool.library.torch.module_containers import container
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.registry import Native, Result
 
-
-def kind_of(s: State, value: Value) -> str:
-    """The kind of receiver that natives are registered for."""
-    if isinstance(value, Const):
-        return "str" if isinstance(value.value, (str, bytes)) else "number"
-    if isinstance(value, Tup):
-        return "tuple"
-    if isinstance(value, Slice):
-        return "slice"
-    if not isinstance(value, Ref):
-        return ""
-    record = s.heap[value.id]
-    kinds = {
-        Tensor: "tensor",
-        List: "list",
-        Dict: "dict",
-        Generator: "generator",
-        Iter: "iterator",
-        Func: "function",
-    }
-    return kinds.get(type(record), "")
+# What classes of the library do when no class of the program does it.
+SILENT = ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__")
 
 
-def families(s: State, value: Value) -> list[str]:
-    """The names under which natives for methods of an object (or class) are looked up."""
-    record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    names: list[str] = []
-    if isinstance(record, Instance):
-        names = attributes.lib_bases(s, record.cls)
-    elif isinstance(record, Class):
-        names = [f"class {name}" for name in attributes.lib_bases(s, value)]
-    out = []
-    for name in names:
-        out.append(name)
-        out += _FAMILY.get(name, ())
-        if name.startswith("torch.nn.") and name not in _NOT_MODULES:
-            out.append("torch.nn.Module")
-        if name.startswith("torch.optim.lr_scheduler."):
-            out.append("scheduler")
-        elif name.startswith("torch.optim."):
-            out.append("torch.optim.Optimizer")
-    return list(dict.fromkeys(out))
+@models(Instance)
+class InstanceModel(ObjectModel[Ref]):
+    """Objects whose class is of a library, or derives from such a class."""
 
+    def method(self, s: State, obj: Ref, name: str) -> Native | None:
+        return find_method(s, obj, name)
 
-_NOT_MODULES = frozenset({"torch.nn.Parameter"})
-LIGHTNING = frozenset(
-    {"lightning.LightningModule", "lightning.pytorch.LightningModule", "pytorch_lightning.LightningModule"}
-)
-_FAMILY: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(LIGHTNING, ("torch.nn.Module",)),
-    "torch.inference_mode": ("torch.no_grad",),
-    "torch.enable_grad": ("torch.no_grad",),
-    "torch.set_grad_enabled": ("torch.no_grad",),
-}
-
-
-def method_native(m: Interpreter, s: State, receiver: Value, name: str) -> Native | None:
-    """The native for `receiver.name`, if the model knows it."""
-    if isinstance(receiver, Super):
-        return _super_native(s, receiver, name)
-    kind = kind_of(s, receiver)
-    if kind == "tensor":
-        from gradcheck_tool.library.torch.tensor_values import tensor_native
-
-        return tensor_native(name)
-    if kind:
-        return registry.METHODS.get((kind, name))
-    for family in families(s, receiver):
-        native = registry.METHODS.get((family, name))
+    def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes | None:
+        """Attributes of library objects; those that are not methods are registered as `.name`."""
+        native = find_method(s, obj, f".{name}")
         if native is not None:
-            return native
-    return None
+            call = Call(Method(obj, name), [], {}, site, "", obj)
+            return m.guard(s, lambda: native(m, s, call))
+        record: Instance = s[obj]
+        of_library = isinstance(record.cls, LibraryObject)
+        lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
+        if (of_library or lightning) and find_method(s, obj, name) is not None:
+            return [(s, Method(obj, name))]
+        if not of_library or record.open:
+            return None
+        is_data = name.startswith(("in_", "out_", "num_", "hidden_"))
+        key = Symbol(("attr", obj, name), "data" if is_data else None)
+        return [(s, s.memory.get(key, Method(obj, name)))]
+
+    def get_item(self, m: Interpreter, s: State, obj: Ref, index: Value, site: Any) -> Outcomes | None:
+        """Items of namespaces and of containers of modules."""
+        record: Instance = s[obj]
+        if record.cls == LibraryObject("types.SimpleNamespace") and isinstance(index, Const):
+            known = record.attrs.get(str(index.value))
+            if known is not None:
+                return [(s, known)]
+        if module_tree.is_mapping(s, record):
+            return [(s, module_tree.mapped(record, index) or unknown())]
+        items = module_tree.container_items(s, obj)
+        if items is None:
+            return None
+        value = item_of(s, items, record.open, index, is_list=True)
+        if isinstance(index, Slice) and isinstance(value, Ref):
+            value = container(s, record.cls, s[value].items, site)
+        return [(s, value)]
+
+    def set_item(
+        self,
+        m: Interpreter,
+        s: State,
+        obj: Ref,
+        index: Value,
+        value: Value,
+        site: Any,
+        text: Any,
+        augmented: bool,
+    ) -> list[State]:
+        module_tree.set_container_item(s, obj, index, value)
+        return [s]
+
+    def call(self, m: Interpreter, s: State, obj: Ref, call: Call) -> Outcomes | None:
+        record: Instance = s[obj]
+        if module_tree.is_module(s, record):
+            return m.guard(s, lambda: module_calls.call_module(m, s, obj, call))
+        own = attributes.in_class(s, record.cls, "__call__")
+        if own is not None:
+            return m.call(s, Bound(obj, own), call.args, call.kwargs, call.site, call.text, call.unsure)
+        call.receiver = obj
+        native = find_method(s, obj, "__call__")
+        return None if native is None else m.guard(s, lambda: native(m, s, call))
+
+    def is_certain(self, s: State, obj: Ref) -> bool:
+        cls = s[obj].cls
+        return isinstance(cls, LibraryObject) and cls.name.startswith(CERTAIN)
+
+    def created(self, s: State, obj: Ref) -> None:
+        if module_tree.is_module(s, s[obj]):
+            s.edit(obj).attrs.setdefault("training", Const(True))
+
+    def element(self, s: State, obj: Ref, site: Any) -> Value | None:
+        return batch(s, obj, site)
+
+    def elements(self, s: State, obj: Ref) -> list[Value] | None:
+        return module_tree.container_items(s, obj)
 
 
-def _super_native(s: State, receiver: Super, name: str) -> Native | None:
-    """`super().name` where the method is a library class's."""
-    itself = receiver.receiver
+@models(Class)
+class ClassModel(ObjectModel[Ref]):
+    """Classes of the program: methods that are called on the class itself."""
 
-    def on_receiver(m: Interpreter, st: State, call: Call) -> Result:
-        call.receiver = itself
-        for family in families(st, itself):
-            native = registry.METHODS.get((family, name))
+    def method(self, s: State, obj: Ref, name: str) -> Native | None:
+        return find_method(s, obj, name)
+
+
+@models(Super)
+class SuperModel(ObjectModel[Super]):
+    """`super()`, where the method is a library class's."""
+
+    def method(self, s: State, obj: Super, name: str) -> Native | None:
+        itself = obj.receiver
+
+        def on_receiver(m: Interpreter, st: State, call: Call) -> Result:
+            call.receiver = itself
+            native = find_method(st, itself, name)
             if native is not None:
                 return native(m, st, call)
-        inner = st.get(itself, Instance)
-        if name == "forward" and isinstance(itself, Ref) and inner is not None:
-            from gradcheck_tool.library.torch import module_calls, module_tree
-
-            if module_tree.is_module(st, inner):
+            inner = st.get(itself, Instance)
+            is_module = inner is not None and name == "forward" and module_tree.is_module(st, inner)
+            if is_module and isinstance(itself, Ref):
                 return module_calls.library_forward(m, st, itself, call)
-        if name in ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__"):
-            return Const(None)
-        return m.call_unknown(st, call)
+            return Const(None) if name in SILENT else m.call_unknown(st, call)
 
-    return on_receiver
-
-
-def call_instance(m: Interpreter, s: State, ref: Ref, record: Instance, call: Call) -> Result:
-    """`obj(...)`."""
-    from gradcheck_tool.library.torch import module_calls, module_tree
-
-    if module_tree.is_module(s, record):
-        return module_calls.call_module(m, s, ref, call)
-    own = attributes.in_class(s, record.cls, "__call__")
-    if own is not None:
-        return m.call(s, Bound(ref, own), call.args, call.kwargs, call.site, call.text, call.unsure)
-    for family in families(s, ref):
-        native = registry.METHODS.get((family, "__call__"))
-        if native is not None:
-            call.receiver = ref
-            return native(m, s, call)
-    call.receiver = ref
-    return m.call_unknown(s, call)
-
-
-def attribute(m: Interpreter, s: State, obj: Ref, record: Instance, name: str, site: Any) -> Outcomes | None:
-    """Attributes of library objects that are not methods."""
-    for family in families(s, obj):
-        native = registry.METHODS.get((family, f".{name}"))
-        if native is not None:
-            found = native
-            call = Call(Method(obj, name), [], {}, site, "", obj)
-            return m.guard(s, lambda: found(m, s, call))
-    lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
-    if (isinstance(record.cls, LibraryObject) or lightning) and method_native(m, s, obj, name) is not None:
-        return [(s, Method(obj, name))]
-    if isinstance(record.cls, LibraryObject):
-        if record.open:
-            return None
-        key = Symbol(
-            ("attr", obj, name), "data" if name.startswith(("in_", "out_", "num_", "hidden_")) else None
-        )
-        return [(s, s.memory.get(key, Method(obj, name)))]
-    return None
-
-
-def assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
-    """An attribute of an object was set: modules notice parameters and sub-modules."""
-    if isinstance(value, Tup) or (
-        isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
-    ):
-        m.stores[obj.id, name] = site
-    record = s.get(value, Instance)
-    if record is not None and not record.name:
-        owner: Instance = s[obj]
-        s.edit(value).name = f"{owner.name or 'self'}.{name}"  # type: ignore[arg-type]
-
-
-def created(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
-    """An object of a repository class was made, before `__init__`."""
-    from gradcheck_tool.library.torch import module_tree
-
-    if module_tree.is_module(s, s[ref]):
-        s.edit(ref).attrs.setdefault("training", Const(True))
-
-
-def item(s: State, obj: Ref, record: Instance, index: Value) -> Value | None:
-    """`obj[index]` for library objects that are not module containers."""
-    if record.cls == LibraryObject("types.SimpleNamespace") and isinstance(index, Const):
-        return record.attrs.get(str(index.value))
-    return None
-
-
-def note_method(m: Interpreter, s: State, receiver: str, subject: Any, call: Call, name: str) -> None:
-    """Tell the rules that a method of a library object was called."""
-    m.emit(
-        MethodUse(
-            site=call.site,
-            receiver=receiver,
-            subject=str(subject),
-            name=name,
-            called=True,
-            keywords=tuple(call.kwargs),
-        )
-    )
+        return on_receiver

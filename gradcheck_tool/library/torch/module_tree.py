@@ -16,7 +16,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.library.torch.instances import LIGHTNING
+from gradcheck_tool.library.torch.model_names import LIGHTNING
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State

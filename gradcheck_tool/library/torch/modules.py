@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import conditions, registry
 from gradcheck_tool.interp.facts import ModeSwitched
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.interp.registry import Native, Result, method
+from gradcheck_tool.interp.registry import Native, Result, finder, method
 from gradcheck_tool.library.torch import hooks, layers
 from gradcheck_tool.trackers import gradient_reach as breaks
 
@@ -38,6 +38,7 @@ from gradcheck_tool.library.torch.module_tree import children, modules, named_pa
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 
 
+@finder
 def find_layer(name: str) -> Native | None:
     """The constructor of a layer class that the model knows."""
     return make_layer if layers.is_layer(name) else None

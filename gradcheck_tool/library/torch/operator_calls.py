@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.facts import Written
+from gradcheck_tool.interp.registry import finder
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import inner_updates
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 from gradcheck_tool.library.torch.functions import call_named
 
 
+@finder
 @functools.cache
 def find_native(name: str) -> Native | None:
     """A native for a function or method that the tables describe."""

@@ -1,0 +1,76 @@
+"""The object models of Python's own kinds of values: the names under which their methods are registered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.records import Dict, Func, Generator, Iter, List
+from gradcheck_tool.domain.values import Const, Ref, Slice, Tup
+from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.models import ObjectModel, models
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.registry import Native
+
+
+@models(List)
+class ListModel(ObjectModel[Ref]):
+    """Lists, sets and deques."""
+
+    kind = "list"
+
+
+@models(Dict)
+class DictModel(ObjectModel[Ref]):
+    """Dictionaries."""
+
+    kind = "dict"
+
+
+@models(Generator)
+class GeneratorModel(ObjectModel[Ref]):
+    """Suspended generators."""
+
+    kind = "generator"
+
+
+@models(Iter)
+class IteratorModel(ObjectModel[Ref]):
+    """Iterators."""
+
+    kind = "iterator"
+
+
+@models(Func)
+class FunctionModel(ObjectModel[Ref]):
+    """Functions of the repository."""
+
+    kind = "function"
+
+
+@models(Tup)
+class TupleModel(ObjectModel[Tup]):
+    """Tuples and named tuples."""
+
+    kind = "tuple"
+    is_plain = True
+
+
+@models(Slice)
+class SliceModel(ObjectModel[Slice]):
+    """Slices."""
+
+    kind = "slice"
+    is_plain = True
+
+
+@models(Const)
+class ConstantModel(ObjectModel[Const]):
+    """Texts and numbers."""
+
+    is_plain = True
+
+    def method(self, s: State, obj: Const, name: str) -> Native | None:
+        kind = "str" if isinstance(obj.value, (str, bytes)) else "number"
+        return registry.METHODS.get((kind, name))
