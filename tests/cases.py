@@ -37,6 +37,13 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 """
+# A network and its optimizer.
+TRAINING = """
+import torch
+from torch import nn
+net = nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
 MARK = re.compile(r"# <- ([\w ]+)")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.cases import check_agreement, check_raises, each
+from gradcheck_tool import FreedGraph
+from tests.cases import TRAINING, check_agreement, check_raises, each
+from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -153,3 +155,25 @@ def test_model_and_pytorch_agree(program: str) -> None:
 @each(RAISING)
 def test_what_raises_is_predicted(program: str) -> None:
     check_raises(program)
+
+
+def test_what_follows_a_loop_runs_however_many_states_the_loop_has() -> None:
+    """Each number of results in the list is a state of its own, in every iteration of the outer loop."""
+    source = (
+        TRAINING
+        + """
+from library import feed
+history = []
+for epoch in range(3):
+    for batch in feed:
+        loss = net(batch).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        history.append(loss)
+total = (net.weight * net.weight).sum()
+total.backward()
+total.backward()
+"""
+    )
+    assert events(source, FreedGraph)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import BackwardCall
-from tests.cases import check_agreement, each
-from tests.running import Analysis
+from gradcheck_tool import BackwardCall, WindowDiscarded
+from tests.cases import TRAINING, check_agreement, each
+from tests.running import Analysis, events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -67,3 +67,18 @@ def test_gradients_are_cleared_in_many_ways(first: str, helper: str, lines: list
     source = LOOP.format(first=first, helper="")
     head, _, tail = source.partition("def train")
     assert accumulations(f"{head}{helper}def train{tail}") == [n + helper.count("\n") for n in lines]
+
+
+@pytest.mark.parametrize(
+    ("guard", "count"), [("i % 4 == 3", 1), ("full", 1), ("i > 3", 0), ("i % 4 == 3 or True", 0)]
+)
+def test_a_window_is_discarded_under_a_modulo_test(guard: str, count: int) -> None:
+    body = f"""
+for i, x in enumerate(unknown()):
+    opt.zero_grad()
+    full = i % 4 == 0
+    net(torch.ones(2)).sum().backward()
+    if {guard}:
+        opt.step()
+"""
+    assert len(events(TRAINING + body, WindowDiscarded)) == count

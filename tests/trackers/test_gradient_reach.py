@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
+import pytest
+
+from gradcheck_tool import ParameterOfResult
+from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, check_right, each
+from tests.running import events
 
 # Right programs.
 RIGHT = {
@@ -78,3 +82,23 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+@pytest.mark.parametrize(
+    ("data", "loss", "reported"),
+    [
+        ("w * 2", "scale.sum()", True),
+        ("0.1 * torch.ones(2, requires_grad=True)", "scale.sum()", False),
+        ("w.std()", "(scale * w).sum()", False),
+        ("w * 2", "w.sum()", False),
+    ],
+    ids=["cut off", "nobody holds the leaf", "reached in another way", "never used"],
+)
+def test_a_parameter_of_a_result_matters_where_a_leaf_misses_its_gradient(
+    data: str, loss: str, reported: bool
+) -> None:
+    source = (
+        TRAINING
+        + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n({loss}).backward()\n"
+    )
+    assert bool(events(source, ParameterOfResult)) is reported

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+import pytest
+
+from gradcheck_tool import SchedulerStep
+from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, each
+from tests.running import events
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -78,3 +82,19 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+@pytest.mark.parametrize(
+    ("body", "early"),
+    [
+        ("sched.step()\n    opt.step()", True),
+        ("opt.step()\n    sched.step()", False),
+        ("if i > 3:\n        opt.step()\n    sched.step()", False),
+        ("if i > 3:\n        sched.step()\n    opt.step()", False),
+    ],
+)
+def test_a_scheduler_is_early_where_its_optimizer_always_follows(body: str, early: bool) -> None:
+    source = (
+        TRAINING + "sched = torch.optim.lr_scheduler.StepLR(opt, 1)\nfor i in range(9):\n    " + body + "\n"
+    )
+    assert bool(events(source, SchedulerStep)) is early

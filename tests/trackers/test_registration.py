@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gradcheck_tool import ModuleAttribute
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.running import events
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -43,3 +47,31 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+CLASS = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2) for _ in range(2)]
+        {more}
+net = Net()
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "after", "count"),
+    [
+        ("pass", "pass", 1),
+        ("self.body = nn.Sequential(*self.layers)", "pass", 0),
+        ("[self.add_module(str(i), layer) for i, layer in enumerate(self.layers)]", "pass", 0),
+        ("pass", "torch.optim.SGD([p for layer in net.layers for p in layer.parameters()], lr=0.1)", 0),
+    ],
+)
+def test_a_list_of_modules_is_reported_where_nothing_registers_them(
+    more: str, after: str, count: int
+) -> None:
+    assert len(events(CLASS.format(more=more, after=after), ModuleAttribute)) == count

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.cases import check_agreement, check_raises, check_runs, each
+from gradcheck_tool import FreedGraph
+from tests.cases import TRAINING, check_agreement, check_raises, check_runs, each
+from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -102,3 +104,11 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_the_first_name_of_retain_graph_keeps_the_graph() -> None:
+    """PyTorch refuses the old name today, which a rule of its own reports; the second backward adds nothing."""
+    source = (
+        TRAINING + "loss = net(torch.ones(2)).sum()\nloss.backward(retain_variables=True)\nloss.backward()\n"
+    )
+    assert not events(source, FreedGraph)

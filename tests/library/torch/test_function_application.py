@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool import FunctionError
 from tests.cases import check_agreement, check_right, each
+from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -63,3 +65,21 @@ def test_model_and_pytorch_agree(program: str) -> None:
 @each(RIGHT)
 def test_nothing_is_found_in_right_programs(program: str) -> None:
     check_right(program)
+
+
+def test_every_error_is_reported_however_many_paths_lead_to_one_of_them() -> None:
+    forks = "".join(f"        if flags.f{number}:\n            x = x * {number + 2}\n" for number in range(4))
+    source = f"""
+import torch
+class Old(torch.autograd.Function):
+    def forward(self, x):
+        return x
+    def backward(self, grad):
+        return grad
+def use(x, flags):
+    if flags.first:
+{forks}        return Old()(x)
+    return Old()(x)
+use(torch.ones(2), library)
+"""
+    assert len({id(event.site.node) for event in events(source, FunctionError)}) == 2

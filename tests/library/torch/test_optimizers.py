@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gradcheck_tool import InvalidTensorUse
 from tests.cases import check_agreement, check_right, check_runs, each
+from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -77,3 +81,22 @@ def test_nothing_is_found_in_right_programs(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+@pytest.mark.parametrize(("layer", "reported"), [("Block(2)", False), ("Wide(2)", False), ("2", True)])
+def test_an_optimizer_without_parameters_is_reported_where_that_is_certain(
+    layer: str, reported: bool
+) -> None:
+    """What an unknown library returns may be a module with parameters."""
+    source = f"""
+import torch
+from library import Block
+class Wide(Block):
+    width = 2
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = {layer}
+torch.optim.Adam(Net().parameters())
+"""
+    assert bool(events(source, InvalidTensorUse)) is reported

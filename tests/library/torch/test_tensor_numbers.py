@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool import InvalidTensorUse
 from tests.cases import check_raises, check_runs, each
+from tests.running import events
 
 # Programs that raise.
 RAISING = {
@@ -36,3 +38,8 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_str_of_a_tensor_needs_no_scalar() -> None:
+    source = "import torch\na = torch.rand(3, 3)\nprint('a: ' + str(a))\n"
+    assert not events(source, InvalidTensorUse)
