@@ -16,8 +16,9 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
 from gradcheck_tool.interp.budget import bounded, rows
 from gradcheck_tool.interp.facts import RunEnded
+from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
-from gradcheck_tool.library.torch.frameworks import owned, train
+from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers import gradient_reach as breaks
@@ -98,6 +99,7 @@ def analyze(
     plan: ExecutionPlan = ExecutionPlan(),
     unfinished: list[str] | None = None,
     trackers: Iterable[type[Tracker]] = BUILT_IN,
+    models: ModelPacks | None = None,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
 
@@ -107,11 +109,13 @@ def analyze(
         plan: what to execute.
         unfinished: gets the names of the functions that reached the work limit.
         trackers: what derives events, besides what the interpreter and the models report themselves.
+        models: what libraries do; the models that are built in if not given.
     """
     library.load()
     events: list[Event] = []
     m = Solver(lambda event: _collect(events, event, module), plan.limit, plan.total)
     m.imports = imports
+    m.models = models or model_packs(())
     m.main = module
     start = State()
     listening = listen(m, trackers)
@@ -226,14 +230,14 @@ def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _
             constructed = True
         else:
             waiting.append((inner, func, wrapper))
-    by_framework = owned(base, ref)
-    if not waiting and not constructed and not by_framework:
+    by_framework = driver(base, ref)
+    if not waiting and not constructed and by_framework is None:
         return
     starts.prepare(m)
     states = _instances(m, base, ref)
     for state, receiver in states[:2]:
-        if by_framework:
-            _train(m, state, receiver)
+        if by_framework is not None:
+            _drive(m, state, receiver, *by_framework)
         for inner, func, wrapper in waiting:
             static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
             first: Value | None = None if static else receiver
@@ -243,11 +247,12 @@ def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _
             _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
 
 
-def _train(m: Interpreter, base: State, receiver: Value) -> None:
-    """Let the framework that owns the loop of an object train it."""
+def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Func) -> None:
+    """Let the framework run an object, whose own method it calls."""
     s = base.fork()
     entry = base[base.frames[0]].function
-    for end in bounded(m, lambda: _as_exits(train(m, s, receiver)), s, entry):
+    site = m.site(s, own.function.node)
+    for end in bounded(m, lambda: _as_exits(m.call(s, method, [receiver], {}, site)), s, entry):
         _report(m, end)
 
 

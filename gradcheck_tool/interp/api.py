@@ -25,11 +25,15 @@ class BudgetExhausted(Exception):
 
 @dataclass(slots=True)
 class Env:
-    """What all functions of one module share: the parsed module and the frame of its body."""
+    """What all functions of one module share: the parsed module and the frame of its body.
+
+    `is_model` tells that the module is a model of a library: no code of the user's.
+    """
 
     module: ir.ModuleIR
     globals: Ref
     dotted: str = "__main__"
+    is_model: bool = False
 
 
 @dataclass(slots=True)
@@ -131,6 +135,7 @@ class Interpreter(Protocol):
     promised: dict[Value, Value]
     main: ir.ModuleIR | None
     imports: Any
+    models: Any
 
     def call(
         self,

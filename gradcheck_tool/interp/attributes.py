@@ -23,8 +23,9 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.interp.imports import import_module, kept_promise
 from gradcheck_tool.interp.models import model_of
-from gradcheck_tool.interp.names import canonical, kept_promise
+from gradcheck_tool.interp.names import canonical
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -175,8 +176,6 @@ def _get_module_variable(m: Interpreter, s: State, frame: Ref, record: Instance,
     value = variables.locals.get(name)
     if value is not None:
         return kept_promise(m, s, value)
-    from gradcheck_tool.interp.imports import import_module
-
     dotted = variables.env.dotted
     inner = import_module(m, s, f"{dotted}.{name}", 0)
     return inner if inner is not None else Symbol(("global", dotted, name))

@@ -28,6 +28,7 @@ from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.packs import as_seen, in_model, is_model_class, is_model_function, resolve
 from gradcheck_tool.interp.summaries import running
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers import uses
@@ -78,7 +79,8 @@ class Calls:
                 unsure = self._spread(s, value, kwargs) or unsure
         if func == LibraryObject("builtins.super"):
             return [(s, self._super(s, args))]
-        uses.note_call(m, s, func, i, kwargs, unsure)
+        if not in_model(s):
+            uses.note_call(m, s, as_seen(s, func), i, kwargs, unsure)
         return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
 
     def _spread(self, s: State, value: Value, kwargs: dict[str, Value]) -> bool:
@@ -172,7 +174,10 @@ class Calls:
     def _call_lib(self, s: State, name: str, call: Call) -> Outcomes:
         native = registry.find(name)
         if native is None:
-            return self.unknown_call(s, call)
+            model = resolve(self.m, s, call.func, call.site)  # type: ignore[arg-type]
+            if model is None:
+                return self.unknown_call(s, call)
+            return self.call(s, model, call.args, call.kwargs, call.site, call.text, call.unsure)
         return self.guard(s, lambda: native(self.m, s, call))
 
     def _call_method(self, s: State, func: Method, call: Call) -> Outcomes:
@@ -363,7 +368,7 @@ class Calls:
         is called in them: then the `try` around their own call counts.
         """
         func = self.m.get(s, i.func)
-        if model_of(s, func).is_certain(s, func) or _is_executed(s, func):
+        if in_model(s) or model_of(s, func).is_certain(s, func) or _is_executed(s, func):
             return False
         node = i.node
         for ref in reversed(s.frames):
@@ -398,8 +403,12 @@ class Calls:
 def _is_executed(s: State, func: Value) -> bool:
     """Is it of the repository, so that what it calls is seen?"""
     record = s.heap.get(func.id) if isinstance(func, Ref) else None
+    if is_model_function(s, func) or is_model_class(s, func):
+        return False
     if isinstance(record, Instance):
-        return any(attributes.in_class(s, record.cls, name) is not None for name in ("__call__", "forward"))
+        return not is_model_class(s, record.cls) and any(
+            attributes.in_class(s, record.cls, name) is not None for name in ("__call__", "forward")
+        )
     return isinstance(func, Bound) or isinstance(record, (Func, Class))
 
 

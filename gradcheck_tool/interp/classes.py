@@ -20,6 +20,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.packs import resolved
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dat
 def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
     """Run a class body and make the class."""
     outer: Frame = s[s.frames[-1]]
-    bases = tuple(m.get(s, arg.value) for arg in i.bases if arg.kind is ir.ArgKind.POSITIONAL)
     site = m.site(s, i.node)
+    written = (m.get(s, arg.value) for arg in i.bases if arg.kind is ir.ArgKind.POSITIONAL)
+    bases = tuple(resolved(m, s, base, site) for base in written)
     frame = Frame(i.body, outer.env, s.frames[-1])
     s.frames.append(s.new(frame))
     out: Outcomes = []
@@ -49,6 +51,10 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
         ref = state.new(record)
         record.mro = _mro(state, ref, bases)
         record.open = any(_is_open(state, base) for base in bases)
+        if outer.env.is_model:
+            # A model tells part of what a class has, and is known by the name of that class in the library.
+            record.mro = (ref, LibraryObject(f"{outer.env.dotted}.{i.name}"), *record.mro[1:])
+            record.open = True
         for name, value in list(record.attrs.items()):
             _adopt(state, ref, value)
             if name in ("__init_subclass__", "__class_getitem__"):

@@ -1,29 +1,122 @@
-"""Modules of the repository: their bodies are executed once a process, in a state of their own."""
+"""Imports: modules of the repository, models of libraries, and what an import binds.
+
+The body of a module is executed once a process, in a state of its own.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Frame, Instance, Record
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Symbol, Value
+from gradcheck_tool.engine import optable
 from gradcheck_tool.interp.api import Env, Interpreter
 from gradcheck_tool.interp.budget import bounded, rows
+from gradcheck_tool.interp.names import imported_object
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
 
+# The kind of a symbol that stands for what an import binds, until that is first read.
+PROMISE = "import"
 IMPORT_LIMIT = 10_000
 KEEP = 256
 
+# `from torch.nn import *` and friends bind these; what else they bind is never asked for.
+_STAR = {
+    "torch": ("nn", "optim", "autograd", "Tensor", "no_grad", "tensor"),
+    "torch.nn": ("Module", "Linear", "Parameter", "Sequential", "ModuleList", "functional", "init", "ReLU"),
+}
+
+
+# -- what an import binds --------------------------------------------------------------------------
+
+
+def import_value(m: Interpreter, s: State, i: ir.Import) -> Value:
+    """What an import binds: a library object, or a promise where it may be of the repository.
+
+    A module's body runs in a state of its own, so that it may as well run when a name of it is first read.
+    What a model imports is never of the repository.
+    """
+    env = s[s.frames[-1]].env
+    if env.is_model:
+        return imported_object(_absolute(env, i.module, i.level), 0, i.attribute, i.top)
+    if m.imports is None:
+        return imported_object(i.module, i.level, i.attribute, i.top)
+    return Symbol(("import", i.module, i.level, i.attribute, i.top), PROMISE)
+
+
+def _absolute(env: Env, module: str, level: int) -> str:
+    """The name of a module that a model imports by so many leading dots."""
+    if not level:
+        return module
+    package = env.dotted.split(".")
+    is_package = env.module.filename.endswith("__init__.py")
+    kept = package[: len(package) - level + is_package]
+    return ".".join([*kept, *([module] if module else [])])
+
+
+def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
+    """The value itself, or what was promised: an object of a module of the repository, or a library's."""
+    if type(value) is not Symbol or value.kind != PROMISE:
+        return value
+    known = m.promised.get(value)
+    if known is None:
+        key: Any = value.key
+        _, module, level, attribute, top = key
+        library = m.promised[value] = imported_object(module, level, attribute, top)
+        known = _from_repository(m, s, module, level, attribute, top) or library
+        if isinstance(known, Ref):
+            del m.promised[value]  # every state has to get the records
+    return known
+
+
+def _from_repository(
+    m: Interpreter, s: State, module: str, level: int, attribute: str | None, top: bool
+) -> Value | None:
+    found = import_module(m, s, module, level)
+    if attribute is None:
+        return (
+            LibraryObject(module.split(".", maxsplit=1)[0])
+            if found is not None and top and "." in module
+            else found
+        )
+    if found is None:
+        return import_module(m, s, f"{module}.{attribute}" if module else attribute, level)
+    variables = module_variables(s, found)
+    value = None if variables is None else variables.locals.get(attribute)
+    return None if value is None else kept_promise(m, s, value)
+
+
+def module_variables(s: State, module: Value | None) -> Frame | None:
+    """The frame of a module's body, which has its variables."""
+    record = s.get(module, Instance)
+    return None if record is None else s.get(record.attrs.get("#frame"), Frame)
+
+
+def star_names(m: Interpreter, s: State, module: str, level: int) -> dict[str, Value]:
+    """What `from module import *` binds, as far as it is known."""
+    env = s[s.frames[-1]].env
+    if env.is_model:
+        module, level = _absolute(env, module, level), 0
+    local = import_model(m, s, module) if env.is_model else import_module(m, s, module, level)
+    variables = module_variables(s, local)
+    if variables is not None:
+        return {k: v for k, v in variables.locals.items() if isinstance(k, str) and not k.startswith("_")}
+    if level == 0 and module.split(".", maxsplit=1)[0] == "torch":
+        names = {name.rpartition(".")[2] for name in optable.names(module)} | set(_STAR.get(module, ()))
+        return {name: LibraryObject(f"{module}.{name}") for name in names}
+    return {}
+
+
+# -- modules that are executed ---------------------------------------------------------------------
+
 
 def import_module(m: Interpreter, s: State, dotted: str, level: int) -> Value | None:
-    """A module of the repository as an object; None if it is not of the repository.
-
-    Its body is executed once a process, in a state of its own; importing adds what that left to `s`.
-    """
+    """A module of the repository as an object; None if it is not of the repository."""
     if m.imports is None or (not dotted and not level):
         return None
     key = Symbol(("module", level, dotted))
@@ -31,12 +124,31 @@ def import_module(m: Interpreter, s: State, dotted: str, level: int) -> Value | 
         return s.memory[key]
     if m.total_left <= 0:
         return None
-    module = m.imports(dotted, level)
+    return _import(m, s, key, m.imports(dotted, level), dotted)
+
+
+def import_model(m: Interpreter, s: State, dotted: str) -> Value | None:
+    """The model of a library's module as an object; None where no pack has one."""
+    key = Symbol(("model", dotted))
+    if key in s.memory:
+        return s.memory[key]
+    return None if m.models is None else _import(m, s, key, m.models.module(dotted), dotted, is_model=True)
+
+
+def _import(
+    m: Interpreter,
+    s: State,
+    key: Symbol,
+    module: ir.ModuleIR | None,
+    dotted: str,
+    is_model: bool = False,
+) -> Value | None:
+    """A module as an object. Importing adds what its body left to `s`."""
     if module is None or id(module) in m.importing:
         return None
     made = _EXECUTED.get(id(module))
     if made is None or made.module is not module:
-        made = _execute(m, module, dotted)
+        made = _execute(m, module, dotted, is_model)
         while len(_EXECUTED) >= KEEP:
             del _EXECUTED[next(iter(_EXECUTED))]
         _EXECUTED[id(module)] = made
@@ -59,26 +171,30 @@ class Executed:
 _EXECUTED: dict[int, Executed] = {}
 
 
-def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str) -> Executed:
+def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -> Executed:
     """Run the body of an imported module, within a work limit of its own.
 
-    Others will import what this leaves: it does not depend on how much work is left to who came first.
+    Others will import what this leaves: it does not depend on how much work is left to who came first. A
+    model costs no program anything.
     """
     s = State()
     frame = Frame(module.body, None, None)
     ref = s.new(frame)
-    frame.env = Env(module, ref, dotted)
+    frame.env = Env(module, ref, dotted, is_model)
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(LibraryObject("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
-    left, limit, total = m.steps_left, m.limit, m.total_left
+    left, limit, total, executed = m.steps_left, m.limit, m.total_left, m.executed
     m.limit = IMPORT_LIMIT
     m.total_left = given = max(total, IMPORT_LIMIT)
     m.importing.add(id(module))
     ends = bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
     m.importing.discard(id(module))
     m.steps_left, m.limit = left, limit
-    # Lowering it takes about as long as executing as many instructions as it has rows.
-    m.total_left += total - given - rows(module)
+    if is_model:
+        m.total_left, m.executed = total, executed
+    else:
+        # Lowering it takes about as long as executing as many instructions as it has rows.
+        m.total_left += total - given - rows(module)
     end = next((e.state for e in ends if e.kind == "return"), s)
     return Executed(module, end.heap, value)

@@ -41,6 +41,8 @@ MAX_BOUNDED = 18
 WIDEN_ROUND = 2
 MAX_SEEN = 32
 COMPARISON = 20
+# So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
+MODEL_DISCOUNT = 10
 
 
 # States that were at a loop head, by the head and the rounds of the loops around it.
@@ -89,6 +91,7 @@ class Solver:
         self.promised: dict[Value, Value] = {}
         self.main: ir.ModuleIR | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
+        self.models: Any = None
         self.calls = Calls(self)
         self.call = self.calls.call
         self.call_method = self.calls.method
@@ -122,8 +125,18 @@ class Solver:
     # -- places -----------------------------------------------------------------------------------
 
     def site(self, s: State, node: Any) -> Site:
-        """The place of a libcst node of the function that is running."""
-        return Site(s[s.frames[-1]].env.module, node)
+        """The place of a node of the function that is running; in a model, of the user's call of it."""
+        return self._user_site(s) or Site(s[s.frames[-1]].env.module, node)
+
+    def _user_site(self, s: State) -> Site | None:
+        """Where the user's code led to the model that is running; None where no model is."""
+        for ref in reversed(s.frames):
+            frame: Frame = s[ref]
+            if not frame.env.is_model:
+                return None
+            if frame.site is not None:
+                return frame.site  # type: ignore[no-any-return]
+        return None
 
     def repeats(self, s: State, site: Site) -> bool:
         """Is the place in a loop, or a function on the way to it called in one?"""
@@ -131,8 +144,9 @@ class Solver:
         return any(at is not None and self.places.loop_of(at) is not None for at in (site, *calls))
 
     def label(self, s: State, node: Any) -> Label:
-        """The source text of a node of the function that is running."""
-        return Label(s[s.frames[-1]].env.module, node)
+        """The source text of a node of the function that is running; in a model, of the user's call of it."""
+        site = self.site(s, node)
+        return Label(site.module, site.node)
 
     # -- frames -----------------------------------------------------------------------------------
 
@@ -227,12 +241,14 @@ class Solver:
         out: list[tuple[int, State]] = []
         stack = [(s, index)]
         instrs, count = block.instrs, len(block.instrs)
+        price = 0 if s.fixed(s.frames[-1]).env.is_model else 1
+        self.steps_left -= 0 if price else 1 + count // MODEL_DISCOUNT
         while stack:
             state, at = stack.pop()
             alive = True
             while at < count:
                 instr = instrs[at]
-                self.steps_left -= 1
+                self.steps_left -= price
                 if self.steps_left < 0:
                     raise BudgetExhausted
                 if type(instr) is ir.Yield:

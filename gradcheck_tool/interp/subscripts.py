@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Dict, Instance, List
-from gradcheck_tool.domain.values import NONE, Bound, Const, Ref, Slice, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    NONE,
+    Bound,
+    Const,
+    LibraryObject,
+    Ref,
+    Slice,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.packs import member
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
@@ -32,6 +44,9 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
             return [(s, Const(obj.value[index.value]))]
         except Exception:
             return [(s, unknown("str"))]
+    if isinstance(obj, LibraryObject) and obj.name.endswith(".__dict__"):
+        owner = LibraryObject(obj.name.removesuffix(".__dict__"))
+        return member(m, s, owner, index, site) or [(s, unknown())]
     if isinstance(obj, Symbol):
         key = Symbol(("item", obj, index), obj.kind)
         return [(s, s.memory.get(key) or breaks.compute(m, key, (obj,)))]

@@ -14,7 +14,9 @@ from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Slice, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp import attributes, classes, operators, subscripts
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.names import BUILTINS, import_value, kept_promise, star_names
+from gradcheck_tool.interp.imports import import_value, kept_promise, star_names
+from gradcheck_tool.interp.names import BUILTINS
+from gradcheck_tool.interp.packs import in_model
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers import uses
@@ -76,16 +78,22 @@ def _bound(s: State, name: str, scope: ir.Scope) -> Value:
 
 def store_name(m: Interpreter, s: State, i: ir.StoreName) -> States:
     value = m.get(s, i.src)
-    record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    if isinstance(record, Instance) and not record.name:
-        s.edit(value).name = i.name  # type: ignore[arg-type]
-    tensor = s.get(value, Tensor)
-    if tensor is not None and not isinstance(tensor.name, str):
-        s.edit(value).name = i.name  # type: ignore[arg-type]
-    if tensor is not None and tensor.view == "detached":
-        uses.note_rebound(m, s, i, value)
+    if isinstance(value, Ref) and not in_model(s):
+        _name(m, s, i, value)
     s.edit(_owner(s, i.name, i.scope)).locals[i.name] = value
     return None
+
+
+def _name(m: Interpreter, s: State, i: ir.StoreName, value: Ref) -> None:
+    """What has no name yet gets the one that it is stored under."""
+    record = s.heap[value.id]
+    if isinstance(record, Instance) and not record.name:
+        s.edit(value).name = i.name
+    elif isinstance(record, Tensor):
+        if not isinstance(record.name, str):
+            s.edit(value).name = i.name
+        if record.view == "detached":
+            uses.note_rebound(m, s, i, value)
 
 
 def _owner(s: State, name: str, scope: ir.Scope) -> Ref:
@@ -114,16 +122,17 @@ def del_name(m: Interpreter, s: State, i: ir.DelName) -> States:
 def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
     obj = m.get(s, i.obj)
     pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
-    if isinstance(obj, Ref):
+    if isinstance(obj, Ref) and not in_model(s):
         uses.note_attribute(m, pairs[0][0] if pairs else s, obj, pairs[0][1] if pairs else NONE, i)
     return _bind(m, i.dst, pairs)
 
 
 def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:
     value = m.get(s, i.src)
-    uses.note_store(m, s, m.get(s, i.obj), i)
-    if s.get(value, Tensor) is not None:
-        kept.note_attribute(m, s, m.site(s, i.node), m.get(s, i.obj), i.name, value)
+    if not in_model(s):
+        uses.note_store(m, s, m.get(s, i.obj), i)
+        if s.get(value, Tensor) is not None:
+            kept.note_attribute(m, s, m.site(s, i.node), m.get(s, i.obj), i.name, value)
     return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
 
 
@@ -138,7 +147,7 @@ def get_item(m: Interpreter, s: State, i: ir.GetItem) -> States:
 
 def set_item(m: Interpreter, s: State, i: ir.SetItem) -> States:
     obj, index, value, site = m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node)
-    if s.get(value, Tensor) is not None:
+    if s.get(value, Tensor) is not None and not in_model(s):
         kept.note_item(m, s, site, obj, index, value)
     return subscripts.put(m, s, obj, index, value, site, m.label(s, i.node), i.augmented)
 
@@ -183,7 +192,7 @@ def _summed(
     m: Interpreter, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Outcomes
 ) -> Outcomes:
     """Note a sum with a tensor: it may be a running total."""
-    if i.op == "+":
+    if i.op == "+" and results and not in_model(results[0][0]):
         for state, result in results:
             if state.exc is None and state.get(result, Tensor) is not None:
                 kept.note_sum(m, state, m.site(state, i.node), history, right, result)
@@ -197,7 +206,8 @@ def unary_op(m: Interpreter, s: State, i: ir.UnaryOp) -> States:
 
 def compare(m: Interpreter, s: State, i: ir.Compare) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
-    uses.note_comparison(m, s, i)
+    if not in_model(s):
+        uses.note_comparison(m, s, i)
     return _bind(m, i.dst, operators.compare(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
 
 
@@ -289,12 +299,13 @@ def unpack(m: Interpreter, s: State, i: ir.Unpack) -> States:
 
 
 def get_iter(m: Interpreter, s: State, i: ir.GetIter) -> States:
-    uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
+    if not in_model(s):
+        uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
     return _bind(m, i.dst, iterate.make(m, s, m.get(s, i.src), m.site(s, i.node)))
 
 
 def import_(m: Interpreter, s: State, i: ir.Import) -> States:
-    m.set(s, i.dst, import_value(m, i))
+    m.set(s, i.dst, import_value(m, s, i))
     return None
 
 
@@ -317,7 +328,7 @@ def make_class(m: Interpreter, s: State, i: ir.MakeClass) -> States:
 
 
 def enter_with(m: Interpreter, s: State, i: ir.EnterWith) -> States:
-    if uses.note_manager(m, s, m.get(s, i.manager), i):
+    if not in_model(s) and uses.note_manager(m, s, m.get(s, i.manager), i):
         m.raise_exception(s, "TypeError")
         return None
     return _bind(m, i.dst, m.calls.enter(s, m.get(s, i.manager), m.site(s, i.node)))

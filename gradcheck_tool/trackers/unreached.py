@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import NameUse, Site
 from gradcheck_tool.domain.values import LibraryObject
-from gradcheck_tool.interp.names import canonical, kept_promise
+from gradcheck_tool.interp.imports import kept_promise
+from gradcheck_tool.interp.names import canonical
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 @function("builtins.isinstance")
 def isinstance_(m: Interpreter, s: State, call: Call) -> Result:
-    return _instance_answer(s, *call.args) if len(call.args) == 2 else unknown("bool")
+    if len(call.args) != 2:
+        return unknown("bool")
+    return _instance_answer(s, call.args[0], resolved(m, s, call.args[1], call.site))
 
 
 @function("torch.is_tensor")
@@ -134,6 +137,8 @@ def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
 @function("builtins.getattr")
 def getattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
+    if isinstance(value, LibraryObject):
+        return member(m, s, value, name, call.site) or unknown()
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return unknown()
     if len(call.args) > 2:

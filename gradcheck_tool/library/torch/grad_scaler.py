@@ -1,4 +1,4 @@
-"""Protocols of frameworks that own backward, step or clearing, as far as tensors and optimizers see them."""
+"""Automatic mixed precision: `GradScaler`, and managers that change nothing that autograd records."""
 
 from __future__ import annotations
 

@@ -20,11 +20,12 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.models import ObjectModel, models
+from gradcheck_tool.interp.packs import is_model_class
 from gradcheck_tool.interp.subscripts import item_of
 from gradcheck_tool.library.effects import CERTAIN
 from gradcheck_tool.library.torch import module_calls, module_tree
 from gradcheck_tool.library.torch.data import batch
-from gradcheck_tool.library.torch.model_names import LIGHTNING, find_method
+from gradcheck_tool.library.torch.model_names import find_method
 from gradcheck_tool.library.torch.module_containers import container
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ class InstanceModel(ObjectModel[Ref]):
             return m.guard(s, lambda: native(m, s, call))
         record: Instance = s[obj]
         of_library = isinstance(record.cls, LibraryObject)
-        lightning = not LIGHTNING.isdisjoint(attributes.lib_bases(s, record.cls))
-        if (of_library or lightning) and find_method(s, obj, name) is not None:
+        if (of_library or is_model_class(s, record.cls)) and find_method(s, obj, name) is not None:
             return [(s, Method(obj, name))]
         if not of_library or record.open:
             return None

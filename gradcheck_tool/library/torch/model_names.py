@@ -12,12 +12,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.registry import Native
 
-LIGHTNING = frozenset(
-    {"lightning.LightningModule", "lightning.pytorch.LightningModule", "pytorch_lightning.LightningModule"}
-)
 _NOT_MODULES = frozenset({"torch.nn.Parameter"})
 _ALSO: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(LIGHTNING, ("torch.nn.Module",)),
     "torch.inference_mode": ("torch.no_grad",),
     "torch.enable_grad": ("torch.no_grad",),
     "torch.set_grad_enabled": ("torch.no_grad",),

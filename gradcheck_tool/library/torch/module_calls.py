@@ -135,7 +135,7 @@ def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Resul
     return pairs
 
 
-@function(*(WRAPPERS - {"deepspeed.DeepSpeedEngine"}))
+@function(*WRAPPERS)
 def wrap(m: Interpreter, s: State, call: Call) -> Result:
     """DataParallel, DDP, FSDP: a module that calls the one it holds."""
     inner = call.get(0, "module") or unknown()

@@ -16,7 +16,6 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
-from gradcheck_tool.library.torch.model_names import LIGHTNING
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -37,13 +36,8 @@ WRAPPERS = frozenset(
         "torch.nn.parallel.DataParallel",
         "torch.nn.parallel.DistributedDataParallel",
         "torch.distributed.fsdp.FullyShardedDataParallel",
-        "apex.parallel.DistributedDataParallel",
-        "deepspeed.DeepSpeedEngine",
     }
 )
-
-
-TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer")
 
 
 # Marks an object that an entry point's methods are run on: it may be of a subclass, which holds more.
@@ -58,19 +52,9 @@ _PLAIN = frozenset(
 def is_module(s: State, record: Instance) -> bool:
     """Is the object an `nn.Module`?"""
     return any(
-        (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in MODULE_BASES
+        (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in WRAPPERS
         for name in attributes.lib_bases(s, record.cls)
     )
-
-
-MODULE_BASES = frozenset(
-    [
-        *LIGHTNING,
-        *TRAINERS,
-        *WRAPPERS,
-        "transformers.PreTrainedModel",
-    ]
-)
 
 
 def children(s: State, ref: Ref) -> list[tuple[str, Ref]]:

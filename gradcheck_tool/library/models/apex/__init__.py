@@ -1,0 +1,1 @@
+"""Apex: NVIDIA's mixed precision, fused optimizers and wrappers."""

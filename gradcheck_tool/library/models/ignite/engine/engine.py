@@ -1,0 +1,13 @@
+"""Ignite's engine; see the package."""
+
+from gradlint_model import rounds, unknown
+
+
+class Engine:
+    def __init__(self, process_function):
+        self._process_function = process_function
+
+    def run(self, data=None, max_epochs=None, epoch_length=None):
+        for batch in rounds(data):
+            self._process_function(self, batch)
+        return unknown()

@@ -1,0 +1,3 @@
+"""PyTorch Lightning under the name that it has as a package of its own."""
+
+from lightning.pytorch import LightningModule, Trainer

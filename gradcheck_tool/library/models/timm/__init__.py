@@ -1,0 +1,1 @@
+"""timm: image models, and the pieces of its training script."""
