@@ -112,7 +112,6 @@ class Interpreter(Protocol):
     noted: set[tuple[object, ...]]
     switches: list[Any]
     suspicions: Any
-    windows: Any
     stores: dict[tuple[int, str], Site]
     replaced: dict[int, Site]
     thawed: dict[int, tuple[Site, int]]

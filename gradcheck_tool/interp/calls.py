@@ -26,6 +26,7 @@ from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.facts import Called
 from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, is_model_class, is_model_function, resolve
@@ -80,7 +81,9 @@ class Calls:
         if func == LibraryObject("builtins.super"):
             return [(s, self._super(s, args))]
         if not in_model(s):
-            uses.note_call(m, s, as_seen(s, func), i, kwargs, unsure)
+            seen = as_seen(s, func)
+            m.tell(s, Called(seen, i, kwargs, unsure))
+            uses.note_call(m, s, seen, i, kwargs, unsure)
         return self.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
 
     def _spread(self, s: State, value: Value, kwargs: dict[str, Value]) -> bool:

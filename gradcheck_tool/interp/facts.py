@@ -17,12 +17,35 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Ref, Text, Value
     from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Call
+    from gradcheck_tool.ir import nodes as ir
 
 
 class Fact:
     """Base of all facts."""
 
     __slots__ = ()
+
+
+@dataclass(slots=True, eq=False)
+class Called(Fact):
+    """A call instruction is about to call something. `unsure`: star-arguments may add more."""
+
+    func: Value
+    instr: ir.Call
+    kwargs: Mapping[str, Value]
+    unsure: bool
+
+
+@dataclass(slots=True, eq=False)
+class Taken(Fact):
+    """The program does something with parameters or modules itself.
+
+    `by` says what: `grad` and `data` (the attribute is read), `autograd.grad` (their gradients are computed),
+    `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer`.
+    """
+
+    records: Sequence[Ref]
+    by: str
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +88,30 @@ class BackwardRan(Fact):
     """A backward pass has run through a graph; nothing is added to `.grad` yet."""
 
     run: BackwardPass
+
+
+@dataclass(slots=True, eq=False)
+class GradientsCleared(Fact):
+    """Gradients are cleared. `is_fresh`: no step has applied them."""
+
+    parameters: Sequence[Ref]
+    site: Site
+    target: str
+    is_fresh: bool
+
+
+@dataclass(slots=True, eq=False)
+class GradientsApplied(Fact):
+    """A step moves parameters by their gradients, which are not marked as used yet.
+
+    With a closure an optimizer may do so several times in a step. `name` is that of the optimizer, `text` the
+    call's.
+    """
+
+    parameters: Sequence[Ref]
+    site: Site
+    name: str
+    text: Text
 
 
 @dataclass(slots=True, eq=False)

@@ -24,7 +24,6 @@ from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.liveness import live_in
-from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.suspicions import Suspicions
 
 if TYPE_CHECKING:
@@ -71,7 +70,6 @@ class Solver:
         self.noted: set[tuple[object, ...]] = set()
         self.switches: list[Any] = []
         self.suspicions = Suspicions()
-        self.windows = Windows()
         self.stores: dict[tuple[int, str], Site] = {}
         self.replaced: dict[int, Site] = {}
         self.thawed: dict[int, tuple[Site, int]] = {}

@@ -5,76 +5,142 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import BackwardCall, Site, WindowDiscarded
-from gradcheck_tool.interp.places import branches, path_to, precedes, text_of
+from gradcheck_tool.domain.events import Accumulation, BackwardCall, Site, StoryStep, WindowDiscarded
+from gradcheck_tool.domain.values import Method
+from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.domain.graph import Tensor
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import (
+        Called,
+        GradientsApplied,
+        GradientsCleared,
+        RunEnded,
+        Stepped,
+        Taken,
+    )
     from gradcheck_tool.interp.places import Places
 
 
-class Windows:
+class Windows(Tracker):
     """Where gradients are thrown away, where they are applied and which backward they came from.
 
-    `looked_at`: the program reads the `.grad` of something, which a step need not apply then.
+    The parameters of an optimizer or a module are known by the first of them.
     """
 
-    def __init__(self) -> None:
-        self.looked_at = False
-        self._all: dict[int, dict[int, Site]] = {}
-        self._twice: dict[tuple[int, str], tuple[BackwardCall, Ref]] = {}
-        self._clears: dict[int, dict[int, tuple[Site, str]]] = {}
-        self._steps: dict[int, dict[int, tuple[Site, Site, str]]] = {}
+    derives = (BackwardCall, WindowDiscarded)
+    # By parameter and place: clearings in loops, those that throw gradients away, and steps.
+    clearings = RunNote[tuple[int, int], Site]()
+    losses = RunNote[tuple[int, int], tuple[Site, str]]()
+    steps = RunNote[tuple[int, int], tuple[Site, Site, str]]()
+    twice = RunNote[tuple[int, str], tuple[BackwardCall, int]]()
+    # The calls of `zero_grad` that were carried out.
+    ran = RunNote[int, bool]()
+    # The program reads the `.grad` of something, which a step need not apply then.
+    looked_at = False
 
-    def cleared(self, params: Sequence[Ref], site: Site, target: str, is_fresh: bool) -> None:
-        """Gradients are cleared; `is_fresh`: no step has applied them."""
-        for ref in params[:1]:
-            self._all.setdefault(ref.id, {})[id(site.node)] = site
-            if is_fresh:
-                self._clears.setdefault(ref.id, {})[id(site.node)] = (site, target)
+    def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
+        """Remember the calls that clear gradients."""
+        if isinstance(fact.func, Method) and fact.func.name == "zero_grad":
+            self.ran[id(fact.instr)] = True
 
-    def stepped(self, params: Sequence[Ref], site: Site, backward: Any, optimizer: str) -> None:
-        """Gradients of a backward are applied."""
-        for ref in params[:1]:
-            if backward is not None:
-                self._steps.setdefault(ref.id, {})[id(site.node)] = (site, backward, optimizer)
+    def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
+        """Does the program look at gradients itself?"""
+        self.looked_at = self.looked_at or fact.by == "grad"
 
-    def added(self, event: BackwardCall, first: Ref) -> None:
-        """A step applies gradients that an earlier one has applied already."""
-        self._twice.setdefault((id(event.site.node), event.accumulated[0].owner), (event, first))
+    def on_gradients_cleared(self, m: Interpreter, s: State, fact: GradientsCleared) -> None:
+        """Remember where gradients are cleared in a loop."""
+        if not fact.parameters or m.places.loop_of(fact.site) is None:
+            return
+        key = (fact.parameters[0].id, id(fact.site.node))
+        self.clearings[key] = fact.site
+        if fact.is_fresh:
+            self.losses[key] = (fact.site, fact.target)
 
-    def applied_twice(self, m: Interpreter) -> Iterator[BackwardCall]:
+    def on_stepped(self, m: Interpreter, s: State, fact: Stepped) -> None:
+        """Remember where gradients are applied in a loop."""
+        params = [p for p in fact.parameters if s[p].grad_state in ("fresh", "mixed", "scaled")]
+        if not params or m.places.loop_of(fact.site) is None:
+            return
+        backward = s[params[0]].backward_site
+        if backward is not None:
+            self.steps[params[0].id, id(fact.site.node)] = (fact.site, backward, fact.name)
+
+    def on_gradients_applied(self, m: Interpreter, s: State, fact: GradientsApplied) -> None:
+        """Are gradients applied that an earlier step has applied already?"""
+        tensors: list[Tensor] = [s[p] for p in fact.parameters]
+        twice = [t for t in tensors if t.grad_state in ("mixed", "mixed-used") and t.step_site is not None]
+        if not twice or twice[-1].backward_site is None:
+            return
+        where, owner = twice[-1].backward_site, fact.name
+        steps = (
+            StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here"),
+            StoryStep(where, "this backward adds to them, because nothing has cleared them"),
+            StoryStep(fact.site, f"`{fact.text}` applies the old gradients again together with the new"),
+        )
+        event = BackwardCall(
+            site=where,
+            story=steps,
+            root=receiver_text(where, str(fact.text)),
+            retain_graph=False,
+            create_graph=False,
+            accumulated=tuple(
+                Accumulation(str(t.name), owner, True, t.backward_site, t.step_site, True) for t in twice
+            ),
+        )
+        self.twice.setdefault((id(where.node), owner), (event, fact.parameters[0].id))
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """Report windows that are thrown away, and gradients that are applied twice."""
+        for event in (*self._discarded(m.places), *self._applied_twice(m)):
+            self.report(event)
+
+    def _applied_twice(self, m: Interpreter) -> Iterator[BackwardCall]:
         """Backward calls that add to gradients that a step has applied, and that nothing clears in time.
 
         Where both the step and a clearing wait for a counter, their conditions decide, which are not
         worked out here.
         """
-        for event, first in self._twice.values():
+        for event, number in self.twice.values():
             step = event.accumulated[0].step
-            clears = self._all.get(first.id, {}).values()
+            clears = [clear for (first, _), clear in self.clearings.items() if first == number]
             if step is None or not any(_both_count(m.places, clear, step) for clear in clears):
-                yield replace(event, unreached=_unreached(m, event))
+                yield replace(event, unreached=self._unreached(m, event))
 
-    def discarded(self, places: Places) -> Iterator[WindowDiscarded]:
+    def _unreached(self, m: Interpreter, event: BackwardCall) -> Site | None:
+        """A call that would clear these gradients, in code that ran, on a line that was never reached."""
+        if m.exhausted or m.main is None:
+            return None
+        module, wanted = event.site.module, f"{event.accumulated[0].owner}.zero_grad"
+        for function in (module.body, *module.functions):
+            for block in function.blocks.values() if id(function) in m.entered else ():
+                for i in block.instrs:
+                    if isinstance(i, ir.Call) and id(i) not in self.ran and type(i.node).__name__ == "Call":
+                        site = Site(module, i.node)
+                        if text_of(site, i.node).partition("(")[0] == wanted:
+                            return site
+        return None
+
+    def _discarded(self, places: Places) -> Iterator[WindowDiscarded]:
         """Clearings in every iteration of a loop of which only every k-th steps."""
-        for number, clears in self._clears.items():
-            steps = list(self._steps.get(number, {}).values())
-            for site, target in clears.values():
-                found = [
-                    _guard(places, site, step, back)
-                    for step, back, _ in steps
-                    if _may_meet(places, site, step)
-                ]
-                if found and all(found):
-                    yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
-                elif not found and not self.looked_at:
-                    after = [name for step, back, name in steps if _steps_after(places, site, step, back)]
-                    if after and len(after) == len(steps):
-                        yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
+        for (number, _), (site, target) in self.losses.items():
+            steps = [step for (first, _), step in self.steps.items() if first == number]
+            found = [
+                _guard(places, site, step, back) for step, back, _ in steps if _may_meet(places, site, step)
+            ]
+            if found and all(found):
+                yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+            elif not found and not self.looked_at:
+                after = [name for step, back, name in steps if _steps_after(places, site, step, back)]
+                if after and len(after) == len(steps):
+                    yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
 
 
 def _steps_after(places: Places, clear: Site, step: Site, backward: Site) -> bool:
@@ -136,22 +202,6 @@ def _both_count(places: Places, clear: Site, step: Site) -> bool:
         return False
     ways = [path_to(loop.node, site.node) for site in (clear, step)]
     return all(way is not None and _counters(way, loop.node) for way in ways)
-
-
-def _unreached(m: Interpreter, event: BackwardCall) -> Site | None:
-    """A call that would clear these gradients, in code that ran, on a line that was never come to."""
-    if m.exhausted or m.main is None:
-        return None
-    ran = {key[0] for key in m.noted if len(key) == 3}
-    module, wanted = event.site.module, f"{event.accumulated[0].owner}.zero_grad"
-    for function in (module.body, *module.functions):
-        for block in function.blocks.values() if id(function) in m.entered else ():
-            for i in block.instrs:
-                if isinstance(i, ir.Call) and id(i) not in ran and type(i.node).__name__ == "Call":
-                    site = Site(module, i.node)
-                    if text_of(site, i.node).partition("(")[0] == wanted:
-                        return site
-    return None
 
 
 def _is_modulo(test: Any, loop: Any) -> bool:

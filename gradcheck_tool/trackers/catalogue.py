@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.modes import Modes
 
 if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
-BUILT_IN: tuple[type[Tracker], ...] = (Distributed, Modes)
+BUILT_IN: tuple[type[Tracker], ...] = (Distributed, Modes, Windows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import OptimizerRemade, SchedulerStep, Site
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Value
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text
 from gradcheck_tool.trackers import registration
@@ -79,13 +79,6 @@ def note_step(m: Interpreter, s: State, ref: Ref, site: Site, text: str) -> None
     registration.check_replaced(m, s, ref, text)
     registration.note_untrained(m, s, ref, site, text)
     registration.note_late(m, s, ref, text)
-    params = [
-        p
-        for p in record.attrs.get("#params", Tup(())).items
-        if s[p].grad_state in ("fresh", "mixed", "scaled")
-    ]
-    if loop is not None and params:
-        m.windows.stepped(params, site, s[params[0]].backward_site, text)
     early = record.attrs.get("#early")
     if early is not None:
         _follow(m, s, early, site)

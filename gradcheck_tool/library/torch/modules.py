@@ -21,8 +21,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp import conditions, registry
-from gradcheck_tool.interp.facts import ModeSwitched
+from gradcheck_tool.interp import conditions, facts, registry
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, finder, method
 from gradcheck_tool.library.torch import hooks, layers
@@ -117,7 +116,7 @@ def train_mode(m: Interpreter, s: State, call: Call) -> Result:
     reached = [at for _, at in modules(s, call.self)]
     for at in reached:
         s.edit(at).attrs["training"] = mode
-    m.tell(s, ModeSwitched(reached, mode, call.site))
+    m.tell(s, facts.ModeSwitched(reached, mode, call.site))
     return call.receiver
 
 
@@ -140,8 +139,7 @@ def clear(m: Interpreter, s: State, params: Sequence[Ref], is_open: bool, site: 
         tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"
     if is_open or any(s[p].is_summary for p in params):
         _clear_unknown(s, params)
-    if m.places.loop_of(site) is not None:
-        m.windows.cleared(params, site, target, fresh)
+    m.tell(s, facts.GradientsCleared(params, site, target, fresh))
     m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 

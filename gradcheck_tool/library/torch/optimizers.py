@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import Accumulation, BackwardCall, InvalidTensorUse, OptimizerStep
+from gradcheck_tool.domain.events import InvalidTensorUse, OptimizerStep
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
-from gradcheck_tool.engine.errors import Raised, story
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import registry
-from gradcheck_tool.interp.facts import OptimizerMade, Stepped
+from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Stepped
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
@@ -166,38 +166,15 @@ def step_parameters(
     owner: str,
 ) -> None:
     """Apply and mark as used the gradients of parameters; writes to those that have one."""
-    twice: list[Accumulation] = []
-    where = None
+    m.tell(s, GradientsApplied(params, site, owner, text))
     for p in params:
         tensor = s.edit(p)
         state = tensor.grad_state
-        if state in ("mixed", "mixed-used") and tensor.step_site is not None:
-            twice.append(
-                Accumulation(str(tensor.name), owner, True, tensor.backward_site, tensor.step_site, True)
-            )
-            where = tensor.backward_site
         if state in ("fresh", "mixed", "used", "assigned", "scaled"):
             tensor.grad_state = "unknown" if state == "assigned" else "used"
             tensor.step_site = site
             if tensor.grad != NONE:
                 engine.bump(s, p, site, str(text), "optimizer", versioned=not fused)
-    if twice and where is not None:
-        steps = (
-            story(twice[0].step, f"`{text}` applies the gradients here"),
-            story(where, "this backward adds to them, because nothing has cleared them"),
-            story(site, f"`{text}` applies the old gradients again together with the new"),
-        )
-        m.windows.added(
-            BackwardCall(
-                site=where,
-                story=steps,
-                root=receiver_text(where, str(text)),
-                retain_graph=False,
-                create_graph=False,
-                accumulated=tuple(twice),
-            ),
-            params[0],
-        )
 
 
 @method("torch.optim.Optimizer", "step")

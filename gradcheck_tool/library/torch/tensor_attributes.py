@@ -26,6 +26,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
+from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def hasattr_tensor(name: str) -> bool:
 
 def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     m.suspicions.clear((ref.id,))
-    m.windows.looked_at = True
+    m.tell(s, Taken((ref,), "grad"))
     tensor: Tensor = s[ref]
     if tensor.is_summary or tensor.grad_state == "unknown":
         return (
