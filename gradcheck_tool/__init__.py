@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import NoGraph as NoGraph
     from gradcheck_tool.domain.events import NonReparametrised as NonReparametrised
     from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
-    from gradcheck_tool.domain.events import OptimizerRemade as OptimizerRemade
     from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
     from gradcheck_tool.domain.events import ParameterOfResult as ParameterOfResult
     from gradcheck_tool.domain.events import ParameterReplaced as ParameterReplaced
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import ZeroGradient as ZeroGradient
     from gradcheck_tool.domain.graph import Node as Node
     from gradcheck_tool.domain.graph import Tensor as Tensor
+    from gradcheck_tool.domain.records import Instance as Instance
     from gradcheck_tool.domain.state import State as State
     from gradcheck_tool.domain.values import Const as Const
     from gradcheck_tool.domain.values import LibraryObject as LibraryObject
@@ -173,7 +173,6 @@ _PUBLIC = {
         "NoGraph",
         "NonReparametrised",
         "NonScalarRoot",
-        "OptimizerRemade",
         "OptimizerStep",
         "ParameterOfResult",
         "ParameterReplaced",
@@ -192,6 +191,7 @@ _PUBLIC = {
         "ZeroGradient",
     ),
     "gradcheck_tool.domain.graph": ("Node", "Tensor"),
+    "gradcheck_tool.domain.records": ("Instance",),
     "gradcheck_tool.domain.state": ("State",),
     "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Text", "Value"),
     "gradcheck_tool.interp.api": ("Interpreter",),

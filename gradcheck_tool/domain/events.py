@@ -599,16 +599,6 @@ class UnguardedNone(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class OptimizerRemade(Event):
-    """An optimizer with state (momentum, Adam) is made anew, for the same parameters, in a loop that
-    steps it once or twice an iteration, so that its state never lives.
-    """
-
-    optimizer: str
-    call: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class UntrainedModule(Event):
     """A newly made module gets gradients in a loop, but no optimizer has its parameters.
 

@@ -115,8 +115,6 @@ class Interpreter(Protocol):
     stores: dict[tuple[int, str], Site]
     replaced: dict[int, Site]
     thawed: dict[int, tuple[Site, int]]
-    made: dict[int, list[Ref]]
-    early: dict[int, tuple[Event, Ref]]
     ledger: Any
     keeper: Any
     places: Any

@@ -116,9 +116,14 @@ class GradientsApplied(Fact):
 
 @dataclass(slots=True, eq=False)
 class OptimizerMade(Fact):
-    """An optimizer is made by a call; `groups` are the dictionaries of parameter groups that it is given."""
+    """An optimizer is made by a call; `groups` are the dictionaries of parameter groups that it is given.
+
+    `is_open`: it may have other parameters.
+    """
 
     optimizer: Ref
+    parameters: Sequence[Ref]
+    is_open: bool
     call: Call
     groups: Sequence[Dict]
 
@@ -129,6 +134,15 @@ class Stepped(Fact):
 
     optimizer: Ref
     parameters: Sequence[Ref]
+    site: Site
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class SchedulerStepped(Fact):
+    """A learning rate scheduler steps."""
+
+    scheduler: Ref
     site: Site
     name: str
 

@@ -45,6 +45,14 @@ class Places:
             self._loops[id(site.module)] = known
         return known
 
+    def is_followed(self, first: Site, second: Site) -> bool:
+        """Does the loop around a place run it in all rounds, and the second further down, or elsewhere?"""
+        loop = self.loop_of(first)
+        if loop is None:
+            return False
+        before, after = path_to(loop.node, first.node), path_to(loop.node, second.node)
+        return before is not None and not branches(before) and (after is None or precedes(before, after))
+
     def is_read(self, function: ir.Function, reg: ir.Reg) -> bool:
         """Does the function read the register? The result of an expression statement is never read."""
         unread = self._unread.get(id(function))

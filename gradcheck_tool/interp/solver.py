@@ -73,8 +73,6 @@ class Solver:
         self.stores: dict[tuple[int, str], Site] = {}
         self.replaced: dict[int, Site] = {}
         self.thawed: dict[int, tuple[Site, int]] = {}
-        self.made: dict[int, list[Ref]] = {}
-        self.early: dict[int, tuple[Event, Ref]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
         self.limit = limit
@@ -116,7 +114,7 @@ class Solver:
 
         Notes of tensors and graphs are left out.
         """
-        keyed = (self.stores, self.replaced, self.thawed, self.made, self.early, self.raised)
+        keyed = (self.stores, self.replaced, self.thawed, self.raised)
         others = (self.noted, self.switches, self.ledger.numbers)
         return (self.noticed, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
 

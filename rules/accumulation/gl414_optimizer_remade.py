@@ -1,8 +1,80 @@
 """GL414: an optimizer is made anew in every iteration."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import Draft, OptimizerRemade, Rule, Severity
+from gradcheck_tool import (
+    Const,
+    Draft,
+    Event,
+    Instance,
+    Interpreter,
+    LibraryObject,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    StateNote,
+    Tracker,
+    facts,
+)
+
+# Optimizers whose state decides what a step does.
+STATEFUL = frozenset(
+    ("Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam", "ASGD")
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class OptimizerRemade(Event):
+    """An optimizer with state (momentum, Adam) is made anew, for the same parameters, in a loop that
+    steps it once or twice an iteration, so that its state never lives.
+    """
+
+    optimizer: str
+    call: str
+
+
+class OptimizerStates(Tracker):
+    """How often an optimizer that is made in a loop steps before the next one is made at the same place."""
+
+    derives = (OptimizerRemade,)
+    # By place and number of the optimizer.
+    parameters = RunNote[tuple[int, int], tuple[Ref, ...]]()
+    steps = StateNote[str]()
+
+    def on_optimizer_made(self, m: Interpreter, s: State, fact: facts.OptimizerMade) -> None:
+        """Did the last one of this place, for the same parameters, step twice at most?"""
+        site, mine = fact.call.site, tuple(fact.parameters)
+        if not _has_state(s, fact) or m.places.loop_of(site) is None:
+            return
+        for (place, number), parameters in self.parameters.items():
+            if place != id(site.node) or parameters != mine or not mine:
+                continue
+            old = s.get(Ref(number), Instance) if number in s.heap else None
+            few = old is not None and self.steps.get(s, Ref(number)) in ("once", "twice")
+            if old is not None and few and not old.open and self.once(place):
+                name, call = str(old.name), str(fact.call.text)
+                self.report(OptimizerRemade(site=site, optimizer=name or call, call=call))
+        self.parameters[id(site.node), fact.optimizer.id] = mine
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Count the steps in the loop in which the optimizer is made."""
+        made_at = s[fact.optimizer].site
+        loop = m.places.loop_of(made_at) if made_at is not None else None
+        if loop is not None:
+            more = {None: "once", "once": "twice"}.get(self.steps.get(s, fact.optimizer), "many")
+            self.steps.set(s, fact.optimizer, more if m.places.loop_of(fact.site) is loop else "many")
+
+
+def _has_state(s: State, fact: facts.OptimizerMade) -> bool:
+    cls = s[fact.optimizer].cls
+    if fact.is_open or not isinstance(cls, LibraryObject):
+        return False
+    name, momentum = cls.name.rpartition(".")[2], fact.call.get(2, "momentum")
+    rate = momentum.value if isinstance(momentum, Const) else None
+    return name in STATEFUL or (name == "SGD" and isinstance(rate, (int, float)) and rate > 0)
 
 
 class OptimizerRemadeInLoop(Rule):
@@ -56,6 +128,7 @@ class OptimizerRemadeInLoop(Rule):
     effect = "silent"
     default = False
     predicts = "momentum and other state are lost in every iteration"
+    trackers = (OptimizerStates,)
     symptom = "assert torch.allclose(weight, torch.full((2,), 0.7))  # with momentum it has gone further"
 
     def on_optimizer_remade(self, event: OptimizerRemade) -> Iterator[Draft]:

@@ -207,7 +207,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL413", event(ev.ScalerError, kind="unscale-after-step", scaler="scaler", optimizer="opt")),
     ("GL413", event(ev.ScalerError, kind="step-twice", scaler="scaler", optimizer="opt")),
     ("GL413", event(ev.ScalerError, kind="never-scaled", scaler="scaler")),
-    ("GL414", event(ev.OptimizerRemade, optimizer="opt", call="Adam(p)")),
+    ("GL414", event(own("OptimizerRemade"), optimizer="opt", call="Adam(p)")),
     *(
         ("GL501", no_graph(reason))
         for reason in (

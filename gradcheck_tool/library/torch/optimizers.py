@@ -11,14 +11,14 @@ from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import registry
-from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Stepped
+from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, SchedulerStepped, Stepped, Taken
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import optimizer_life as protocols
+from gradcheck_tool.trackers import registration
 from gradcheck_tool.trackers.registration import gone_through
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
     mine = s.edit(ref)
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
-    protocols.note_made(m, s, ref, call)
     listed = elements(s, call.args[0])[0] if call.args else []
     groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
-    m.tell(s, OptimizerMade(ref, call, groups))
+    m.suspicions.clear(p.id for p in params)
+    m.tell(s, OptimizerMade(ref, params, is_open or call.unsure, call, groups))
 
 
 def _check_given(s: State, given: Value, call: Call) -> None:
@@ -230,7 +230,9 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     )
     m.emit(event)
     breaks.note_step(m, s, event, params)
-    protocols.note_step(m, s, ref, site, name)
+    registration.check_replaced(m, s, ref, name)
+    registration.note_untrained(m, s, ref, site, name)
+    registration.note_late(m, s, ref, name)
     m.tell(s, Stepped(ref, params, site, name))
     _apply(m, s, ref, site, text, name)
 
@@ -305,13 +307,14 @@ def make_scheduler(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("scheduler", "step")
 def scheduler_step(m: Interpreter, s: State, call: Call) -> Result:
-    protocols.note_scheduler_step(m, s, call.self, call.site)
+    name = receiver_text(call.site, str(s[call.self].name))
+    m.tell(s, SchedulerStepped(call.self, call.site, name))
     return NONE
 
 
 @method("scheduler", "load_state_dict")
 def restore_scheduler(m: Interpreter, s: State, call: Call) -> Result:
-    protocols.forget(s, call.self)
+    m.tell(s, Taken((call.self,), "loaded"))
     return NONE
 
 
