@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradcheck_tool import when as when
     from gradcheck_tool.analysis.program import check_source as check_source
     from gradcheck_tool.domain.events import Accumulation as Accumulation
     from gradcheck_tool.domain.events import BackwardCall as BackwardCall
@@ -106,6 +107,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.notes import StateNote as StateNote
     from gradcheck_tool.trackers.notes import StoryNote as StoryNote
     from gradcheck_tool.trackers.tracker import Tracker as Tracker
+    from gradcheck_tool.trigger import Condition as Condition
+    from gradcheck_tool.trigger import Trigger as Trigger
 
 __version__ = "0.1.0"
 
@@ -197,17 +200,24 @@ _PUBLIC = {
     "gradcheck_tool.interp.api": ("Interpreter",),
     "gradcheck_tool.trackers.notes": ("RunNote", "StateNote", "StoryNote"),
     "gradcheck_tool.trackers.tracker": ("Tracker",),
+    "gradcheck_tool.trigger": ("Condition", "Trigger"),
     "gradcheck_tool.gradcheck": ("Report", "Sample", "check_function", "samples", "surrogate"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = ["__version__", "facts", "gradcheck", *_HOME]
+_MODULES = {
+    "facts": "gradcheck_tool.interp.facts",
+    "gradcheck": "gradcheck_tool.gradcheck",
+    "when": "gradcheck_tool.when",
+}
+
+__all__ = ["__version__", *_MODULES, *_HOME]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that defines it."""
-    if name in ("facts", "gradcheck"):
-        return import_module(f"gradcheck_tool.{'interp.facts' if name == 'facts' else name}")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -42,7 +42,7 @@ def replacement(row, column, end_column, content, *, safe=True):
     )
 
 
-def fake_check_source(source, filename, ruleset, surroundings=None, *, thorough=False):
+def fake_check_source(source, filename, ruleset, surroundings=None):
     """Report every `BAD` (fixed by `good`, safely) and every `UGLY` (unsafely); the file must parse.
 
     A line `IMPORT name` in a comment asks for that module, and its `BAD`s count here, too.

@@ -27,20 +27,20 @@ from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.suspicions import tell
 from gradcheck_tool.trackers.tracker import Tracker, listen
 from gradcheck_tool.trackers.unreached import tell_names
-from gradcheck_tool.triage.relevance import relevant
+from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.rulebook.ruleset import RuleSet
-    from gradcheck_tool.triage.candidates import Suspects
+    from gradcheck_tool.triage.triage import Candidates
 
 LIMIT = 60_000
 TOTAL = 600_000
 # A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
-# row of its suspects.
+# row of its candidates.
 SKETCH_BASE = 4_000
 SKETCH_PER_ROW = 1
-SKETCH_PER_SUSPECT_ROW = 40
+SKETCH_PER_CANDIDATE_ROW = 40
 # A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
 # than ten times as long as parsing it.
 WHOLE_BASE = 6_000
@@ -59,38 +59,40 @@ class ExecutionPlan:
 
     Attributes:
         starts: qualified names of functions to execute on their own.
-        limit: instructions that each entry point may take; where not all that is relevant is executed,
-            none takes so many that little is left to the others.
+        limit: instructions that each entry point may take; where the work is shared out, none takes so
+            many that little is left to the others.
         total: instructions that all entry points together may take.
         rest: instructions that are left at most once the body has run.
-        relevant: execute on their own the functions that `relevant` names, too.
+        mentions: execute the functions with these names on their own, too; None where the work is shared
+            out among the starts alone.
     """
 
     starts: frozenset[str] = frozenset()
     limit: int = LIMIT
     total: int = TOTAL
     rest: int = TOTAL
-    relevant: bool = True
+    mentions: Mentions | None = EVERYTHING
 
     @classmethod
-    def whole(cls, module: ir.ModuleIR, suspects: Suspects | None) -> ExecutionPlan:
+    def whole(cls, module: ir.ModuleIR, candidates: Candidates | None) -> ExecutionPlan:
         """All that can tell whether there is something to find.
 
         What runs by itself may take long; what nothing calls is executed for a while that the file's length
-        sets, and where a file does not run by itself, its suspects alone.
+        sets, and where a file does not run by itself, its candidates alone.
         """
-        if suspects is None:
+        if candidates is None:
             return cls()
-        if suspects.body:
-            return cls(suspects.functions, rest=min(TOTAL, REST_BASE + REST_PER_ROW * rows(module)))
+        if candidates.body:
+            rest = min(TOTAL, REST_BASE + REST_PER_ROW * rows(module))
+            return cls(candidates.functions, rest=rest, mentions=candidates.mentions)
         total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * rows(module))
-        return cls(suspects.functions, min(LIMIT, total), total, relevant=False)
+        return cls(candidates.functions, min(LIMIT, total), total, mentions=None)
 
     @classmethod
-    def sketch(cls, module: ir.ModuleIR, suspects: Suspects) -> ExecutionPlan:
+    def sketch(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
         """A first look, which is to cost little."""
-        total = SKETCH_BASE + SKETCH_PER_ROW * rows(module) + SKETCH_PER_SUSPECT_ROW * suspects.rows
-        return cls(suspects.functions, max(SKETCH_BASE, total // 3), total, relevant=False)
+        total = SKETCH_BASE + SKETCH_PER_ROW * rows(module) + SKETCH_PER_CANDIDATE_ROW * candidates.rows
+        return cls(candidates.functions, max(SKETCH_BASE, total // 3), total, mentions=None)
 
 
 def analyze(
@@ -159,7 +161,7 @@ class _Starts:
 
     def __init__(self, module: ir.ModuleIR, plan: ExecutionPlan) -> None:
         self._plan = plan
-        self._hot = relevant(module) if plan.relevant else set()
+        self._hot = plan.mentions.functions(module) if plan.mentions else set()
         self._waiting = len(plan.starts)
 
     def __contains__(self, function: ir.Function) -> bool:
@@ -167,12 +169,12 @@ class _Starts:
 
     def prepare(self, m: Interpreter) -> None:
         """Set the limit of what makes an object for the next ones."""
-        if not self._plan.relevant:
+        if self._plan.mentions is None:
             m.limit = min(self._plan.limit, max(SHARE, m.total_left // 3))
 
     def begin(self, m: Interpreter) -> None:
         """Set the limit of the next one: twice its share, as most take less."""
-        if not self._plan.relevant:
+        if self._plan.mentions is None:
             m.limit = min(self._plan.limit, max(SHARE, 2 * m.total_left // max(1, self._waiting)))
             self._waiting -= 1
 

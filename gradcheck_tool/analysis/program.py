@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
     from gradcheck_tool.rulebook.ruleset import RuleSet
-    from gradcheck_tool.triage.candidates import Suspects
+    from gradcheck_tool.triage.triage import Candidates, Triage
 
 # `imports(dotted, level)` is the IR of another file of the repository, or None.
 Imports = Callable[[str, int], "ModuleIR | None"]
@@ -29,26 +29,24 @@ Imports = Callable[[str, int], "ModuleIR | None"]
 class Look:
     """What a file's text tells before it is lowered.
 
-    `outline` is None where Python's parser refuses the file. So is `suspects`, and where every function is to
-    be one.
+    Both are None where Python's parser refuses the file.
     """
 
     outline: Outline | None
-    suspects: Suspects | None
+    candidates: Candidates | None
 
     @classmethod
-    def at(cls, source: str, *, thorough: bool = False) -> Look:
+    def at(cls, source: str, triage: Triage) -> Look:
         """Look at a program."""
         from gradcheck_tool.ir.outline import outline
-        from gradcheck_tool.triage.candidates import suspects
 
         found = outline(source)
-        return cls(found, None if found is None or thorough else suspects(found))
+        return cls(found, None if found is None else triage.candidates(found))
 
     @property
     def is_clear(self) -> bool:
         """Can the file hold no finding?"""
-        return self.suspects is not None and not self.suspects
+        return self.candidates is not None and not self.candidates
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,10 @@ def check_source(
     filename: str,
     ruleset: RuleSet,
     surroundings: ImportContext | None = None,
-    *,
-    thorough: bool = False,
 ) -> list[Finding]:
     """Check one program, whatever its suppression comments say.
 
-    A program is executed as light nodes. Where it does not run by itself, what its suspects do not reach is
+    A program is executed as light nodes. Where it does not run by itself, what its candidates do not reach is
     left out at first, and only what gives a finding so is executed as a whole.
 
     Args:
@@ -84,7 +80,6 @@ def check_source(
         filename: the name that findings carry.
         ruleset: the rules to judge by.
         surroundings: the rest of the repository.
-        thorough: take every function to be suspect, for rules that look for anything.
 
     Returns:
         Findings in order of place.
@@ -93,7 +88,7 @@ def check_source(
         libcst.ParserSyntaxError: the program is not Python.
     """
     around = surroundings or ImportContext()
-    look = Look.at(source, thorough=thorough)
+    look = Look.at(source, ruleset.triage)
     if look.is_clear:
         return []
     from gradcheck_tool.ir.spans import UnplacedError
@@ -108,7 +103,7 @@ def check_source(
     from gradcheck_tool.ir.lower import lower_module
 
     module = lower_module(source, filename)
-    plan = ExecutionPlan.whole(module, look.suspects)
+    plan = ExecutionPlan.whole(module, look.candidates)
     events = analyze(module, around.imports, plan, around.unfinished, needed(ruleset))
     return ruleset.judge(events, _locate)
 
@@ -127,17 +122,17 @@ def _light_events(
         around.unfinished.clear()
         return analyze(module, around.sketches or around.imports, plan, around.unfinished, needed(ruleset))
 
-    suspects = look.suspects
-    if suspects is not None and not suspects.body:
-        part = lower_outline(outline, filename, suspects.functions)
-        found = ruleset.finds(execute(part, ExecutionPlan.sketch(part, suspects)))
-        if not found and around.unfinished and suspects.trains:
-            longer = replace(ExecutionPlan.whole(part, suspects), starts=suspects.trains)
+    candidates = look.candidates
+    if candidates is not None and not candidates.body:
+        part = lower_outline(outline, filename, candidates.functions)
+        found = ruleset.finds(execute(part, ExecutionPlan.sketch(part, candidates)))
+        if not found and around.unfinished and candidates.trains:
+            longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains)
             found = ruleset.finds(execute(part, longer))
         if not found:
             return ()
     module = lower_light(outline, filename)
-    return execute(module, ExecutionPlan.whole(module, suspects))
+    return execute(module, ExecutionPlan.whole(module, candidates))
 
 
 def _locate(site: Site) -> Location:

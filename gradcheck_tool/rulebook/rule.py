@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.findings import Severity
     from gradcheck_tool.trackers.tracker import Tracker
+    from gradcheck_tool.trigger import Trigger
 
 EventT = TypeVar("EventT", bound=Event)
 
@@ -80,6 +81,10 @@ class Rule:
         trackers: what the rule needs besides the trackers that report the events it judges: its own.
         of_unused_values: whether its findings are expressions whose values are thrown away. The last one of
             a notebook's cell is shown instead, and is no finding.
+        names: full names of a library that `on_name_use` is called for; with `.*` at the end, all that begin
+            so. Functions that have one of them in their code are executed.
+        triggers: what makes a function that nothing calls worth executing for this rule; `when` has the
+            common ones. With them, `names` are not looked for.
         symptom: for silent rules, a program run after `Example` in the same namespace. Its
             assertions hold there and fail after `Use instead`.
     """
@@ -94,6 +99,8 @@ class Rule:
     until: ClassVar[str | None] = None
     trackers: ClassVar[tuple[type[Tracker], ...]] = ()
     of_unused_values: ClassVar[bool] = False
+    names: ClassVar[tuple[str, ...]] = ()
+    triggers: ClassVar[tuple[Trigger, ...]] = ()
     symptom: ClassVar[str] = ""
 
     def finding(

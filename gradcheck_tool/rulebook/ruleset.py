@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.domain.events import Event, NameUse, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.builtin import builtin_pack
@@ -28,7 +28,9 @@ from gradcheck_tool.rulebook.selection import (
     check_selectors,
     is_selected,
 )
+from gradcheck_tool.rulebook.triggers import is_named, triggers_of
 from gradcheck_tool.spelling import nearest
+from gradcheck_tool.triage.triage import Triage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,6 +156,11 @@ class RuleSet:
         return named or any(self._judges_of(kind) for kind in tracker.derives)
 
     @cached_property
+    def triage(self) -> Triage:
+        """What finds the functions that are worth executing for the rules in force."""
+        return Triage(trigger for rule in self.active for trigger in triggers_of(type(rule)))
+
+    @cached_property
     def trackers(self) -> list[type[Tracker]]:
         """The trackers that rules in force name, each once."""
         return list(dict.fromkeys(tracker for rule in self.active for tracker in rule.trackers))
@@ -181,6 +188,8 @@ class RuleSet:
     def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
         for event in events:
             for rule, handler in self._judges_of(type(event)):
+                if isinstance(event, NameUse) and not is_named(event.name, rule.names):
+                    continue
                 yield from _call(rule, handler, event)
         for rule in self.active:
             if hasattr(rule, ON_FILE):

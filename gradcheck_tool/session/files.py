@@ -15,7 +15,7 @@ from gradcheck_tool.findings import Finding
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
-from gradcheck_tool.sources.prefilter import may_hold_findings
+from gradcheck_tool.sources.prefilter import mentions_torch
 from gradcheck_tool.sources.source import Source, read_source
 from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
 
@@ -102,7 +102,7 @@ class Checker:
         """
         self._modules.asked.clear()
         self._unfinished = []
-        relevant = may_hold_findings(data)
+        relevant = self._may_hold_findings(data, config)
         unused_too = _reports_unused(config)
         if not relevant and not (unused_too and may_hold_suppressions(data)):
             return None
@@ -126,6 +126,12 @@ class Checker:
         findings = sorted(kept, key=Finding.sort_key)
         return Examined(source, tuple(findings), tuple(self._unfinished))
 
+    def _may_hold_findings(self, data: bytes, config: Config) -> bool:
+        """Without a pack, files that have nothing to do with torch need no rules at all."""
+        if not (config.rule_packs or mentions_torch(data)):
+            return False
+        return self.ruleset(config).triage.prefilter.passes(data)
+
     def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
         """Is the finding that a value is thrown away, which the notebook shows?"""
         notebook = source.notebook
@@ -138,11 +144,9 @@ class Checker:
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
         around = self._modules.around(Path(source.filename))
-        # A pack of the user's own may look for anything: what is a seed of it nobody knows.
-        thorough = bool(config.rule_packs)
         ruleset = self.ruleset(config)
         try:
-            return check_source(source.text, source.filename, ruleset, around, thorough=thorough)
+            return check_source(source.text, source.filename, ruleset, around)
         except _syntax_error() as error:
             place = f"row {error.editor_line}, column {error.editor_column}"
             raise SourceError(f"does not parse as Python ({place})") from error

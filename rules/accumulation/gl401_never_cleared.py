@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Accumulation, BackwardCall, Draft, Replacement, Rule, Severity
+from gradcheck_tool import Accumulation, BackwardCall, Draft, Replacement, Rule, Severity, when
 
 
 class NeverCleared(Rule):
@@ -98,6 +98,7 @@ class NeverCleared(Rule):
     effect = "silent"
     predicts = "gradients of earlier iterations are applied again"
     symptom = "assert norms[-1] > 3.9 * norms[0]  # the true gradient is the same in every iteration"
+    triggers = when.TRAINING
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         applied = [item for item in event.accumulated if item.stepped and item.certain]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity, by_site
+from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity, by_site, when
 
 
 class ClipWithoutEffect(Rule):
@@ -98,6 +98,7 @@ class ClipWithoutEffect(Rule):
     effect = "silent"
     predicts = "the gradients that are applied are not clipped"
     symptom = "assert (model.weight - start).norm() > 1.1"
+    triggers = (*when.TRAINING, when.CLIP_GRAD)
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
         for visits in by_site(events, ClipGradients).values():

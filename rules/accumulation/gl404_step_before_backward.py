@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity, by_site
+from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity, by_site, when
 
 
 class StepWithoutGradients(Rule):
@@ -63,6 +63,7 @@ class StepWithoutGradients(Rule):
     effect = "silent"
     predicts = "the parameters do not move"
     symptom = "assert torch.equal(model.weight, start)"
+    triggers = when.TRAINING
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
         for visits in by_site(events, OptimizerStep).values():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SchedulerStep, Severity
+from gradcheck_tool import Draft, Rule, SchedulerStep, Severity, when
 
 
 class SchedulerBeforeOptimizer(Rule):
@@ -61,6 +61,7 @@ class SchedulerBeforeOptimizer(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "Detected call of `lr_scheduler.step()` before `optimizer.step()`"
+    triggers = when.TRAINING
 
     def on_scheduler_step(self, event: SchedulerStep) -> Iterator[Draft]:
         if event.early:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class ClosureMissing(Rule):
@@ -57,6 +57,7 @@ class ClosureMissing(Rule):
     name = "closure-missing"
     severity = Severity.ERROR
     predicts = "missing 1 required positional argument: 'closure'"
+    triggers = when.TRAINING
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "closure-missing":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Replacement, Rule, Severity, UncalledMethod
+from gradcheck_tool import Draft, Replacement, Rule, Severity, Trigger, UncalledMethod, when
 
 _PROTOCOL = {
     "optimizer": ("zero_grad", "step"),
@@ -68,6 +68,7 @@ class MethodNotCalled(Rule):
     effect = "silent"
     predicts = "the statement does nothing"
     symptom = "assert norms[1] > 1.9 * norms[0]"
+    triggers = (*when.TRAINING, Trigger("zero_grad", r"(?<=\.)zero_grad\b(?![(.])"))
 
     def on_uncalled_method(self, event: UncalledMethod) -> Iterator[Draft]:
         if event.name not in _PROTOCOL.get(event.receiver, ()):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import ClipGradients, Draft, Rule, Severity
+from gradcheck_tool import ClipGradients, Draft, Rule, Severity, when
 
 
 class ClipScaledGradients(Rule):
@@ -62,6 +62,7 @@ class ClipScaledGradients(Rule):
     effect = "silent"
     predicts = "the step is too small by the scale"
     symptom = "assert (weight - 1).norm() < 0.01  # a step of about 0.42 was asked for"
+    triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
     def on_clip_gradients(self, event: ClipGradients) -> Iterator[Draft]:
         if event.gradients == {"scaled"} and not event.measures:

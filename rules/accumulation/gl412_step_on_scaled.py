@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, OptimizerStep, Rule, Severity
+from gradcheck_tool import Draft, OptimizerStep, Rule, Severity, when
 
 
 class StepOnScaledGradients(Rule):
@@ -58,6 +58,7 @@ class StepOnScaledGradients(Rule):
     effect = "silent"
     predicts = "the step is too large by the scale"
     symptom = "assert (weight - 1).norm() > 100"
+    triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
     def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Draft]:
         if event.gradients == {"scaled"} and not event.scaler:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, ScalerError, Severity
+from gradcheck_tool import Draft, Rule, ScalerError, Severity, when
 
 _WHY = {
     "unscale-twice": (
@@ -75,6 +75,7 @@ class ScalerOutOfOrder(Rule):
     name = "scaler-out-of-order"
     severity = Severity.ERROR
     predicts = "step() has already been called since the last update() | Attempted step but _scale is None"
+    triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
     def on_scaler_error(self, event: ScalerError) -> Iterator[Draft]:
         why, advice = _WHY[event.kind]

@@ -18,6 +18,7 @@ from gradcheck_tool import (
     StateNote,
     Tracker,
     facts,
+    when,
 )
 
 # Optimizers whose state decides what a step does.
@@ -130,6 +131,7 @@ class OptimizerRemadeInLoop(Rule):
     predicts = "momentum and other state are lost in every iteration"
     trackers = (OptimizerStates,)
     symptom = "assert torch.allclose(weight, torch.full((2,), 0.7))  # with momentum it has gone further"
+    triggers = when.TRAINING
 
     def on_optimizer_remade(self, event: OptimizerRemade) -> Iterator[Draft]:
         yield self.finding(

@@ -23,6 +23,7 @@ from gradcheck_tool import (
     Tracker,
     Value,
     facts,
+    when,
 )
 
 # Writes that may set elements to zero, which decay leaves there.
@@ -170,6 +171,7 @@ class DecayDespiteMask(Rule):
     effect = "silent"
     predicts = "the masked elements shrink at every step"
     symptom = "assert not torch.equal(words.weight[:3], start[:3])"
+    triggers = when.TRAINING
     trackers = (GradientMasks,)
 
     def on_masked_decay(self, event: MaskedDecay) -> Iterator[Draft]:

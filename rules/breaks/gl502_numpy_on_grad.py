@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, receiver_replaced
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, receiver_replaced, when
 
 
 class NumpyOnGrad(Rule):
@@ -49,6 +49,7 @@ class NumpyOnGrad(Rule):
     name = "numpy-on-grad"
     severity = Severity.ERROR
     predicts = "Can't call numpy() on Tensor that requires grad"
+    triggers = (when.NUMPY,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "numpy-on-grad":

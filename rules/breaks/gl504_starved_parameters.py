@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, OptimizerStep, Rule, Severity
+from gradcheck_tool import Draft, OptimizerStep, Rule, Severity, when
 
 _CUT = {
     "detach": "`.detach()`",
@@ -77,6 +77,7 @@ class StarvedParameters(Rule):
     effect = "silent"
     predicts = "these parameters never get a gradient"
     symptom = "assert torch.equal(encoder.weight, start)"
+    triggers = when.TRAINING
 
     def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Draft]:
         for cut in event.starved:

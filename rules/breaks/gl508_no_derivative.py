@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class NoDerivative(Rule):
@@ -46,6 +46,7 @@ class NoDerivative(Rule):
     name = "no-derivative"
     severity = Severity.ERROR
     predicts = "is not implemented"
+    triggers = when.DIFFERENTIATION
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "not-implemented":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, DroppedResult, Rule, Severity, assigned
+from gradcheck_tool import Draft, DroppedResult, Rule, Severity, assigned, when
 
 _RETURNS_NEW = (
     "detach",
@@ -75,6 +75,7 @@ class DroppedDetach(Rule):
     predicts = "the tensor still has its graph"
     of_unused_values = True
     symptom = "assert target.requires_grad"
+    triggers = (when.DROPPED_COPY,)
 
     def on_dropped_result(self, event: DroppedResult) -> Iterator[Draft]:
         if event.name in _RETURNS_NEW:

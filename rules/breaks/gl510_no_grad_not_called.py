@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Replacement, Rule, Severity, source_text
+from gradcheck_tool import Draft, GradModeMisuse, Replacement, Rule, Severity, source_text, when
 
 
 class NoGradNotCalled(Rule):
@@ -50,6 +50,7 @@ class NoGradNotCalled(Rule):
     name = "no-grad-not-called"
     severity = Severity.ERROR
     predicts = "does not support the context manager protocol | __enter__"
+    triggers = (when.MISUSED_GRAD_MODE,)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
         if event.kind == "not-called":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity
+from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
 
 
 class BareNoGrad(Rule):
@@ -53,6 +53,7 @@ class BareNoGrad(Rule):
     effect = "silent"
     predicts = "gradients are recorded as before"
     symptom = "assert output.requires_grad"
+    triggers = (when.MISUSED_GRAD_MODE,)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
         if event.kind == "bare":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity
+from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
 
 
 class GradModeLeaks(Rule):
@@ -68,6 +68,7 @@ class GradModeLeaks(Rule):
     effect = "silent"
     predicts = "what follows is computed without gradients"
     symptom = "assert not loss.requires_grad"
+    triggers = (when.MISUSED_GRAD_MODE,)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
         if event.kind == "never-restored":

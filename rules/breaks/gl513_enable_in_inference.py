@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity
+from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
 
 
 class EnableGradInInference(Rule):
@@ -50,6 +50,7 @@ class EnableGradInInference(Rule):
     effect = "silent"
     predicts = "no gradient is recorded"
     symptom = "assert not loss.requires_grad"
+    triggers = (when.GRAD_MODE_IN_INFERENCE, when.INFERENCE_MODE)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
         if event.kind == "enable-in-inference":

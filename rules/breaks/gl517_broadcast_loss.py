@@ -17,6 +17,7 @@ from gradcheck_tool import (
     Text,
     Tracker,
     facts,
+    when,
 )
 
 # Losses that take sides of different sizes, with a warning: functions and layers.
@@ -171,6 +172,7 @@ class BroadcastedLoss(Rule):
     effect = "silent"
     predicts = "the loss is over all pairs of outputs and targets"
     symptom = "assert tuple(pairs) == (8, 8)"
+    triggers = when.DIFFERENTIATION
     trackers = (LossSizes,)
 
     def on_broadcast_loss(self, event: BroadcastLoss) -> Iterator[Draft]:

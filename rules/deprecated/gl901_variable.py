@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, only_argument
+from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, Trigger, only_argument
 
 _NAMES = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
 
@@ -56,6 +56,8 @@ class VariableWrapper(Rule):
     effect = "silent"
     predicts = "the wrapper does nothing but return a tensor"
     symptom = "assert type(Variable(torch.ones(2))) is torch.Tensor"
+    names = _NAMES
+    triggers = (Trigger("Variable", r"\bVariable\b", mentions=("Variable",)),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if event.called and event.name in _NAMES:

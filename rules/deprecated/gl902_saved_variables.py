@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Replacement, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, Replacement, Rule, Severity, Trigger
 
 
 class SavedVariables(Rule):
@@ -76,6 +76,7 @@ class SavedVariables(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "'saved_variables' is deprecated; use 'saved_tensors'"
+    triggers = (Trigger("saved_variables"),)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.receiver == "context" and event.name == "saved_variables":

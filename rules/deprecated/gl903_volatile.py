@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, NameUse, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, NameUse, Rule, Severity, Trigger
 
 _ADVICE = "compute under torch.no_grad() instead"
 
@@ -47,6 +47,8 @@ class Volatile(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "volatile was removed"
+    names = ("torch.*",)
+    triggers = (Trigger("volatile", mentions=("volatile",)),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if "volatile" in event.keywords and event.name.startswith("torch."):

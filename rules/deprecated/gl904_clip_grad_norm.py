@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, renamed
+from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, renamed
 
 _NAMES = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
 
@@ -54,6 +54,8 @@ class ClipGradNorm(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "`torch.nn.utils.clip_grad_norm` is now deprecated"
+    names = _NAMES
+    triggers = (Trigger("clip_grad_norm(", r"\bclip_grad_norm\("),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if event.called and event.name in _NAMES:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, renamed
+from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, renamed
 
 _OLD = (
     "constant",
@@ -62,6 +62,14 @@ class InitWithoutUnderscore(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "is now deprecated in favor of `nn.init."
+    names = tuple(f"torch.nn.init.{name}" for name in _OLD)
+    triggers = (
+        Trigger(
+            "init",
+            r"\binit\.(?:constant|dirac|eye|normal|orthogonal|sparse|uniform|(?:kaiming|xavier)_\w+[a-z])\(",
+            imported_from=("torch.nn.init",),
+        ),
+    )
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         name = event.name.removeprefix("torch.nn.init.")

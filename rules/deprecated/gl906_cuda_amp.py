@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, called_with, callee_text
+from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, Trigger, called_with, callee_text
 
 _NEW = {
     "torch.cuda.amp.autocast": "torch.amp.autocast('cuda', ...)",
@@ -62,6 +62,14 @@ class CudaAmp(Rule):
     effect = "warns"
     predicts = "is deprecated. Please use `torch.amp."
     since = "2.4"
+    names = tuple(_NEW)
+    triggers = (
+        Trigger(
+            (".amp.", ".amp import"),
+            r"\b(?:cuda|cpu)\.amp\.",
+            imported_from=("torch.cuda.amp", "torch.cpu.amp"),
+        ),
+    )
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         new = _NEW.get(event.name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity, renamed
+from gradcheck_tool import Draft, MethodUse, Rule, Severity, renamed, when
 
 
 class RegisterBackwardHook(Rule):
@@ -53,6 +53,7 @@ class RegisterBackwardHook(Rule):
     predicts = (
         "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated"
     )
+    triggers = (when.HOOK,)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.receiver == "module" and event.name == "register_backward_hook":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, with_keyword
+from gradcheck_tool import Draft, NameUse, Rule, Severity, when, with_keyword
 
 _NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 
@@ -53,6 +53,8 @@ class CheckpointVariant(Rule):
     effect = "warns"
     predicts = "the use_reentrant parameter should be passed explicitly"
     since = "2.1"
+    names = _NAMES
+    triggers = (when.CHECKPOINT,)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         if (

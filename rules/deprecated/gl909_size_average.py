@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, keyword_renamed, keyword_text
+from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, keyword_renamed, keyword_text
 
 
 class SizeAverage(Rule):
@@ -47,6 +47,8 @@ class SizeAverage(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "size_average and reduce args will be deprecated"
+    names = ("torch.nn.*",)
+    triggers = (Trigger("size_average"), Trigger("reduce=", r"\breduce="))
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         old = [keyword for keyword in event.keywords if keyword in ("size_average", "reduce")]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity, keyword_renamed
+from gradcheck_tool import Draft, MethodUse, Rule, Severity, Trigger, keyword_renamed
 
 
 class RetainVariables(Rule):
@@ -49,6 +49,7 @@ class RetainVariables(Rule):
     name = "retain-variables"
     severity = Severity.ERROR
     predicts = "unexpected keyword argument 'retain_variables'"
+    triggers = (Trigger("retain_variables"),)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.name == "backward" and "retain_variables" in event.keywords:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity
+from gradcheck_tool import Draft, MethodUse, Rule, Severity, Trigger
 
 
 class Reinforce(Rule):
@@ -50,6 +50,7 @@ class Reinforce(Rule):
     name = "reinforce"
     severity = Severity.ERROR
     predicts = "reinforce() was removed"
+    triggers = (Trigger("reinforce", r"\breinforce\b"),)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
         if event.receiver == "tensor" and event.name == "reinforce":

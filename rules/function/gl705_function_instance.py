@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied, when
 
 
 class FunctionInstance(Rule):
@@ -69,6 +69,7 @@ class FunctionInstance(Rule):
     name = "function-instance"
     severity = Severity.ERROR
     predicts = "Legacy autograd function with non-static forward method is deprecated"
+    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "instance-call":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class SavedFieldAfterBackward(Rule):
@@ -48,6 +48,7 @@ class SavedFieldAfterBackward(Rule):
     name = "saved-field-after-backward"
     severity = Severity.ERROR
     predicts = "Trying to backward through the graph a second time"
+    triggers = when.DIFFERENTIATION
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "freed-field":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class BackwardWithoutInputs(Rule):
@@ -47,6 +47,7 @@ class BackwardWithoutInputs(Rule):
     name = "backward-without-inputs"
     severity = Severity.ERROR
     predicts = "`inputs` argument to `backward()` cannot be empty."
+    triggers = when.DIFFERENTIATION
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "empty-inputs":

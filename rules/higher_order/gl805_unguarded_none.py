@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnguardedNone
+from gradcheck_tool import Draft, Rule, Severity, UnguardedNone, when
 
 
 class UnusedGradientUsed(Rule):
@@ -48,6 +48,7 @@ class UnusedGradientUsed(Rule):
     name = "unused-gradient-used"
     severity = Severity.ERROR
     predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
+    triggers = when.DIFFERENTIATION
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
         if event.because != "unused":

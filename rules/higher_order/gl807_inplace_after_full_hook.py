@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite, when
 
 
 class InplaceAfterFullHook(Rule):
@@ -49,6 +49,7 @@ class InplaceAfterFullHook(Rule):
     name = "inplace-after-full-hook"
     severity = Severity.ERROR
     predicts = "Output 0 of BackwardHookFunction is a view and is being modified inplace"
+    triggers = (when.HOOK,)
 
     def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
         if "BackwardHookFunction" in event.text:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity
+from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity, when
 
 
 class InnerModule(Rule):
@@ -82,6 +82,7 @@ class InnerModule(Rule):
     effect = "silent"
     predicts = "gradients are not reduced over the processes"
     symptom = "assert not reductions"
+    triggers = when.DIFFERENTIATION
 
     def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
         if event.kind == "inner-module":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity
+from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity, when
 
 
 class InplaceCollective(Rule):
@@ -63,6 +63,7 @@ class InplaceCollective(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "an autograd kernel was not registered to the Autograd key"
+    triggers = when.DIFFERENTIATION
 
     def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
         if event.kind == "inplace-collective":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class AccumulateHookReturns(Rule):
@@ -46,6 +46,7 @@ class AccumulateHookReturns(Rule):
     name = "accumulate-hook-returns"
     severity = Severity.ERROR
     predicts = "hooks should return None"
+    triggers = (when.HOOK,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "hook-return":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class HookResult(Rule):
@@ -45,6 +45,7 @@ class HookResult(Rule):
     name = "hook-result"
     severity = Severity.ERROR
     predicts = "has changed the size of value | expected Variable, but hook returned"
+    triggers = (when.HOOK,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "hook-result":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class SavingHooksMisused(Rule):
@@ -69,6 +69,7 @@ class SavingHooksMisused(Rule):
         "Output of saved tensor unpack_hook expected to be a Tensor | "
         "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
     )
+    triggers = when.DIFFERENTIATION
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "pack-hook":

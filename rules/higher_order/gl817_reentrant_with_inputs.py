@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class ReentrantWithInputs(Rule):
@@ -49,6 +49,7 @@ class ReentrantWithInputs(Rule):
     name = "reentrant-with-inputs"
     severity = Severity.ERROR
     predicts = "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad()"
+    triggers = (*when.DIFFERENTIATION, when.CHECKPOINT)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "reentrant-inputs":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity
+from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity, when
 
 
 class StepBeforeBackward(Rule):
@@ -83,6 +83,7 @@ class StepBeforeBackward(Rule):
     predicts = (
         "one of the variables needed for gradient computation has been modified by an inplace operation"
     )
+    triggers = when.TRAINING
 
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "optimizer":

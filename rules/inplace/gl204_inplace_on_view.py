@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place, when
 
 _WHY = {
     "multi-output": "is one of several views that a single operation returned",
@@ -75,6 +75,14 @@ class InplaceOnView(Rule):
     name = "inplace-on-view"
     severity = Severity.ERROR
     predicts = "is a view and is being modified inplace"
+    triggers = (
+        when.SHARED_WRITE,
+        when.INPLACE_LAYER,
+        when.REQUIRES_GRAD,
+        when.MISUSED_GRAD_MODE,
+        *when.CUSTOM_FUNCTIONS,
+        when.HOOK,
+    )
 
     def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
         # The wrapper that a full backward hook puts around a module has a rule of its own, GL807.

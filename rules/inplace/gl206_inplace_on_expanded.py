@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place
+from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place, when
 
 
 class InplaceOnExpanded(Rule):
@@ -49,6 +49,7 @@ class InplaceOnExpanded(Rule):
     name = "inplace-on-expanded"
     severity = Severity.ERROR
     predicts = "more than one element of the written-to tensor refers to a single memory location"
+    triggers = (when.SHARED_WRITE, when.INPLACE_LAYER)
 
     def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
         if event.kind == "expanded":

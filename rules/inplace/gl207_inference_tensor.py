@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, ViewWrite, when
 
 
 class InferenceTensor(Rule):
@@ -51,6 +51,7 @@ class InferenceTensor(Rule):
     name = "inference-tensor"
     severity = Severity.ERROR
     predicts = "Inference tensors cannot be saved for backward"
+    triggers = (when.INFERENCE_MODE,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "inference-save":

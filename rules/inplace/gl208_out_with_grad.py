@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class OutWithGrad(Rule):
@@ -45,6 +45,7 @@ class OutWithGrad(Rule):
     name = "out-with-grad"
     severity = Severity.ERROR
     predicts = "don't support automatic differentiation, but one of the arguments requires grad"
+    triggers = (when.OUT,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "out-with-grad":

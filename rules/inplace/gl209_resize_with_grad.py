@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class ResizeWithGrad(Rule):
@@ -43,6 +43,7 @@ class ResizeWithGrad(Rule):
     name = "resize-with-grad"
     severity = Severity.ERROR
     predicts = "cannot resize variables that require grad"
+    triggers = (when.RESIZE, when.SET)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "resize-grad":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, ViewWrite
+from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, ViewWrite, when
 
 
 class DetachViewInplace(Rule):
@@ -51,6 +51,7 @@ class DetachViewInplace(Rule):
     name = "detach-view-inplace"
     severity = Severity.ERROR
     predicts = "Can't detach views in-place. Use detach() instead"
+    triggers = (when.DETACH,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "detach-view":

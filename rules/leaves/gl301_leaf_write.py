@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, LeafWrite, Rule, Severity
+from gradcheck_tool import Draft, LeafWrite, Rule, Severity, when
 
 
 class InplaceOnLeaf(Rule):
@@ -71,6 +71,7 @@ class InplaceOnLeaf(Rule):
     name = "inplace-on-leaf"
     severity = Severity.ERROR
     predicts = "a leaf Variable that requires grad"
+    triggers = (when.SHARED_WRITE, when.INPLACE_LAYER, when.RESIZE, when.SET, when.DETACH)
 
     def on_leaf_write(self, event: LeafWrite) -> Iterator[Draft]:
         through = "through a view " if event.through_view else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class NonLeafToOptimizer(Rule):
@@ -48,6 +48,7 @@ class NonLeafToOptimizer(Rule):
     name = "non-leaf-to-optimizer"
     severity = Severity.ERROR
     predicts = "can't optimize a non-leaf Tensor"
+    triggers = (when.OPTIMIZER,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "non-leaf-optimizer":

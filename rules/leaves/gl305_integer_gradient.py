@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, with_keyword
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, when, with_keyword
 
 
 class IntegerGradient(Rule):
@@ -45,6 +45,7 @@ class IntegerGradient(Rule):
     name = "integer-gradient"
     severity = Severity.ERROR
     predicts = "Only Tensors of floating point and complex dtype can require gradients"
+    triggers = (when.REQUIRES_GRAD, when.PARAMETER)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "integer-grad":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class FlagOnNonLeaf(Rule):
@@ -45,6 +45,7 @@ class FlagOnNonLeaf(Rule):
     name = "flag-on-non-leaf"
     severity = Severity.ERROR
     predicts = "you can only change requires_grad flags of leaf variables"
+    triggers = (when.REQUIRES_GRAD,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "non-leaf-flag":

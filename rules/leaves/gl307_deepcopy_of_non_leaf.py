@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, only_argument
+from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, only_argument, when
 
 
 class DeepcopyOfNonLeaf(Rule):
@@ -53,6 +53,7 @@ class DeepcopyOfNonLeaf(Rule):
     name = "deepcopy-of-non-leaf"
     severity = Severity.ERROR
     predicts = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
+    triggers = (when.DEEP_COPY,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "non-leaf-deepcopy":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class GradOfOtherSize(Rule):
@@ -61,6 +61,7 @@ class GradOfOtherSize(Rule):
         "attempting to assign a gradient of size | assigned grad expected to be a Tensor or None | "
         "Mismatch in shape | gradients"
     )
+    triggers = (*when.DIFFERENTIATION, when.GRAD_ATTRIBUTE)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "grad-count":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class HookOnConstant(Rule):
@@ -64,6 +64,7 @@ class HookOnConstant(Rule):
         "post accumulate grad hooks cannot be registered on non-leaf tensors | "
         "Expected gradient function to be set"
     )
+    triggers = (when.HOOK, when.RETAIN_GRAD)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind in ("hook-on-constant", "retain-grad-constant"):

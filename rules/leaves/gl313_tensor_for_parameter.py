@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
+from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity, when
 
 
 class TensorForParameter(Rule):
@@ -69,6 +69,7 @@ class TensorForParameter(Rule):
     effect = "silent"
     predicts = "the tensor is not in parameters()"
     symptom = "assert not list(model.parameters())"
+    triggers = (when.PLAIN_CONTAINER, when.PARAMETER, when.REQUIRES_GRAD)
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
         if event.kind == "tensor":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FlagWrite, Rule, Severity, renamed
+from gradcheck_tool import Draft, FlagWrite, Rule, Severity, Trigger, renamed, when
 
 _MISSPELT = (
     "require_grad",
@@ -95,6 +95,13 @@ class FreezeTypo(Rule):
     effect = "silent"
     predicts = "the parameters still require gradients"
     symptom = "assert all(parameter.requires_grad for parameter in model.parameters())"
+    triggers = (
+        when.REQUIRES_GRAD,
+        Trigger("require_grad", r"\brequire_grad", mentions=("require_grad",)),
+        Trigger("required_grad", r"\brequired_grad"),
+        Trigger("requiresgrad"),
+        Trigger(".detach(", r"for (?:\w+, *)?(\w+) in [^\n]*parameters\(\)[^\n]*:\s+\1 = \1\.detach\("),
+    )
 
     def on_flag_write(self, event: FlagWrite) -> Iterator[Draft]:
         if event.receiver == "module" and event.name == "requires_grad":

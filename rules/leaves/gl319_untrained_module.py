@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UntrainedModule
+from gradcheck_tool import Draft, Rule, Severity, UntrainedModule, when
 
 
 class UntrainedModuleRule(Rule):
@@ -65,6 +65,7 @@ class UntrainedModuleRule(Rule):
     effect = "silent"
     predicts = "its parameters do not move"
     symptom = "assert torch.equal(scorer.weight, start)"
+    triggers = when.TRAINING
 
     def on_untrained_module(self, event: UntrainedModule) -> Iterator[Draft]:
         if event.is_parameter:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class IntegerData(Rule):
@@ -43,6 +43,7 @@ class IntegerData(Rule):
     name = "integer-data"
     severity = Severity.ERROR
     predicts = "data set to a tensor that requires gradients must be floating point or complex dtype"
+    triggers = (when.SHARED_WRITE, when.REQUIRES_GRAD, when.PARAMETER)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "data-dtype":

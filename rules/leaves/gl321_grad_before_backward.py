@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnguardedNone
+from gradcheck_tool import Draft, Rule, Severity, UnguardedNone, when
 
 
 class GradBeforeBackward(Rule):
@@ -48,6 +48,7 @@ class GradBeforeBackward(Rule):
     name = "grad-before-backward"
     severity = Severity.ERROR
     predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
+    triggers = (when.GRAD_ATTRIBUTE,)
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
         if event.because == "no-backward":

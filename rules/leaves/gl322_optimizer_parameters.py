@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
 
 
 class OptimizerParameters(Rule):
@@ -60,6 +60,7 @@ class OptimizerParameters(Rule):
     predicts = (
         "optimizer got an empty parameter list | params argument given to the optimizer should be an iterable"
     )
+    triggers = (when.OPTIMIZER,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "optimizer-parameters":

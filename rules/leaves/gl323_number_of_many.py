@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity
+from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, Trigger, when
 
 
 class NumberOfMany(Rule):
@@ -44,6 +44,11 @@ class NumberOfMany(Rule):
     name = "number-of-many"
     severity = Severity.ERROR
     predicts = "cannot be converted to Scalar | only one element tensors can be converted"
+    triggers = (
+        *when.DIFFERENTIATION,
+        when.REQUIRES_GRAD,
+        Trigger(".item(", r"(?s)\bnn\.[A-Z]\w*\(.*\.item\("),
+    )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "number-of-many":

@@ -3,7 +3,6 @@
 import pytest
 
 from gradcheck_tool.sources.errors import SourceError
-from gradcheck_tool.sources.prefilter import may_hold_findings
 from gradcheck_tool.sources.source import decode, read_source, split_lines
 
 
@@ -34,26 +33,3 @@ def test_wrong_bytes_are_an_error_that_says_so(data):
 
 def test_only_pythons_line_ends_split_lines():
     assert split_lines("a\x0cb\u2028c\nd\r\ne\rf") == ["a\x0cb\u2028c", "d", "e", "f"]
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        b"import torch\nx = torch.ones(2, requires_grad=True)\nx += 1\n",
-        b"import torch\nlayer = torch.nn.Linear(2, 2)\nlayer.weight[0] = 1\n",
-        b"import torch\nlayer.weight *= 2\n",
-        b"def train(model, loss):\n    loss.backward()\n",
-        b"import lightning as L\nclass M(L.LightningModule):\n    def training_step(self, b):\n        return 1\n",
-        b"from torch.autograd import Variable\n",
-    ],
-)
-def test_what_could_be_wrong_is_looked_at(program):
-    assert may_hold_findings(program)
-
-
-@pytest.mark.parametrize(
-    "program",
-    [b"", b"import numpy as np\nx = np.ones(3)\nx += 1\n", b"import torch\nprint(torch.__version__)\n"],
-)
-def test_what_cannot_be_wrong_is_not_parsed(program):
-    assert not may_hold_findings(program)

@@ -1,0 +1,106 @@
+"""The conditions that triggers name, judged by the text and the syntax tree of one function."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.triage.file_text import VIEWS, FileText, compiled
+from gradcheck_tool.triage.plain_containers import keeps_in_plain_container
+from gradcheck_tool.triage.write_targets import may_write_to
+from gradcheck_tool.trigger import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradcheck_tool.ir.outline import Unit
+
+_WITHOUT_GRAD = re.compile(r"\s*@[\w.]*(?:no_grad|inference_mode)\(")
+_INPLACE_CALL = re.compile(r"[a-zA-Z0-9]_\(|:=")
+_CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
+_SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
+_MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
+_MODULE_MADE = re.compile(r"\b(\w+)\s*=\s*(?:torch\.)?nn\.[A-Z]\w*\(")
+
+
+def holds(condition: Condition, file: FileText, unit: Unit) -> bool:
+    """Does a condition hold of a function of a file?"""
+    return _TESTS[condition](file, unit)
+
+
+def _in_training_file(file: FileText, _: Unit) -> bool:
+    return file.trains
+
+
+def _records_graph(_: FileText, unit: Unit) -> bool:
+    return _WITHOUT_GRAD.match(unit.text) is None
+
+
+def _in_function_class(file: FileText, unit: Unit) -> bool:
+    names = file.function_classes
+    return bool(names) and (unit.owner in names or any(name in unit.text for name in names))
+
+
+def _writes_to_shared(file: FileText, unit: Unit) -> bool:
+    code = unit.text
+    if not (
+        file.may_require_grad and any(name in code for name in file.leaves) and _records_graph(file, unit)
+    ):
+        return False
+    by_calls = _INPLACE_CALL.search(code) is not None
+    return may_write_to(unit.node, file.leaves, file.functions, by_calls=by_calls)
+
+
+def _calls_inplace_layer(file: FileText, unit: Unit) -> bool:
+    code = unit.text
+    called = file.may_require_grad and any(f".{name}(" in code for name in file.inplace_layers)
+    return called and any(name in code for name in VIEWS)
+
+
+def _gives_to_numpy(file: FileText, unit: Unit) -> bool:
+    if not _records_graph(file, unit):
+        return False
+    origins = file.origins(unit)
+    return origins.reach(origins.numpy, _givers_of_grad(file, unit)) or origins.drops
+
+
+def _copies_computed(file: FileText, unit: Unit) -> bool:
+    if not _records_graph(file, unit):
+        return False
+    origins = file.origins(unit)
+    return origins.reach(origins.copied, _givers_of_grad(file, unit), computed=True) or origins.drops
+
+
+def _givers_of_grad(file: FileText, unit: Unit) -> frozenset[str]:
+    return file.givers_of_grad.union(_MODULE_ROLE.findall(unit.text))
+
+
+def _drops_copy(file: FileText, unit: Unit) -> bool:
+    return file.origins(unit).drops
+
+
+def _keeps_in_container(file: FileText, unit: Unit) -> bool:
+    in_class = unit.owner in file.derived or _CLASS.search(unit.text) is not None
+    return in_class and keeps_in_plain_container(unit.node)
+
+
+def _gathers_in_loop(_: FileText, unit: Unit) -> bool:
+    code = unit.text
+    if _SUM.search(code) is None:
+        return False
+    modules = {*_MODULE_ROLE.findall(code), *_MODULE_MADE.findall(code)}
+    return any(f"{name}(" in code and compiled(rf"\b{name}\(").search(code) for name in modules)
+
+
+_TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
+    Condition.IN_TRAINING_FILE: _in_training_file,
+    Condition.RECORDS_GRAPH: _records_graph,
+    Condition.IN_FUNCTION_CLASS: _in_function_class,
+    Condition.WRITES_TO_SHARED: _writes_to_shared,
+    Condition.CALLS_INPLACE_LAYER: _calls_inplace_layer,
+    Condition.GIVES_TO_NUMPY: _gives_to_numpy,
+    Condition.COPIES_COMPUTED: _copies_computed,
+    Condition.DROPS_COPY: _drops_copy,
+    Condition.KEEPS_IN_CONTAINER: _keeps_in_container,
+    Condition.GATHERS_IN_LOOP: _gathers_in_loop,
+}

@@ -1,0 +1,156 @@
+"""A file as the conditions of triggers see it: what its names mean, judged by its text."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.triage.origins import LAYER, Origins
+from gradcheck_tool.when import GRAD_SOURCES
+
+if TYPE_CHECKING:
+    from gradcheck_tool.ir.outline import Outline, Unit
+
+_LEAVES = frozenset(
+    {"weight", "bias", "parameters", "named_parameters", "Parameter", "requires_grad", "requires_grad_"}
+)
+VIEWS = frozenset(
+    {"chunk", "split", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"}
+    | {"expand", "expand_as", "unfold", "iter", "zip"}
+)
+_GIVE_GRAD = frozenset(
+    {LAYER, "Parameter", "requires_grad", "requires_grad_", "parameters", "weight", "bias"}
+)
+_TRAINS = re.compile(r"backward\(|\.step\(|\.grad\b")
+_LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
+_PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
+
+# What makes something of which more is known than that it exists.
+_MAKES = re.compile(
+    r"\bnn\.[A-Z]|requires_grad|Parameter\(|\bparameters\(|\boptim\.|zero_grad|\bbackward\(|\btorch\.[a-z]\w*\("
+)
+_MAKE_WORDS = ("torch.", "nn.", "grad", "arameter", "optim.", "backward(")
+
+
+class FileText:
+    """What a file's code says about its functions, classes and attributes, found out when it is needed."""
+
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+        self._origins: tuple[Unit, Origins] | None = None
+
+    @cached_property
+    def may_require_grad(self) -> bool:
+        """May tensors of the file require grad?"""
+        return has_any(self.outline.source, GRAD_SOURCES)
+
+    @cached_property
+    def trains(self) -> bool:
+        """Does it back-propagate, take optimizer steps or read gradients?"""
+        return any(map(_TRAINS.search, self.outline.code))
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The names of its functions and methods."""
+        return frozenset(unit.name for unit in self.outline.units)
+
+    @cached_property
+    def function_classes(self) -> frozenset[str]:
+        """Classes that may derive from torch.autograd.Function."""
+        classes = self.outline.classes.items()
+        return frozenset(name for name, bases in classes if any("Function" in base for base in bases))
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """Classes with bases."""
+        return frozenset(name for name, bases in self.outline.classes.items() if bases)
+
+    @cached_property
+    def leaves(self) -> frozenset[str]:
+        """Names of parameters, and of what gives parameters and views."""
+        return _LEAVES | VIEWS | self._own_parameters
+
+    @cached_property
+    def givers_of_grad(self) -> frozenset[str]:
+        """Names of what gives tensors that require grad."""
+        made = {name for line in self._layer_lines for name in _LAYER_NAME.findall(line)}
+        return _GIVE_GRAD | self._own_parameters | made
+
+    @cached_property
+    def inplace_layers(self) -> frozenset[str]:
+        """Attributes that hold layers which write to their inputs."""
+        lines = [line for line in self._layer_lines if "inplace=True" in line]
+        return frozenset(name for line in lines for name in _LAYER_NAME.findall(line))
+
+    @cached_property
+    def makers(self) -> set[Unit]:
+        """Units that make something themselves, by a function of the file, or when their object is made."""
+        units = self.outline.units
+        direct = {unit for unit in units if self._makes(unit.text)}
+        if not direct:
+            return direct
+        owners = {unit.owner for unit in direct if unit.owner and unit.name == "__init__"}
+        called = compiled(rf"\b(?:{'|'.join(sorted({unit.name for unit in direct}))})\(")
+        return {
+            unit
+            for unit in units
+            if unit in direct or unit.owner in owners or called.search(unit.text) is not None
+        }
+
+    def origins(self, unit: Unit) -> Origins:
+        """What the values in a unit come from; of the last one that was asked for, it is kept."""
+        if self._origins is None or self._origins[0] is not unit:
+            self._origins = (unit, Origins(unit.node))
+        return self._origins[1]
+
+    def with_callers(self, found: set[Unit]) -> set[Unit]:
+        """The units with those that call them: functions by name, methods by `self` or where their class is.
+
+        A caller that passes nothing on of which anything is known adds nothing to its callee.
+        """
+        found = set(found)
+        waiting = [unit for unit in found if _is_called_by_name(unit)]
+        while waiting:
+            callee = waiting.pop()
+            call = f"{callee.name}("
+            for unit in self.outline.units:
+                if call not in unit.text or unit in found or unit not in self.makers:
+                    continue
+                near = not callee.owner or unit.owner == callee.owner or callee.owner in unit.text
+                if near and compiled(rf"\b{callee.name}\(").search(unit.text):
+                    found.add(unit)
+                    if _is_called_by_name(unit):
+                        waiting.append(unit)
+        return found
+
+    @cached_property
+    def _own_parameters(self) -> frozenset[str]:
+        lines = [line for line in self.outline.lines if "aram" in line]
+        pairs = [pair for line in lines for pair in _PARAMETER_NAME.findall(line)]
+        return frozenset(name for pair in pairs for name in pair if name)
+
+    @cached_property
+    def _layer_lines(self) -> list[str]:
+        return [line for line in self.outline.lines if "nn." in line or "inplace=True" in line]
+
+    def _makes(self, code: str) -> bool:
+        """May what the code passes to a function be more than unknown?"""
+        return (has_any(code, _MAKE_WORDS) and _MAKES.search(code) is not None) or any(
+            f"{name}(" in code for name in self.outline.classes
+        )
+
+
+def _is_called_by_name(unit: Unit) -> bool:
+    return unit.name != "forward" and not unit.name.startswith("__")
+
+
+def has_any(code: str, words: tuple[str, ...]) -> bool:
+    """Is one of the words in the code? Fixed words are found many times faster than a pattern of them."""
+    return any(word in code for word in words)
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled once."""
+    return re.compile(pattern)
