@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gradcheck_tool.domain.events import Event, Site
-    from gradcheck_tool.interp.facts import Fact
+    from gradcheck_tool.interp.places import Places
     from gradcheck_tool.ir import nodes as ir
 
 
@@ -104,6 +104,12 @@ class Call:
         return self.receiver
 
 
+class Fact:
+    """Base of all facts."""
+
+    __slots__ = ()
+
+
 class Interpreter(Protocol):
     """The running interpreter, as the models of libraries and the trackers use it."""
 
@@ -117,15 +123,12 @@ class Interpreter(Protocol):
     thawed: dict[int, tuple[Site, int]]
     ledger: Any
     keeper: Any
-    places: Any
-    calls: Any
-    summaries: Any
+    places: Places
     limit: int
     steps_left: int
     total_left: int
     executed: int
     entered: set[int]
-    handlers: dict[int, dict[int, int]]
     raised: dict[int, Event]
     exhausted: list[str]
     importing: set[int]
@@ -155,16 +158,15 @@ class Interpreter(Protocol):
         text: Any = None,
     ) -> Outcomes: ...
     def call_unknown(self, s: State, call: Call) -> Outcomes: ...
-    def guard(self, s: State, run: Any) -> Outcomes: ...
+    def enter(self, s: State, manager: Value, site: Any) -> Outcomes: ...
+    def leave(self, s: State, manager: Value, exc: Value | None, site: Any) -> Outcomes: ...
     def emit(self, event: Event) -> None: ...
     def tell(self, s: State, fact: Fact) -> None: ...
     def notes(self) -> tuple[int, ...]: ...
     def site(self, s: State, node: Any) -> Site: ...
-    def repeats(self, s: State, site: Site) -> bool: ...
     def label(self, s: State, node: Any) -> Label: ...
     def run_frame(self, s: State, block: int, index: int = 0) -> list[FrameExit]: ...
     def get(self, s: State, reg: int) -> Value: ...
     def set(self, s: State, reg: int, value: Value) -> None: ...
     def decide(self, s: State, value: Value) -> list[tuple[State, bool]]: ...
     def raise_exception(self, s: State, kind: str, event: Event | None = None) -> None: ...
-    def tensor(self, s: State, value: Value) -> Ref | None: ...

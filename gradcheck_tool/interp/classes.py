@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import FunctionDefinition
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import (
-    FALSE,
     NONE,
-    TRUE,
     Const,
     LibraryObject,
     Ref,
@@ -203,29 +200,6 @@ def _init_dataclass(
     if after is None:
         return [(s, ref)]
     return [(state, ref) for state, _ in m.call(s, after, [ref], {}, site)]
-
-
-def exception_matches(s: State, exc: Value, kind: Value) -> Value:
-    """Does an `except kind` clause catch `exc`? An exception of which nothing is known is caught."""
-    if isinstance(kind, Tup):
-        answers = [exception_matches(s, exc, k) for k in kind.items]
-        return TRUE if TRUE in answers else FALSE
-    record = s.get(exc, Instance)
-    cls = record.cls if record is not None else exc
-    if isinstance(cls, Symbol):
-        return TRUE
-    if isinstance(kind, Ref):
-        derived = s.get(cls, Class)
-        return TRUE if derived is not None and kind in derived.mro else FALSE
-    name = kind.name if isinstance(kind, LibraryObject) else ""
-    theirs = getattr(builtins, name.removeprefix("builtins."), None)
-    owner = s.get(cls, Class)
-    names = [c.name for c in owner.mro if isinstance(c, LibraryObject)] if owner is not None else []
-    for mine in names or ([cls.name] if isinstance(cls, LibraryObject) else []):
-        ours = getattr(builtins, mine.removeprefix("builtins."), None)
-        if mine == name or (isinstance(ours, type) and isinstance(theirs, type) and issubclass(ours, theirs)):
-            return TRUE
-    return FALSE
 
 
 def capture(s: State, value: Value, kind: str, key: Any, index: int) -> Value:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.interp.api import Fact
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -18,12 +20,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Call
     from gradcheck_tool.ir import nodes as ir
-
-
-class Fact:
-    """Base of all facts."""
-
-    __slots__ = ()
 
 
 @dataclass(slots=True, eq=False)

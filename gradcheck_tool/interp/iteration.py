@@ -21,6 +21,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, counting
+from gradcheck_tool.interp.functions import leave_all, merge_results
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
@@ -356,7 +357,7 @@ def _resume(
     if record.frame in s.frames or len(s.frames) > 60:
         return [(s, unknown())]
     for manager in record.managers:
-        m.calls.enter(s, manager, site)
+        m.enter(s, manager, site)
     s.frames.append(record.frame)
     s.exc = thrown
     out: Outcomes = []
@@ -372,8 +373,8 @@ def _resume(
         if end.kind == "raise":
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
-    m.calls.leave_all([state for state, _ in out], record.managers, site)
-    return m.calls.merge_results(out)  # type: ignore[no-any-return]
+    leave_all(m, [state for state, _ in out], record.managers, site)
+    return merge_results(out)
 
 
 def unpack(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.domain.events import Event, Site
+    from gradcheck_tool.domain.state import State
 
 
 class Places:
@@ -23,6 +24,7 @@ class Places:
     def __init__(self) -> None:
         self._loops: dict[int, dict[int, tuple[ir.Function, ir.Loop | None]]] = {}
         self._unread: dict[int, frozenset[ir.Reg]] = {}
+        self._handlers: dict[int, dict[int, int]] = {}
 
     def marked(self, event: Event) -> Event:
         """The event with `in_loop` set where its site is inside a loop of its function."""
@@ -53,6 +55,25 @@ class Places:
         before, after = path_to(loop.node, first.node), path_to(loop.node, second.node)
         return before is not None and not branches(before) and (after is None or precedes(before, after))
 
+    def handler_of(self, function: ir.Function, node: Any) -> int | None:
+        """The `except` clauses that an exception of a call in a function goes to."""
+        table = self._handlers.get(id(function))
+        if table is None:
+            table = {}
+            for block in function.blocks.values():
+                if block.handler is None or not _is_except(function, block.handler):
+                    continue
+                for instr in block.instrs:
+                    if isinstance(instr, ir.Call):
+                        table.setdefault(id(instr.node), block.handler)
+            self._handlers[id(function)] = table
+        return table.get(id(node))
+
+    def repeats(self, s: State, site: Site) -> bool:
+        """Is the place in a loop, or a function on the way to it called in one?"""
+        calls = [s[frame].site for frame in s.frames]
+        return any(at is not None and self.loop_of(at) is not None for at in (site, *calls))
+
     def is_read(self, function: ir.Function, reg: ir.Reg) -> bool:
         """Does the function read the register? The result of an expression statement is never read."""
         unread = self._unread.get(id(function))
@@ -67,6 +88,11 @@ class Places:
             unread = frozenset(results - used)
             self._unread[id(function)] = unread
         return reg not in unread
+
+
+def _is_except(function: ir.Function, block: int) -> bool:
+    """Is the handler an `except` clause (not the exceptional exit of `with` or `finally`)?"""
+    return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
 
 
 def is_loaded(function: ir.Function, store: ir.StoreName) -> bool:

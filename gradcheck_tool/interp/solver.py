@@ -14,14 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.join import equivalent, join, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
-from gradcheck_tool.interp import counting
+from gradcheck_tool.interp import calls, conditions, counting, managers
 from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
+from gradcheck_tool.interp.iteration import STOP, advance, is_bounded, is_near, make
 from gradcheck_tool.interp.places import Places
+from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.trackers.suspicions import Suspicions
@@ -29,8 +30,8 @@ from gradcheck_tool.trackers.suspicions import Suspicions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import Fact
+    from gradcheck_tool.interp.api import Fact, Interpreter
+    from gradcheck_tool.interp.summaries import History
 
 MAX_STATES = 8
 MAX_ROUNDS = 5
@@ -57,9 +58,6 @@ class Solver:
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
-        from gradcheck_tool.interp.calls import Calls
-        from gradcheck_tool.interp.summaries import Summaries
-        from gradcheck_tool.interp.transfer import TRANSFER
         from gradcheck_tool.trackers.gradient_reach import Ledger
         from gradcheck_tool.trackers.retained_graphs import Keeper
 
@@ -80,7 +78,6 @@ class Solver:
         self.total_left = total
         self.executed = 0
         self.entered: set[int] = set()
-        self.handlers: dict[int, dict[int, int]] = {}
         self.raised: dict[int, Event] = {}
         self.exhausted: list[str] = []
         self.importing: set[int] = set()
@@ -88,14 +85,15 @@ class Solver:
         self.main: ir.ModuleIR | None = None
         self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
         self.models: Any = None
-        self.calls = Calls(self)
-        self.call = self.calls.call
-        self.call_method = self.calls.method
-        self.call_unknown = self.calls.unknown_call
-        self.guard = self.calls.guard
-        self.summaries = Summaries(self)
-        self._steps = TRANSFER
+        self.summaries: dict[int, History] = {}
         self._rank: dict[int, dict[int, int]] = {}
+
+    call = calls.call
+    call_method = calls.call_method
+    call_unknown = calls.call_unknown
+    enter = managers.enter
+    leave = managers.leave
+    decide = conditions.decide
 
     # -- what is noted beside the states ----------------------------------------------------------
 
@@ -133,11 +131,6 @@ class Solver:
             if frame.site is not None:
                 return frame.site  # type: ignore[no-any-return]
         return None
-
-    def repeats(self, s: State, site: Site) -> bool:
-        """Is the place in a loop, or a function on the way to it called in one?"""
-        calls = [s[frame].site for frame in s.frames]
-        return any(at is not None and self.places.loop_of(at) is not None for at in (site, *calls))
 
     def label(self, s: State, node: Any) -> Label:
         """The source text of a node of the function that is running; in a model, of the user's call of it."""
@@ -257,7 +250,7 @@ class Solver:
                 if type(instr) is ir.YieldFrom:
                     after = self._delegate(state, instr, block.id, at, exits)
                 else:
-                    after = self._steps[type(instr)](self, state, instr)
+                    after = TRANSFER[type(instr)](self, state, instr)
                 at += 1
                 if after is not None:
                     stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
@@ -276,8 +269,6 @@ class Solver:
         self, s: State, instr: ir.YieldFrom, block: int, at: int, exits: list[FrameExit]
     ) -> list[State]:
         """`yield from`: each element leaves the frame, which comes back to this instruction for the next."""
-        from gradcheck_tool.interp.iteration import STOP, advance, make
-
         site = self.site(s, instr.node)
         done: list[State] = []
         for state, iterator in make(self, s, self.get(s, instr.value), site):
@@ -347,8 +338,6 @@ class Solver:
 
     def _most_rounds(self, s: State, head: ir.Block) -> int:
         """How many rounds of a loop are executed: all of a few, those of short cycles, or the usual ones."""
-        from gradcheck_tool.interp.iteration import is_bounded, is_near
-
         if isinstance(head.terminator, ir.ForIter):
             iterator = self.get(s, head.terminator.iterator)
             if is_bounded(s, iterator):
@@ -380,8 +369,6 @@ class Solver:
     def _for_iter(
         self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
     ) -> None:
-        from gradcheck_tool.interp.iteration import STOP, advance
-
         for state, value in advance(self, s, self.get(s, end.iterator), self.site(s, end.node)):
             if state.exc is not None:
                 self._goes_on(state, block, out, exits)
@@ -402,12 +389,6 @@ class Solver:
         """Set a register of the running frame."""
         s.edit(s.frames[-1]).locals[reg] = value
 
-    def decide(self, s: State, value: Value) -> list[tuple[State, bool]]:
-        """The ways a condition may go, each with the state that then holds."""
-        from gradcheck_tool.interp.conditions import decide
-
-        return decide(self, s, value)
-
     def raise_exception(self, s: State, kind: str, event: Event | None = None) -> None:
         """Let an exception of a built-in class start in this state."""
         ref = s.new(Instance(LibraryObject(f"builtins.{kind}")))
@@ -415,10 +396,6 @@ class Solver:
             self.raised[ref.id] = event
             s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
         s.exc = ref
-
-    def tensor(self, s: State, value: Value) -> Ref | None:
-        """The value as a tensor, if it is one."""
-        return value if isinstance(value, Ref) and isinstance(s.heap[value.id], Tensor) else None
 
 
 def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:

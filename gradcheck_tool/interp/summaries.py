@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcheck_tool.domain.graph import Node, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.join import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh
+from gradcheck_tool.interp.api import Interpreter
 from gradcheck_tool.interp.havoc import forget_groups
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.records import Func
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
+    from gradcheck_tool.interp.api import Call, Outcomes
 
 HISTORY = (Tensor, Storage, Node, SavingHooks)
 # What a call may hand out.
@@ -167,42 +168,43 @@ def _is(a: object, b: object) -> bool:
 
 
 @dataclass(slots=True)
-class _History:
+class History:
     """The summaries of one function by the kind of its arguments, and how often it was watched in vain."""
 
     failures: int = 0
     summaries: dict[Any, list[Summary]] = field(default_factory=dict)
 
 
-class Summaries:
-    """The summaries of one machine."""
+class Summarising(Interpreter, Protocol):
+    """An interpreter that keeps the summaries of functions, by their identity."""
 
-    def __init__(self, machine: Interpreter) -> None:
-        self._m = machine
-        self._of: dict[int, _History] = {}
+    summaries: dict[int, History]
 
-    def call(self, s: State, ref: Ref, func: Func, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
-        """What a call leads to: copied from an earlier one that would do the same, or executed."""
-        history = self._of.setdefault(id(func.function), _History())
-        if history.failures >= TRIES:
-            return run()
-        kind, free = _kind(s, ref, call)
-        known = history.summaries.get(kind)
-        if known is None:
-            history.summaries[kind] = []
-            return run()
-        for summary in known:
-            if summary.fits(self._m, s, free):
-                return summary.play(self._m, s, free)
-        watched = isinstance(s.heap, ReadTrackingHeap) and not s.heap.watch.spoiled
-        if watched or len(known) >= KEPT:
-            return run()
-        out, summary_ = _watched(self._m, s, ref, call, free, run)
-        if summary_ is None:
-            history.failures += 1
-        else:
-            known.append(summary_)
-        return out
+
+def summarised(
+    m: Summarising, s: State, ref: Ref, func: Func, call: Call, run: Callable[[], Outcomes]
+) -> Outcomes:
+    """What a call leads to: copied from an earlier one that would do the same, or executed."""
+    history = m.summaries.setdefault(id(func.function), History())
+    if history.failures >= TRIES:
+        return run()
+    kind, free = _kind(s, ref, call)
+    known = history.summaries.get(kind)
+    if known is None:
+        history.summaries[kind] = []
+        return run()
+    for summary in known:
+        if summary.fits(m, s, free):
+            return summary.play(m, s, free)
+    watched = isinstance(s.heap, ReadTrackingHeap) and not s.heap.watch.spoiled
+    if watched or len(known) >= KEPT:
+        return run()
+    out, made = _watched(m, s, ref, call, free, run)
+    if made is None:
+        history.failures += 1
+    else:
+        known.append(made)
+    return out
 
 
 def _kind(s: State, ref: Ref, call: Call) -> tuple[Any, tuple[int, ...]]:

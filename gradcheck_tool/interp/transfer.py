@@ -12,8 +12,9 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Slice, Symbol, Tup, Value, unknown
-from gradcheck_tool.interp import attributes, classes, operators, subscripts
+from gradcheck_tool.interp import attributes, calls, classes, operators, subscripts
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.exceptions import exception_matches, may_raise_unseen
 from gradcheck_tool.interp.imports import import_value, kept_promise, star_names
 from gradcheck_tool.interp.names import BUILTINS
 from gradcheck_tool.interp.packs import in_model
@@ -165,11 +166,11 @@ def build_slice(m: Interpreter, s: State, i: ir.BuildSlice) -> States:
 
 def call(m: Interpreter, s: State, i: ir.Call) -> States:
     out: list[State] = []
-    if m.calls.may_raise_unseen(s, i):
+    if may_raise_unseen(m, s, i):
         other = s.fork()
         other.exc = unknown()
         out.append(other)
-    return _bind(m, i.dst, m.calls.instruction(s, i)) + out
+    return _bind(m, i.dst, calls.instruction(m, s, i)) + out
 
 
 def bin_op(m: Interpreter, s: State, i: ir.BinOp) -> States:
@@ -331,12 +332,12 @@ def enter_with(m: Interpreter, s: State, i: ir.EnterWith) -> States:
     if not in_model(s) and uses.note_manager(m, s, m.get(s, i.manager), i):
         m.raise_exception(s, "TypeError")
         return None
-    return _bind(m, i.dst, m.calls.enter(s, m.get(s, i.manager), m.site(s, i.node)))
+    return _bind(m, i.dst, m.enter(s, m.get(s, i.manager), m.site(s, i.node)))
 
 
 def exit_with(m: Interpreter, s: State, i: ir.ExitWith) -> States:
     exc = None if i.exc is None else m.get(s, i.exc)
-    return _bind(m, i.dst, m.calls.leave(s, m.get(s, i.manager), exc, m.site(s, i.node)))
+    return _bind(m, i.dst, m.leave(s, m.get(s, i.manager), exc, m.site(s, i.node)))
 
 
 def catch(m: Interpreter, s: State, i: ir.Catch) -> States:
@@ -346,7 +347,7 @@ def catch(m: Interpreter, s: State, i: ir.Catch) -> States:
 
 
 def match_exception(m: Interpreter, s: State, i: ir.MatchException) -> States:
-    m.set(s, i.dst, classes.exception_matches(s, m.get(s, i.exc), m.get(s, i.kind)))
+    m.set(s, i.dst, exception_matches(s, m.get(s, i.exc), m.get(s, i.kind)))
     return None
 
 

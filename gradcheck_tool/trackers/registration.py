@@ -188,7 +188,7 @@ def check_replaced(m: Interpreter, s: State, optimizer: Ref, text: str) -> None:
 def note_untrained(m: Interpreter, s: State, optimizer: Ref, site: Site, text: str) -> None:
     """An optimizer steps in a loop: do other new modules get gradients of the same loss, and no optimizer?"""
     held = _held(s)
-    if held is None or not m.repeats(s, site):
+    if held is None or not m.places.repeats(s, site):
         return
     mine: Any = s[optimizer].attrs["#params"].items
     fresh = [s[p] for p in mine if s[p].grad_state == "fresh" and s[p].backward_site is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcheck_tool.interp import facts
+from gradcheck_tool.interp.api import Fact
 from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.spelling import nearest, snake_case
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter
 
 # The method that hears each kind of fact: `Stepped` -> `on_stepped`.
-HANDLERS = {f"on_{snake_case(kind.__name__)}": kind for kind in facts.Fact.__subclasses__()}
+HANDLERS = {
+    f"on_{snake_case(name)}": kind
+    for name, kind in vars(facts).items()
+    if isinstance(kind, type) and issubclass(kind, Fact) and kind is not Fact
+}
 
 
 class Tracker:

@@ -67,11 +67,11 @@ def exit_stack(m: Interpreter, s: State, call: Call) -> Result:
 def enter_context(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     mine.attrs["#stack"] = Tup((*mine.attrs["#stack"].items, call.args[0]))
-    return m.calls.enter(s, call.args[0], call.site)  # type: ignore[no-any-return]
+    return m.enter(s, call.args[0], call.site)
 
 
 @method("contextlib.ExitStack", "__exit__")
 def exit_all(m: Interpreter, s: State, call: Call) -> Result:
     for manager in reversed(s[call.self].attrs["#stack"].items):
-        m.calls.leave(s, manager, None, call.site)
+        m.leave(s, manager, None, call.site)
     return FALSE

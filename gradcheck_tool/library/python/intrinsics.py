@@ -9,7 +9,7 @@ from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, Instance
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Symbol, Tup, unknown
-from gradcheck_tool.interp.havoc import forget_written, havoc
+from gradcheck_tool.interp.havoc import forget_groups, forget_written, havoc
 from gradcheck_tool.interp.iteration import drain
 from gradcheck_tool.interp.packs import DRIVER
 from gradcheck_tool.interp.registry import Result, function, method
@@ -96,7 +96,7 @@ def writes(m: Interpreter, s: State, call: Call) -> Result:
 def touches(m: Interpreter, s: State, call: Call) -> Result:
     """Anything at all happens to the arguments, as where a library is not modelled."""
     havoc(s, call.args)
-    m.calls.forget_groups(s)
+    forget_groups(s)
     return unknown()
 
 

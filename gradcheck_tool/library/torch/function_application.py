@@ -28,6 +28,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
@@ -86,9 +87,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
             st.grad = before
             if st.exc is None:
                 _unmarked_writes(m, st, cls, ctx, versions)
-                out += m.guard(
-                    st, lambda st=st, result=result: _wrap(m, st, cls, ctx, tensors, needed, result, call)
-                )
+                out += guard(m, st, _wrap, m, st, cls, ctx, tensors, needed, result, call)
             else:
                 out.append((st, NONE))
     return out

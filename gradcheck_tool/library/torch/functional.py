@@ -10,6 +10,7 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised, story
+from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.tensor_attributes import INTEGER_GRAD
 
@@ -43,7 +44,7 @@ def differentiate(m: Interpreter, s: State, call: Call) -> Result:
         if state.exc is not None:
             out.append((state, NONE))
             continue
-        out += m.guard(state, lambda st=state, v=value: _result(st, name, given, v, call))
+        out += guard(m, state, _result, state, name, given, value, call)
     return out
 
 

@@ -19,6 +19,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.packs import is_model_class
 from gradcheck_tool.interp.subscripts import item_of
@@ -49,7 +50,7 @@ class InstanceModel(ObjectModel[Ref]):
         native = find_method(s, obj, f".{name}")
         if native is not None:
             call = Call(Method(obj, name), [], {}, site, "", obj)
-            return m.guard(s, lambda: native(m, s, call))
+            return guard(m, s, native, m, s, call)
         record: Instance = s[obj]
         of_library = isinstance(record.cls, LibraryObject)
         if (of_library or is_model_class(s, record.cls)) and find_method(s, obj, name) is not None:
@@ -94,13 +95,13 @@ class InstanceModel(ObjectModel[Ref]):
     def call(self, m: Interpreter, s: State, obj: Ref, call: Call) -> Outcomes | None:
         record: Instance = s[obj]
         if module_tree.is_module(s, record):
-            return m.guard(s, lambda: module_calls.call_module(m, s, obj, call))
+            return guard(m, s, module_calls.call_module, m, s, obj, call)
         own = attributes.in_class(s, record.cls, "__call__")
         if own is not None:
             return m.call(s, Bound(obj, own), call.args, call.kwargs, call.site, call.text, call.unsure)
         call.receiver = obj
         native = find_method(s, obj, "__call__")
-        return None if native is None else m.guard(s, lambda: native(m, s, call))
+        return None if native is None else guard(m, s, native, m, s, call)
 
     def is_certain(self, s: State, obj: Ref) -> bool:
         cls = s[obj].cls

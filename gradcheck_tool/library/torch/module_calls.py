@@ -20,6 +20,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch import layers
@@ -50,7 +51,7 @@ def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
             out.append((state, NONE))
             continue
         inner = Call(call.func, args, call.kwargs, call.site, call.text, ref, call.unsure)
-        out += m.guard(state, lambda st=state, c=inner: forward(m, st, ref, c))
+        out += guard(m, state, forward, m, state, ref, inner)
     for hook in _hooks(s, ref, "#hooks"):
         after_hooks: Outcomes = []
         for state, value in out:

@@ -226,7 +226,7 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     kinds = gradient_kinds(s, params, is_open)
     name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
     event = OptimizerStep(
-        site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.repeats(s, site)
+        site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.places.repeats(s, site)
     )
     m.emit(event)
     breaks.note_step(m, s, event, params)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import NONE, Ref
+from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.torch.operator_calls import (
     call_compare,
@@ -34,12 +35,12 @@ class TensorModel(ObjectModel[Ref]):
         return tensor_native(name)
 
     def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
-        return m.guard(s, lambda: get_attribute(m, s, obj, name, site))
+        return guard(m, s, get_attribute, m, s, obj, name, site)
 
     def set_attribute(
         self, m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any, augmented: bool
     ) -> list[State]:
-        m.guard(s, lambda: set_attribute(m, s, obj, name, value, site, augmented))
+        guard(m, s, set_attribute, m, s, obj, name, value, site, augmented)
         return [s]
 
     def delete_attribute(
@@ -48,7 +49,7 @@ class TensorModel(ObjectModel[Ref]):
         return self.set_attribute(m, s, obj, name, NONE, site, False) if name == "grad" else None
 
     def get_item(self, m: Interpreter, s: State, obj: Ref, index: Value, site: Any) -> Outcomes:
-        return m.guard(s, lambda: get_item(m, s, obj, index, site))
+        return guard(m, s, get_item, m, s, obj, index, site)
 
     def set_item(
         self,
@@ -61,29 +62,29 @@ class TensorModel(ObjectModel[Ref]):
         text: Any,
         augmented: bool,
     ) -> list[State]:
-        m.guard(s, lambda: set_item(m, s, obj, index, value, site, text, augmented))
+        guard(m, s, set_item, m, s, obj, index, value, site, text, augmented)
         return [s]
 
     def rows(self, m: Interpreter, s: State, obj: Ref, site: Any, count: int | None = None) -> Outcomes:
-        return m.guard(s, lambda: rows(m, s, obj, site, count))
+        return guard(m, s, rows, m, s, obj, site, count)
 
     def binary(
         self, m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
     ) -> Outcomes:
-        return m.guard(s, lambda: call_operator(m, s, op, left, right, site, text))
+        return guard(m, s, call_operator, m, s, op, left, right, site, text)
 
     def inplace(
         self, m: Interpreter, s: State, op: str, left: Ref, right: Value, site: Any, text: Any
     ) -> Outcomes:
-        return m.guard(s, lambda: call_inplace_operator(m, s, op, left, right, site, text))
+        return guard(m, s, call_inplace_operator, m, s, op, left, right, site, text)
 
     def unary(self, m: Interpreter, s: State, op: str, obj: Ref, site: Any, text: Any) -> Outcomes:
-        return m.guard(s, lambda: call_unary(m, s, op, obj, site, text))
+        return guard(m, s, call_unary, m, s, op, obj, site, text)
 
     def compare(
         self, m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
     ) -> Outcomes:
-        return m.guard(s, lambda: call_compare(m, s, op, left, right, site, text))
+        return guard(m, s, call_compare, m, s, op, left, right, site, text)
 
 
 @models(Node)
@@ -91,4 +92,4 @@ class NodeModel(ObjectModel[Ref]):
     """A node of the graph has attributes, of which some are gone once it is freed."""
 
     def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
-        return m.guard(s, lambda: node_attribute(m, s, obj, name, site))
+        return guard(m, s, node_attribute, m, s, obj, name, site)

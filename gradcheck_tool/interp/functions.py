@@ -1,0 +1,157 @@
+"""Functions of the repository: binding arguments, running bodies, joining what they leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.join import join
+from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
+from gradcheck_tool.domain.records import Dict, Frame, Func, Generator, Instance, List
+from gradcheck_tool.domain.values import NONE, Const, Ref, Tup, Value, unknown
+from gradcheck_tool.interp.summaries import running, summarised
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
+    from gradcheck_tool.interp.summaries import Summarising
+
+MAX_DEPTH = 30
+MAX_RECURSION = 3
+MAX_RESULTS = 8
+
+
+def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) -> Outcomes:
+    """Call a function of the repository, unless it is running very often already."""
+    active = running(s)
+    if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
+        if isinstance(s.heap, ReadTrackingHeap):
+            s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
+            s.heap.watch.cut.add(func.function)
+        return [(s, unknown())]
+    if call.text and func.function.name == "forward":
+        from gradcheck_tool.trackers.function_contracts import direct_forward
+
+        direct_forward(m, s, func, call)
+    if func.wrap or func.function.is_generator:
+        return _execute(m, s, func, call)
+    return summarised(m, s, ref, func, call, lambda: _execute(m, s, func, call))
+
+
+def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
+    # Each call has managers of its own: one that is entered again forgets what was before it.
+    managers = tuple(s.new(s[each].clone(s.owner)) if isinstance(each, Ref) else each for each in func.wrap)
+    frame = Frame(func.function, func.env, func.frame)
+    frame.site = call.site
+    frame.cls = func.cls
+    frame.receiver = call.args[0] if call.args else NONE
+    frame.locals = _bind(s, func, call)  # type: ignore[assignment]
+    frame_ref = s.new(frame)
+    function: ir.Function = func.function
+    if function.is_generator:
+        m.entered.add(id(function))
+        return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
+    for manager in managers:
+        m.enter(s, manager, call.site)
+    s.frames.append(frame_ref)
+    out: Outcomes = []
+    for end in m.run_frame(s, function.entry):
+        end.state.frames.pop()
+        if not function.inner:
+            del end.state.heap[frame_ref.id]
+        if end.kind == "raise":
+            end.state.exc = end.value
+        out.append((end.state, end.value))
+    if not out:
+        return []
+    if function.kind is ir.FunctionKind.COMPREHENSION:
+        out = _longest(out)
+    results = merge_results(out)
+    leave_all(m, [state for state, _ in results], managers, call.site)
+    return results
+
+
+def leave_all(m: Interpreter, states: Sequence[State], managers: Sequence[Value], site: Any) -> None:
+    """Leave the managers of decorators, which swallow nothing."""
+    for manager in reversed(managers):
+        for state in states:
+            exc, state.exc = state.exc, None
+            m.leave(state, manager, None, site)
+            state.exc = exc
+
+
+def merge_results(results: Outcomes) -> Outcomes:
+    """Merge states that a call left the same, with the same result."""
+    if len(results) < 2:
+        return results
+    raised = [(state, value) for state, value in results if state.exc is not None]
+    normal = [(state, value) for state, value in results if state.exc is None]
+    for state, value in normal:
+        if state.frames:
+            state.edit(state.frames[-1]).locals["#result"] = value
+    kept = join([state for state, _ in normal], None, MAX_RESULTS, True)
+    out = []
+    for state in kept:
+        value = NONE
+        if state.frames:
+            value = state.edit(state.frames[-1]).locals.pop("#result")
+        else:
+            value = next(v for st, v in normal if st is state)
+        out.append((state, value))
+    return out + _different_first(raised)[:MAX_RESULTS]
+
+
+def _bind(s: State, func: Func, call: Call) -> dict[str, Value]:
+    """Parameters to values; what is not passed for sure is unknown."""
+    params: list[ir.Parameter] = func.function.params
+    bound: dict[str, Value] = {}
+    rest = list(call.args)
+    kwargs = dict(call.kwargs)
+    for p in params:
+        if p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
+            if rest:
+                bound[p.name] = rest.pop(0)
+            elif p.name in kwargs and p.kind is ir.ParamKind.POSITIONAL:
+                bound[p.name] = kwargs.pop(p.name)
+            else:
+                bound[p.name] = _missing(func, p, call)
+        elif p.kind is ir.ParamKind.VARARGS:
+            bound[p.name] = Tup(tuple(rest), open=call.unsure)
+            rest = []
+        elif p.kind is ir.ParamKind.KEYWORD_ONLY:
+            bound[p.name] = kwargs.pop(p.name) if p.name in kwargs else _missing(func, p, call)
+        else:
+            table = Dict({Const(k): v for k, v in kwargs.items()}, open=call.unsure)
+            bound[p.name] = s.new(table)
+    return bound
+
+
+def _missing(func: Func, p: ir.Parameter, call: Call) -> Value:
+    if not call.unsure and p.name in func.defaults:
+        return func.defaults[p.name]
+    return unknown()
+
+
+def _longest(results: Outcomes) -> Outcomes:
+    """A comprehension over something unknown may end after any element; the longest list stands for all.
+
+    It may be longer still.
+    """
+    normal = [pair for pair in results if pair[0].exc is None]
+    if len(normal) > 1 and normal[-1][0].get(normal[-1][1], List) is not None:
+        normal[-1][0].edit(normal[-1][1]).open = True  # type: ignore[arg-type]
+    return normal[-1:] + [pair for pair in results if pair[0].exc is not None][:2]
+
+
+def _different_first(raised: Outcomes) -> Outcomes:
+    """Ways to raise, of each error one before any error comes twice: those beyond a limit are dropped."""
+    first: dict[object, tuple[State, Value]] = {}
+    again = []
+    for state, value in raised:
+        error = state.get(state.exc, Instance)
+        mark = state.exc if error is None else (error.cls, error.attrs.get("#event"))
+        if first.setdefault(mark, (state, value))[0] is not state:
+            again.append((state, value))
+    return [*first.values(), *again]
