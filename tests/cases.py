@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pytest
 
 from tests.differential.judge import judge_source
-from tests.running import Analysis, findings, happened, variables
+from tests.running import Analysis, findings, happened, rows, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +125,7 @@ def check_mistake(program: Mistake) -> None:
 def check_correction(program: Mistake) -> None:
     """Without the symptom, nothing is reported."""
     assert not variables(program.right)["symptom"]
-    _check_reports(program.right, _marked(program.wrong, rows=False))
+    _check_reports(program.right, _marked(program.wrong, keep=False))
 
 
 def check_right(program: str) -> None:
@@ -133,13 +133,13 @@ def check_right(program: str) -> None:
     assert findings(program) == []
 
 
-def _marked(program: str, *, rows: bool = True) -> dict[str, list[int]]:
-    """The rows that are marked with each name; without `rows`, the names alone."""
+def _marked(program: str, *, keep: bool = True) -> dict[str, list[int]]:
+    """The rows that are marked with each name; without `keep`, the names alone."""
     marked: dict[str, list[int]] = {}
     for row, line in enumerate(program.splitlines(), 1):
         found = MARK.search(line)
         for name in found[1].split() if found else ():
-            marked.setdefault(name, []).extend([row] * rows)
+            marked.setdefault(name, []).extend([row] * keep)
     assert marked
     return marked
 
@@ -150,5 +150,4 @@ def _check_reports(program: str, marked: dict[str, list[int]]) -> None:
     if codes:
         assert findings(program) == sorted((row, code) for code in codes for row in marked[code])
     for name in marked.keys() - codes:
-        analysis = Analysis(program)
-        assert sorted({analysis.row(e) for e in analysis.events if type(e).__name__ == name}) == marked[name]
+        assert rows(program, name) == marked[name]

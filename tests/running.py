@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import warnings
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import EngineError, Event, StoryStep
 from gradcheck_tool.analysis import entries
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 RULES = RuleSet.load()
 FILENAME = "<program>"
-Kind = TypeVar("Kind", bound=Event)
+# Trackers of all rules listen, of those that are off by default, too.
+TRACKERS = entries.needed(RULES.select(["ALL"], target_torch=None))
 
 
 class Analysis:
@@ -35,29 +36,34 @@ class Analysis:
         self.module = lower_module(source, FILENAME)
         self.unfinished: list[str] = []
         self.events: list[Event] = entries.analyze(
-            self.module, imports, plan or ExecutionPlan(), self.unfinished
+            self.module, imports, plan or ExecutionPlan(), self.unfinished, TRACKERS
         )
 
-    def of(self, kind: type[Kind]) -> list[Kind]:
-        return [event for event in self.events if isinstance(event, kind)]
+    def of(self, kind: type[Event] | str) -> list[Any]:
+        """The events of a class, or of the class of that name: one that serves a single rule is in its file."""
+        return [
+            event
+            for event in self.events
+            if (type(event).__name__ == kind if isinstance(kind, str) else isinstance(event, kind))
+        ]
 
     def row(self, event: Event | StoryStep) -> int:
         return locate(self.module, event.site.node).start.row
 
-    def errors(self) -> list[EngineError]:
+    def errors(self) -> list[Any]:
         """The errors that PyTorch would raise."""
         return self.of(EngineError)
 
-    def rows(self, kind: type[Event]) -> list[int]:
+    def rows(self, kind: type[Event] | str) -> list[int]:
         """The rows of the events of a kind, each once."""
         return sorted({self.row(event) for event in self.of(kind)})
 
 
-def events(source: str, kind: type[Kind]) -> list[Kind]:
+def events(source: str, kind: type[Event] | str) -> list[Any]:
     return Analysis(source).of(kind)
 
 
-def rows(source: str, kind: type[Event]) -> list[int]:
+def rows(source: str, kind: type[Event] | str) -> list[int]:
     return Analysis(source).rows(kind)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import BackwardCall, WindowDiscarded
-from tests.cases import TRAINING, check_agreement, each
+from gradcheck_tool import BackwardCall
+from tests.cases import HEAD, TRAINING, Mistake, check_agreement, check_correction, check_mistake, each
 from tests.running import Analysis, events
 
 # `# raises` marks the line where PyTorch raises.
@@ -81,4 +81,58 @@ for i, x in enumerate(unknown()):
     if {guard}:
         opt.step()
 """
-    assert len(events(TRAINING + body, WindowDiscarded)) == count
+    assert len(events(TRAINING + body, "WindowDiscarded")) == count
+
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "gradients that are cleared in each iteration of a window": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(4):
+    optimizer.zero_grad()  # <- GL405 WindowDiscarded
+    net(torch.ones(1, 2)).sum().backward()
+    if (i + 1) % 4 == 0:
+        size = float(net.weight.grad[0, 0])
+        optimizer.step()
+symptom = size < 4
+""",
+        """    optimizer.zero_grad()  # <- GL405 WindowDiscarded
+    net(torch.ones(1, 2)).sum().backward()
+    if (i + 1) % 4 == 0:
+        size = float(net.weight.grad[0, 0])
+        optimizer.step()
+""",
+        """    net(torch.ones(1, 2)).sum().backward()
+    if (i + 1) % 4 == 0:
+        size = float(net.weight.grad[0, 0])
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+    ),
+    "gradients that nothing clears": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    net(torch.ones(1, 2)).sum().backward()  # <- GL401
+    optimizer.step()
+symptom = float(net.weight.grad[0, 0]) == 3
+""",
+        "for _ in range(3):\n",
+        "for _ in range(3):\n    optimizer.zero_grad()\n",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)

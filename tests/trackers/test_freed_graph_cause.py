@@ -1,10 +1,59 @@
-"""How two backward calls use the same graph: the story and the cause."""
+"""How two backward passes come to share a graph: the story and the cause, which decides the advice."""
 
 from __future__ import annotations
 
 from gradcheck_tool import FreedGraph
-from tests.cases import TRAINING
-from tests.running import events
+from tests.cases import TRAINING, each
+from tests.running import Analysis, events, happened
+
+START = """
+import torch
+w = torch.ones(2, requires_grad=True)
+"""
+CAUSES = {
+    "the same loss twice": (
+        """
+loss = w.exp().sum()
+loss.backward()
+loss.backward()
+""",
+        "same-root",
+    ),
+    "two losses of the same features": (
+        """
+features = w.exp()
+features.sum().backward()
+features.mean().backward()
+""",
+        "shared-subgraph",
+    ),
+    "a state that is carried over": (
+        """
+state = torch.zeros(2)
+for _ in range(3):
+    state = torch.tanh(state + w)
+    state.sum().backward()
+""",
+        "carried",
+    ),
+    "a result that is computed before the loop": (
+        """
+features = w.exp()
+for _ in range(3):
+    features.sum().backward()
+""",
+        "outside-loop",
+    ),
+}
+
+
+@each(CAUSES)
+def test_the_cause_of_a_freed_graph(program: tuple[str, str]) -> None:
+    body, cause = program
+    analysis = Analysis(START + body)
+    (event,) = analysis.of(FreedGraph)
+    assert event.cause == cause
+    assert analysis.row(event) == happened(START + body)[0]
 
 
 def test_the_line_that_freed_the_graph_and_raises_is_the_last_step_of_the_story() -> None:

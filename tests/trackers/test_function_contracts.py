@@ -2,10 +2,115 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
-from gradcheck_tool import FunctionDefect
-from tests.running import events
+from tests.cases import each
+from tests.running import Analysis, events
+
+FUNCTION = """
+import torch
+shared = None
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor=2.0):
+        {forward}
+    @staticmethod
+    def backward(ctx, grad):
+        {backward}
+"""
+
+
+class Defect(NamedTuple):
+    """The bodies of `forward` and `backward`, and a replacement that makes them right.
+
+    `# <-` marks the line that is reported; without a mark, it is that of `backward`.
+    """
+
+    forward: str
+    backward: str
+    old: str
+    new: str
+
+
+DEFECTS = {
+    "input-on-ctx": Defect(
+        "ctx.x = x  # <-\nreturn x * x",
+        "return 2 * ctx.x * grad, None",
+        "ctx.x = x  # <-",
+        "ctx.save_for_backward(x)",
+    ),
+    "output-on-ctx": Defect(
+        "y = x.exp()\nctx.y = y  # <-\nreturn y",
+        "return ctx.y * grad, None",
+        "ctx.y = y  # <-\n        return y",
+        "ctx.save_for_backward(y)\n        return y",
+    ),
+    "missing-return": Defect("return x * 2", "scaled = grad * 2", "scaled =", "return"),
+    "unmarked-write": Defect(
+        "x.mul_(2)  # <-\nreturn x",
+        "return grad * 2, None",
+        "x.mul_(2)",
+        "ctx.mark_dirty(x)\n        x.mul_(2)",
+    ),
+    "untracked-backward": Defect("return x * 2", "return grad.data * 2, None", "grad.data", "grad"),
+    "unused-ctx": Defect(
+        "ctx.size = x.shape  # <-\nreturn x * 2",
+        "return grad * 2, None",
+        "ctx.size = x.shape  # <-",
+        "size = x.shape",
+    ),
+}
+
+
+def _source(defect: Defect) -> str:
+    bodies = [text.replace("\n", "\n        ") for text in (defect.forward, defect.backward)]
+    return FUNCTION.format(forward=bodies[0], backward=bodies[1])
+
+
+def _kinds(source: str) -> dict[str, list[int]]:
+    """The rows of each kind of defect."""
+    analysis = Analysis(source)
+    found: dict[str, list[int]] = {}
+    for event in analysis.of("FunctionDefect"):
+        found.setdefault(event.kind, []).append(analysis.row(event))
+    return found
+
+
+@pytest.mark.parametrize("kind", DEFECTS)
+def test_a_defect_is_reported_and_its_correction_is_not(kind: str) -> None:
+    source = _source(DEFECTS[kind])
+    lines = source.splitlines()
+    marked = [row for row, line in enumerate(lines, 1) if line.endswith("# <-")]
+    assert _kinds(source)[kind] == (marked or [lines.index("    def backward(ctx, grad):") + 1])
+    assert DEFECTS[kind].old in source
+    assert kind not in _kinds(source.replace(DEFECTS[kind].old, DEFECTS[kind].new))
+
+
+def test_a_method_without_staticmethod_is_reported_beside_one_that_has_it() -> None:
+    source = _source(Defect("return x * 2", "return grad * 2, None", "", ""))
+    head, _, tail = source.rpartition("    @staticmethod\n")
+    assert "not-static" not in _kinds(source)
+    assert _kinds(head + tail)["not-static"] == [head.count("\n") + 1]
+    assert "not-static" not in _kinds(source.replace("    @staticmethod\n", ""))
+
+
+CALLS = {
+    "a call of forward": ("Scale.forward(None, x)", "direct-forward"),
+    "a call of apply": ("Scale.apply(x)", ""),
+    "a call of forward without gradients": ("Scale.forward(None, x.detach())", ""),
+    "tensors in a list": ("Scale.apply(x, [x * 3])", "hidden-tensors"),
+    "numbers in a list": ("Scale.apply(x, [3.0])", ""),
+}
+
+
+@each(CALLS)
+def test_what_a_call_gets_wrong(program: tuple[str, str]) -> None:
+    call, kind = program
+    source = _source(Defect("return x * 2", "return grad * 2, None", "", ""))
+    source += f"x = torch.ones(2, requires_grad=True)\n{call}\n"
+    assert _kinds(source) == ({kind: [source.count("\n")]} if kind else {})
 
 
 @pytest.mark.parametrize(
@@ -28,4 +133,4 @@ class Scale(torch.autograd.Function):
     def backward(ctx, grad):
         return grad * shared
 """
-    assert any(e.kind == "state-on-class" for e in events(source, FunctionDefect)) is reported
+    assert any(e.kind == "state-on-class" for e in events(source, "FunctionDefect")) is reported

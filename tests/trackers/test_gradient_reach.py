@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import ParameterOfResult
 from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, check_right, each
 from tests.running import events
 
@@ -66,6 +65,59 @@ symptom = not term.requires_grad
         "term = torch.tensor(np.mean([(row * i.numpy()).mean() for row, i in zip(rows, x)]))",
         "term = torch.stack([(row * i).mean() for row, i in zip(out, x)]).mean()",
     ),
+    "a term that is made a number": Mistake(
+        HEAD
+        + """
+body, head = nn.Linear(2, 2), nn.Linear(2, 1)
+features = body(torch.ones(1, 2))
+penalty = features.pow(2).mean().item()  # <- GL515
+loss = head(features.detach()).pow(2).mean() + 0.1 * penalty
+loss.backward()
+symptom = body.weight.grad is None
+""",
+        "mean().item()",
+        "mean()",
+    ),
+    "a loss that is made anew of its values": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+other = nn.Linear(2, 1)
+x = torch.ones(3, 2)
+parts = torch.tensor([net(x).sum(), net(2 * x).sum()])  # <- GL503
+loss = parts.mean() + other(x).sum()
+loss.backward()
+symptom = net.weight.grad is None
+""",
+        "torch.tensor(",
+        "torch.stack(",
+    ),
+    "a gradient that passes a rounding": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+levels = torch.round(net(torch.ones(3, 2)))
+loss = (levels - 1).pow(2).mean()
+loss.backward()  # <- GL505 ZeroGradient
+symptom = not net.weight.grad.any()
+""",
+        "levels = torch.round(net(torch.ones(3, 2)))",
+        "raw = net(torch.ones(3, 2))\nlevels = raw + (torch.round(raw) - raw).detach()",
+    ),
+    "a sample of a distribution that is trained": Mistake(
+        HEAD
+        + """
+from torch.distributions import Normal
+encoder, decoder = nn.Linear(3, 2), nn.Linear(2, 3)
+x = torch.rand(4, 3)
+code = Normal(encoder(x), 1.0).sample()  # <- GL506 NonReparametrised
+loss = F.mse_loss(decoder(code), x)
+loss.backward()
+symptom = encoder.weight.grad is None
+""",
+        ".sample()",
+        ".rsample()",
+    ),
 }
 
 
@@ -101,4 +153,4 @@ def test_a_parameter_of_a_result_matters_where_a_leaf_misses_its_gradient(
         TRAINING
         + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n({loss}).backward()\n"
     )
-    assert bool(events(source, ParameterOfResult)) is reported
+    assert bool(events(source, "ParameterOfResult")) is reported

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.running import rows
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -31,6 +34,25 @@ symptom = not any(modes)
         "    return labels\n",
         "    model.train()\n    return labels\n",
     ),
+    "a network is validated between its epochs": Mistake(
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+modes = []
+for epoch in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(8, 2)).pow(2).mean().backward()
+    modes.append(net.training)
+    optimizer.step()
+    net.eval()  # <- GL516 EvalModeTraining
+    with torch.no_grad():
+        net(torch.ones(8, 2))
+symptom = not all(modes)
+""",
+        "        net(torch.ones(8, 2))\n",
+        "        net(torch.ones(8, 2))\n    net.train()\n",
+    ),
 }
 
 
@@ -42,3 +64,33 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+@pytest.mark.parametrize(
+    ("layer", "evaluation", "reported"),
+    [
+        ("nn.Dropout(0.5)", "with torch.no_grad():\n        net(x)", True),
+        ("nn.BatchNorm1d(2)", "with torch.no_grad():\n        net(x)", True),
+        ("nn.Tanh()", "with torch.no_grad():\n        net(x)", False),
+        ("nn.Dropout(0.5)", "pass", False),
+        ("nn.Dropout(0.5)", "net(x).sum().backward()", False),
+    ],
+    ids=["dropout", "batch norm", "no such layer", "never evaluated", "evaluated with gradients"],
+)
+def test_only_layers_that_differ_between_the_modes_matter(
+    layer: str, evaluation: str, reported: bool
+) -> None:
+    source = f"""
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 2), {layer})
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(3, 2)
+for _ in range(3):
+    opt.zero_grad()
+    net(x).sum().backward()
+    opt.step()
+    net.eval()
+    {evaluation}
+"""
+    assert rows(source, "EvalModeTraining") == [11] * reported

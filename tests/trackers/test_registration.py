@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import ModuleAttribute
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
 from tests.running import events
 
@@ -35,6 +34,105 @@ symptom = torch.equal(start, net.place)
 """,
         "SGD(weights,",
         "SGD([*weights, net.place],",
+    ),
+    "layers in a plain list": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2) for _ in range(2)]  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.head(x)
+
+net = Net()
+symptom = len(list(net.parameters())) == 2
+""",
+        "[nn.Linear(2, 2) for _ in range(2)]",
+        "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
+    ),
+    "parameters in a plain list": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]  # <- GL312 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(x * self.scales[0] + self.scales[1])
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "[nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]",
+        "nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))])",
+    ),
+    "a tensor that requires grad in place of a parameter": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(2, requires_grad=True)  # <- GL313 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(x * self.scale)
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "torch.ones(2, requires_grad=True)",
+        "nn.Parameter(torch.ones(2))",
+    ),
+    "a parameter that is moved when it is made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(2)).double()  # <- GL314 ModuleAttribute
+
+    def forward(self, x):
+        return x * self.scale
+
+symptom = not list(Net().parameters())
+""",
+        "nn.Parameter(torch.ones(2)).double()",
+        "nn.Parameter(torch.ones(2).double())",
+    ),
+    "a layer that is replaced after the optimizer was made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(2, 2)
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.head = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
+start = net.head.weight.detach().clone()
+for _ in range(2):
+    optimizer.zero_grad()
+    net(torch.ones(1, 2)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.head.weight)
+""",
+        """optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.head = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
+""",
+        """net.head = nn.Linear(2, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+""",
     ),
 }
 
@@ -74,4 +172,4 @@ net = Net()
 def test_a_list_of_modules_is_reported_where_nothing_registers_them(
     more: str, after: str, count: int
 ) -> None:
-    assert len(events(CLASS.format(more=more, after=after), ModuleAttribute)) == count
+    assert len(events(CLASS.format(more=more, after=after), "ModuleAttribute")) == count

@@ -53,6 +53,43 @@ MISTAKES = {
     "losses are kept under their steps": kept("{}", "history[step] = loss"),
     "losses are kept in places of a list": kept("[0.0] * 3", "history[step] = loss"),
     "a list is extended by a loss": kept("[]", "history += [loss]"),
+    "a running total of losses": Mistake(
+        HEAD
+        + """
+model = nn.Linear(3, 1)
+total = 0.0
+for step in range(3):
+    loss = model(torch.ones(2, 3)).pow(2).mean()
+    loss.backward()
+    model.zero_grad()
+    total += loss  # <- GL601 GraphKept
+symptom = total.requires_grad if torch.is_tensor(total) else False
+""",
+        "total += loss",
+        "total += loss.item()",
+    ),
+    "the last loss in an attribute": Mistake(
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.history = torch.zeros(())
+
+    def train(self, x):
+        loss = self.model(x).pow(2).mean()
+        loss.backward()
+        self.model.zero_grad()
+        self.history = self.history + loss  # <- GL603 GraphKept
+
+trainer = Trainer(nn.Linear(3, 1))
+for _ in range(3):
+    trainer.train(torch.ones(2, 3))
+symptom = trainer.history.requires_grad
+""",
+        "self.history + loss",
+        "self.history + loss.detach()",
+    ),
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import SchedulerStep
 from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, each
 from tests.running import events
 
@@ -71,6 +70,48 @@ symptom = torch.equal(before, planner.policy.weight)
         "places.append(state.tolist())\n        return torch.tensor(places, requires_grad=True)",
         "places.append(state)\n        return torch.stack(places)",
     ),
+    "an optimizer with momentum is made in each epoch": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+for epoch in range(3):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)  # <- OptimizerRemade
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    optimizer.step()
+symptom = int(optimizer.state[net.weight]["step"]) == 1
+""",
+        """for epoch in range(3):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)  # <- OptimizerRemade
+""",
+        """optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+for epoch in range(3):
+""",
+    ),
+    "a scheduler steps before its optimizer": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+rates = []
+for epoch in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    scheduler.step()  # <- GL406 SchedulerStep
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+symptom = rates[0] < 1.0
+""",
+        """    scheduler.step()  # <- GL406 SchedulerStep
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+""",
+        """    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+    scheduler.step()
+""",
+    ),
 }
 
 
@@ -97,4 +138,28 @@ def test_a_scheduler_is_early_where_its_optimizer_always_follows(body: str, earl
     source = (
         TRAINING + "sched = torch.optim.lr_scheduler.StepLR(opt, 1)\nfor i in range(9):\n    " + body + "\n"
     )
-    assert bool(events(source, SchedulerStep)) is early
+    assert bool(events(source, "SchedulerStep")) is early
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        ("torch.optim.Adam(net.parameters(), lr=0.1)", 1),
+        ("torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)", 1),
+        ("torch.optim.SGD(net.parameters(), lr=0.1)", 0),
+        ("torch.optim.Adam(nn.Linear(2, 2).parameters(), lr=0.1)", 0),
+    ],
+    ids=["Adam", "momentum", "nothing to lose", "other parameters"],
+)
+def test_an_optimizer_that_is_made_again_loses_its_state(make: str, count: int) -> None:
+    source = (
+        TRAINING
+        + f"""
+for _ in range(5):
+    own = {make}
+    own.zero_grad()
+    net(torch.ones(2)).sum().backward()
+    own.step()
+"""
+    )
+    assert len(events(source, "OptimizerRemade")) == count
