@@ -178,6 +178,8 @@ Value = Union[Ref, Const, Symbol, LibraryObject, Tup, Slice, Bound, Method, Part
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
+# What an iterator gives when it has no more elements.
+STOP = LibraryObject("#stop")
 
 
 def unknown(kind: str | None = None) -> Symbol:

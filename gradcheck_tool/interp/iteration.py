@@ -1,4 +1,4 @@
-"""Iteration: elements of containers, iterators, generators, unpacking.
+"""Iteration: elements of containers, and what iterators give one after the other.
 
 An iterable of which nothing is known gives at least one element; after that it may end at any time.
 """
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
-    FALSE,
     NONE,
-    TRUE,
+    STOP,
     Const,
-    LibraryObject,
     Ref,
     Symbol,
     Tup,
@@ -21,16 +19,13 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, counting
-from gradcheck_tool.interp.functions import leave_all, merge_results
+from gradcheck_tool.interp.generators import resume
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
-STOP: Any = LibraryObject("#stop")
 KNOWN_LENGTH = 16
 # An open list of so many elements may well hold no more.
 SEVERAL = 2
@@ -112,7 +107,7 @@ def advance(m: Interpreter, s: State, iterator: Value, site: Any) -> Outcomes:
     """`next(iterator)`: the states with the element, or STOP."""
     record = s.heap.get(iterator.id) if isinstance(iterator, Ref) else None
     if isinstance(record, Generator):
-        return _resume(m, s, iterator, record, site)  # type: ignore[arg-type]
+        return resume(m, s, iterator, record, site)  # type: ignore[arg-type]
     if not isinstance(record, Iter):
         return _unknown_next(s, None, unknown())
     ref: Ref = iterator  # type: ignore[assignment]
@@ -334,118 +329,6 @@ _ADVANCE: dict[str, Any] = {
     "getitem": _advance_getitem,
     "unknown": _advance_unknown,
 }
-
-
-def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:
-    """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
-    out: Outcomes = []
-    for state, value in _resume(m, s, ref, s[ref], site, exc):
-        if state.exc == exc:
-            state.exc = None
-            out.append((state, FALSE))
-        else:
-            out.append((state, TRUE if value is STOP else unknown("bool")))
-    return out
-
-
-def _resume(
-    m: Interpreter, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
-) -> Outcomes:
-    """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
-    if record.block is None:
-        return [(s, STOP)]
-    if record.frame in s.frames or len(s.frames) > 60:
-        return [(s, unknown())]
-    for manager in record.managers:
-        m.enter(s, manager, site)
-    s.frames.append(record.frame)
-    s.exc = thrown
-    out: Outcomes = []
-    for end in m.run_frame(s, record.block, record.index):
-        state = end.state
-        state.frames.pop()
-        mine = state.edit(ref)
-        if end.kind == "yield":
-            mine.block, mine.index = end.block, end.index
-            out.append((state, end.value))
-            continue
-        mine.block = None
-        if end.kind == "raise":
-            state.exc = end.value
-        out.append((state, STOP if state.exc is None else NONE))
-    leave_all(m, [state for state, _ in out], record.managers, site)
-    return merge_results(out)
-
-
-def unpack(
-    m: Interpreter, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
-) -> list[State]:
-    """Assign the elements of a value to registers."""
-    record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    if isinstance(record, (Generator, Iter)):
-        return _unpack_iterator(m, s, value, dsts, star, site)
-    rows = model_of(s, value).rows(m, s, value, site, len(dsts) if star is None else None)
-    for state, row in [(s, value)] if rows is None else rows:
-        if state.exc is None:
-            items, is_open = elements(state, row)
-            _spread(m, state, row, items, is_open, dsts, star)
-    return [s] if rows is None else [state for state, _ in rows]
-
-
-def _unpack_iterator(
-    m: Interpreter, s: State, value: Value, dsts: Sequence[int], star: int | None, site: Any
-) -> list[State]:
-    rows: list[tuple[State, list[Value], bool]] = [(s, [], False)]
-    out: list[State] = []
-    for _ in range(len(dsts) if star is None else KNOWN_LENGTH):
-        after = []
-        for state, values, ended in rows:
-            if ended:
-                after.append((state, values, True))
-                continue
-            for state2, item in advance(m, state, value, site):
-                if state2.exc is not None:
-                    out.append(state2)
-                elif item is STOP:
-                    after.append((state2, values, True))
-                else:
-                    after.append((state2, [*values, item], False))
-        rows = after[:4]
-    for state, values, ended in rows:
-        if star is None and len(values) < len(dsts):
-            continue
-        _spread(m, state, value, values, not ended, dsts, star)
-        out.append(state)
-    return out
-
-
-def _spread(
-    m: Interpreter,
-    s: State,
-    source: Value,
-    items: list[Value],
-    is_open: bool,
-    dsts: Sequence[int],
-    star: int | None,
-) -> None:
-    def at(index: int) -> Value:
-        if 0 <= index < len(items):
-            return items[index]
-        if isinstance(source, Symbol):
-            return Symbol(("item", source, index), source.kind)
-        return unknown()
-
-    if star is None:
-        for index, reg in enumerate(dsts):
-            m.set(s, reg, at(index))
-        return
-    after = len(dsts) - star - 1
-    for index in range(star):
-        m.set(s, dsts[index], at(index))
-    end = len(items) - after if not is_open else len(items)
-    m.set(s, dsts[star], s.new(List(items[star:end], is_open)))
-    for index in range(after):
-        m.set(s, dsts[star + 1 + index], at(end + index) if not is_open else unknown())
 
 
 def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State, list[Value], bool]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import FALSE, NONE, Bound, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import FALSE, NONE, STOP, Bound, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
+from gradcheck_tool.interp.generators import throw
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ def enter(m: Interpreter, s: State, manager: Value, site: Any) -> Outcomes:
     gen = record.attrs.get("#generator")
     if gen is not None:
         return [
-            (state, NONE if value is iterate.STOP else value)
-            for state, value in iterate.advance(m, s, gen, site)
+            (state, NONE if value is STOP else value) for state, value in iterate.advance(m, s, gen, site)
         ]
     native = model_of(s, manager).method(s, manager, "__enter__")
     if native is None:
@@ -52,7 +52,7 @@ def leave(m: Interpreter, s: State, manager: Value, exc: Value | None, site: Any
     gen = record.attrs.get("#generator")
     if isinstance(gen, Ref):
         if exc is not None:
-            return iterate.throw(m, s, gen, exc, site)
+            return throw(m, s, gen, exc, site)
         return [(state, FALSE) for state, _ in iterate.advance(m, s, gen, site)]
     native = model_of(s, manager).method(s, manager, "__exit__")
     if native is None:

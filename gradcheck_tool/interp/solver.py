@@ -17,10 +17,10 @@ from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.domain.join import equivalent, join, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.state import State
-from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import calls, conditions, counting, managers
 from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
-from gradcheck_tool.interp.iteration import STOP, advance, is_bounded, is_near, make
+from gradcheck_tool.interp.iteration import advance, is_bounded, is_near, make
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir

@@ -18,6 +18,7 @@ from gradcheck_tool.interp.exceptions import exception_matches, may_raise_unseen
 from gradcheck_tool.interp.imports import import_value, kept_promise, star_names
 from gradcheck_tool.interp.names import BUILTINS
 from gradcheck_tool.interp.packs import in_model
+from gradcheck_tool.interp.unpacking import unpack as unpack_value
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers import uses
@@ -296,7 +297,7 @@ def copy(m: Interpreter, s: State, i: ir.Copy) -> States:
 
 
 def unpack(m: Interpreter, s: State, i: ir.Unpack) -> States:
-    return iterate.unpack(m, s, m.get(s, i.src), i.dsts, i.star, m.site(s, i.node))
+    return unpack_value(m, s, m.get(s, i.src), i.dsts, i.star, m.site(s, i.node))
 
 
 def get_iter(m: Interpreter, s: State, i: ir.GetIter) -> States:

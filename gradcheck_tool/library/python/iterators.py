@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.records import Iter
 from gradcheck_tool.domain.values import (
     NONE,
+    STOP,
     Const,
     Tup,
     Value,
@@ -50,7 +51,7 @@ def iter_(m: Interpreter, s: State, call: Call) -> Result:
 def next_(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
     for state, value in iterate.advance(m, s, call.args[0], call.site) if call.args else []:
-        if value is not iterate.STOP:
+        if value is not STOP:
             out.append((state, value))
         elif len(call.args) > 1:
             out.append((state, call.args[1]))
@@ -142,7 +143,7 @@ def passes_through(m: Interpreter, s: State, call: Call) -> Result:
 def generator_next(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
     for state, value in iterate.advance(m, s, call.receiver, call.site):
-        if value is iterate.STOP:
+        if value is STOP:
             m.raise_exception(state, "StopIteration")
             value = NONE
         out.append((state, value))

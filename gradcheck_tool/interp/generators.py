@@ -1,0 +1,54 @@
+"""Generators: running one to its next `yield`, and throwing an exception into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.values import FALSE, NONE, STOP, TRUE, Ref, Value, unknown
+from gradcheck_tool.interp.functions import leave_all, merge_results
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.records import Generator
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
+
+
+def resume(
+    m: Interpreter, s: State, ref: Ref, record: Generator, site: Any, thrown: Value | None = None
+) -> Outcomes:
+    """Run a generator to its next yield, from where it stands or from an exception that is thrown there."""
+    if record.block is None:
+        return [(s, STOP)]
+    if record.frame in s.frames or len(s.frames) > 60:
+        return [(s, unknown())]
+    for manager in record.managers:
+        m.enter(s, manager, site)
+    s.frames.append(record.frame)
+    s.exc = thrown
+    out: Outcomes = []
+    for end in m.run_frame(s, record.block, record.index):
+        state = end.state
+        state.frames.pop()
+        mine = state.edit(ref)
+        if end.kind == "yield":
+            mine.block, mine.index = end.block, end.index
+            out.append((state, end.value))
+            continue
+        mine.block = None
+        if end.kind == "raise":
+            state.exc = end.value
+        out.append((state, STOP if state.exc is None else NONE))
+    leave_all(m, [state for state, _ in out], record.managers, site)
+    return merge_results(out)
+
+
+def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:
+    """`generator.throw(exc)` as a `with` does it: the answer tells whether the generator swallows it."""
+    out: Outcomes = []
+    for state, value in resume(m, s, ref, s[ref], site, exc):
+        if state.exc == exc:
+            state.exc = None
+            out.append((state, FALSE))
+        else:
+            out.append((state, TRUE if value is STOP else unknown("bool")))
+    return out
