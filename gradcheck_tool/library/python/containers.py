@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, List
@@ -261,14 +261,31 @@ def tuple_asdict(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Dict({Const(f): v for f, v in zip(mine.fields, mine.items, strict=True)}))
 
 
-@method("str", "format", "join", "split", "strip", "lower", "upper", "startswith", "endswith", "replace")
+_STRING_METHODS = (
+    *("format", "join", "split", "strip", "lower", "upper", "startswith", "endswith", "replace", "isupper"),
+    *("islower", "partition", "rpartition", "removeprefix", "removesuffix"),
+)
+
+
+@method("str", *_STRING_METHODS)
 def string_method(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     text = call.receiver
-    if isinstance(text, Const) and all(isinstance(a, Const) for a in call.args) and not call.kwargs:
+    args = [_constant(a) for a in call.args]
+    if isinstance(text, Const) and None not in args and not call.kwargs:
         try:
-            value = getattr(text.value, name)(*(a.value for a in call.args))  # type: ignore[union-attr]
+            value = getattr(text.value, name)(*args)
         except Exception:
             return unknown("str")
+        if isinstance(value, tuple):
+            return Tup(tuple(map(Const, value)))
         return s.new(List(map(Const, value))) if isinstance(value, list) else Const(value)
     return Symbol(("str", name, text, tuple(call.args)), "data")
+
+
+def _constant(value: Value) -> Any:
+    """The Python value of a constant, or of a tuple of constants; None for anything else."""
+    if isinstance(value, Tup):
+        parts = [_constant(item) for item in value.items]
+        return None if value.open or None in parts else tuple(parts)
+    return const(value)

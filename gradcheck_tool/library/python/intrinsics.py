@@ -9,7 +9,7 @@ from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, Instance
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Symbol, Tup, unknown
-from gradcheck_tool.interp.havoc import forget_groups, forget_written, havoc
+from gradcheck_tool.interp.havoc import forget_groups, havoc, reachable
 from gradcheck_tool.interp.iteration import drain
 from gradcheck_tool.interp.packs import DRIVER
 from gradcheck_tool.interp.registry import Result, function, method
@@ -87,8 +87,11 @@ def _computed(m: Interpreter, s: State, operation: str, call: Call) -> Result:
 
 @function("gradlint_model.writes")
 def writes(m: Interpreter, s: State, call: Call) -> Result:
-    """Other numbers in tensors, put there in a way that autograd may or may not see."""
-    forget_written(s, call.args)
+    """Other numbers in tensors, or in the tensors of containers, put there unseen by autograd."""
+    for ref in reachable(s, call.args):
+        tensor = s.get(ref, Tensor)
+        if tensor is not None:
+            s.edit(tensor.storage).unsure = True
     return NONE
 
 

@@ -11,3 +11,9 @@ class Engine:
         for batch in rounds(data):
             self._process_function(self, batch)
         return unknown()
+
+    def on(self, event_name, *args, **kwargs):
+        return lambda handler: handler
+
+    def add_event_handler(self, event_name, handler, *args, **kwargs):
+        return None

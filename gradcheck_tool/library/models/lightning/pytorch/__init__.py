@@ -22,6 +22,11 @@ class Regression(lightning.LightningModule):
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
+
+trainer = lightning.Trainer(
+    max_steps=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
+trainer.fit(Regression(), torch.utils.data.DataLoader(torch.ones(4, 4)))  # <- raises
 ```
 
 ```python
@@ -41,6 +46,11 @@ class Recurrent(lightning.LightningModule):
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
+
+trainer = lightning.Trainer(
+    max_steps=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
+trainer.fit(Recurrent(), torch.utils.data.DataLoader(torch.ones(4, 4)))  # <- raises
 ```
 
 ```python
@@ -62,6 +72,11 @@ class Manual(lightning.LightningModule):
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
+
+trainer = lightning.Trainer(
+    max_steps=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
+trainer.fit(Manual(), torch.utils.data.DataLoader(torch.ones(4, 4)))
 ```
 """
 
