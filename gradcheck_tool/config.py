@@ -54,7 +54,10 @@ _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 # Keys that decide which rules are in force, and keys whose values add to those of an extended file.
 _SELECTION = ("select", "extend-select", "ignore")
-_ADDED = ("extend-select", "ignore", "extend-exclude", "per-file-ignores", "rule-packs", "gradcheck")
+_ADDED = (
+    *("extend-select", "ignore", "extend-exclude", "per-file-ignores"),
+    *("rule-packs", "model-packs", "gradcheck"),
+)
 
 
 class ConfigError(Exception):
@@ -72,6 +75,7 @@ class Config:
         per_file_ignores: pattern of files to the selectors ignored there.
         exclude, extend_exclude: gitignore-style patterns of what is not checked.
         rule_packs: folders of further rules.
+        model_packs: folders of further models of libraries.
         target_torch: torch version that the code is written for, such as `2.6`; None is the newest.
         baseline: file of findings that are known and not reported.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
@@ -90,6 +94,7 @@ class Config:
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
     rule_packs: tuple[Path, ...] = ()
+    model_packs: tuple[Path, ...] = ()
     target_torch: str | None = None
     baseline: Path | None = None
     report_unused_suppressions: bool = False
@@ -421,6 +426,7 @@ _READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
     "extend-select": _Reader.texts,
     "gradcheck": _Reader.table,
     "ignore": _Reader.texts,
+    "model-packs": _Reader.paths,
     "per-file-ignores": _Reader.text_lists,
     "report-unused-suppressions": _Reader.flag,
     "rule-packs": _Reader.paths,

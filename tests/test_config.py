@@ -76,6 +76,7 @@ class TestExtend:
         target-torch = "2.4"
         baseline = "known.json"
         rule-packs = ["packs"]
+        model-packs = ["models"]
         per-file-ignores = { "a.py" = ["GL1"], "b.py" = ["GL2"] }
     """
 
@@ -89,6 +90,7 @@ class TestExtend:
         assert (config.select, config.ignore, config.target_torch) == (("GL1", "GL2"), ("GL201",), "2.4")
         assert config.baseline == tmp_path / "base" / "known.json"
         assert config.rule_packs == (tmp_path / "base" / "packs",)
+        assert config.model_packs == (tmp_path / "base" / "models",)
 
     def test_values_replace_those_of_the_extended_file_or_add_to_them(self, tmp_path):
         config = self.extending(
@@ -99,12 +101,14 @@ class TestExtend:
             extend-exclude = ["made"]
             target-torch = "2.6"
             rule-packs = ["own"]
+            model-packs = ["mine"]
             per-file-ignores = { "b.py" = ["GL3"] }
             """,
         )
         assert (config.ignore, config.target_torch) == (("GL201", "GL102"), "2.6")
         assert (config.exclude, config.extend_exclude) == (("ancient",), ("gen", "made"))
         assert config.rule_packs == (tmp_path / "base" / "packs", tmp_path / "sub" / "own")
+        assert config.model_packs == (tmp_path / "base" / "models", tmp_path / "sub" / "mine")
         assert config.per_file_ignores == {"a.py": ("GL1",), "b.py": ("GL3",)}
 
     def test_select_starts_anew(self, tmp_path):
@@ -240,6 +244,7 @@ def test_every_key_is_read(tmp_path):
         exclude = ["old"]
         extend-exclude = ["vendored/*.py"]
         rule-packs = ["tools/rules"]
+        model-packs = ["tools/models"]
         target-torch = "2.6"
         baseline = "lint/baseline.json"
         report-unused-suppressions = true
@@ -256,6 +261,7 @@ def test_every_key_is_read(tmp_path):
         exclude=("old",),
         extend_exclude=("vendored/*.py",),
         rule_packs=(tmp_path / "tools/rules",),
+        model_packs=(tmp_path / "tools/models",),
         target_torch="2.6",
         baseline=tmp_path / "lint/baseline.json",
         report_unused_suppressions=True,
@@ -285,6 +291,7 @@ class TestSchemaForEditors:
                 "target-torch": "2.6",
                 "baseline": "b.json",
                 "rule-packs": ["p"],
+                "model-packs": ["m"],
                 "gradcheck": {"devices": ["cpu"], "timeout": 60, "modes": ["checkpoint"]},
             },
             {"selct": []},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
+    from gradcheck_tool.library.model_packs import ModelPacks
     from gradcheck_tool.rulebook.ruleset import RuleSet
     from gradcheck_tool.triage.triage import Candidates, Triage
 
@@ -57,11 +58,13 @@ class ImportContext:
         imports: finds other files of the repository; without it, every import is unknown.
         sketches: the same, where the modules may be light.
         unfinished: gets the names of the functions that reached the work limit.
+        models: what libraries do; the models that are built in if not given.
     """
 
     imports: Imports | None = None
     sketches: Imports | None = None
     unfinished: list[str] = field(default_factory=list)
+    models: ModelPacks | None = None
 
 
 def check_source(
@@ -104,7 +107,8 @@ def check_source(
 
     module = lower_module(source, filename)
     plan = ExecutionPlan.whole(module, look.candidates)
-    events = analyze(module, around.imports, plan, around.unfinished, needed(ruleset))
+    trackers = needed(ruleset)
+    events = analyze(module, around.imports, plan, around.unfinished, trackers, around.models)
     return ruleset.judge(events, _locate)
 
 
@@ -120,7 +124,8 @@ def _light_events(
 
     def execute(module: ModuleIR, plan: ExecutionPlan) -> Sequence[Event]:
         around.unfinished.clear()
-        return analyze(module, around.sketches or around.imports, plan, around.unfinished, needed(ruleset))
+        imports = around.sketches or around.imports
+        return analyze(module, imports, plan, around.unfinished, needed(ruleset), around.models)
 
     candidates = look.candidates
     if candidates is not None and not candidates.body:
@@ -155,10 +160,10 @@ class Modules:
         self._lowered: dict[tuple[Path, bool], ModuleIR | None] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
 
-    def around(self, importer: Path) -> ImportContext:
-        """The repository as one file sees it."""
+    def around(self, importer: Path, models: ModelPacks | None = None) -> ImportContext:
+        """The repository as one file sees it, with the models of the libraries that it may import."""
         whole = self._imports_of(importer, partial=False)
-        return ImportContext(whole, self._imports_of(importer, partial=True))
+        return ImportContext(whole, self._imports_of(importer, partial=True), models=models)
 
     def _imports_of(self, importer: Path, *, partial: bool) -> Imports:
         def imports(dotted: str, level: int) -> ModuleIR | None:

@@ -55,7 +55,7 @@ class Caches:
         return self._caches[id(config)][1]
 
     def _key(self, config: Config) -> str:
-        return digest(repr((identity(), stamp(config.rule_packs), config)).encode())
+        return digest(repr((identity(), stamp((*config.rule_packs, *config.model_packs)), config)).encode())
 
     def _resolve(self, asked: Import) -> str | None:
         importer, dotted, level = asked

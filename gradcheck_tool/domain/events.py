@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the analysed code: a libcst node of one module."""
+    """A place in the analysed code: a node of one module.
+
+    `is_indirect` tells that the model of a library acts there, which the code at the place calls.
+    """
 
     module: ModuleIR
     node: Any
+    is_indirect: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         """Short: the trees of a whole module would follow otherwise."""

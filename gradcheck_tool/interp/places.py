@@ -127,6 +127,8 @@ def text_of(site: Site, node: Any) -> str:
 
 def receiver_text(site: Site, default: str = "") -> str:
     """`a.b` in the call `a.b.method(...)`, the attribute `a.b.name` or a store into it."""
+    if site.is_indirect:
+        return default
     node = site.node
     for field in ("func", "target"):
         node = getattr(node, field, node)

@@ -129,7 +129,7 @@ class Solver:
             if not frame.env.is_model:
                 return None
             if frame.site is not None:
-                return frame.site  # type: ignore[no-any-return]
+                return Site(frame.site.module, frame.site.node, is_indirect=True)
         return None
 
     def label(self, s: State, node: Any) -> Label:

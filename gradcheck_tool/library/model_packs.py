@@ -62,9 +62,13 @@ class ModelPacks:
         return self._files[dotted]
 
 
-@lru_cache(maxsize=16)
 def model_packs(folders: tuple[Path, ...]) -> ModelPacks:
-    """The models of some packs, and those built in, as one process remembers them."""
+    """The models of some packs, and those built in, remembered as long as no file is added or removed."""
+    return _remembered(folders, tuple(sorted(path for folder in folders for path in folder.rglob("*.py"))))
+
+
+@lru_cache(maxsize=16)
+def _remembered(folders: tuple[Path, ...], files: tuple[Path, ...]) -> ModelPacks:
     return ModelPacks(folders)
 
 

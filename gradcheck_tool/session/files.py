@@ -12,6 +12,7 @@ from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.store import digest
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
+from gradcheck_tool.library.model_packs import ModelPackError, check_packs, model_packs
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
@@ -22,7 +23,7 @@ from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressio
 if TYPE_CHECKING:
     from libcst import ParserSyntaxError
 
-    from gradcheck_tool.rulebook.ruleset import RuleSet
+    from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class Checker:
         )
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
-        around = self._modules.around(Path(source.filename))
+        models = model_packs(config.model_packs)
+        around = self._modules.around(Path(source.filename), models)
         ruleset = self.ruleset(config)
         try:
             return check_source(source.text, source.filename, ruleset, around)
@@ -165,9 +167,10 @@ def _syntax_error() -> type[ParserSyntaxError]:
 
 @dataclass(frozen=True)
 class _Selection:
-    """The part of a configuration that decides which rules are in force."""
+    """The part of a configuration that decides which rules are in force, and its models of libraries."""
 
     rule_packs: tuple[Path, ...]
+    model_packs: tuple[Path, ...]
     select: tuple[str, ...]
     extend_select: tuple[str, ...]
     ignore: tuple[str, ...]
@@ -175,7 +178,14 @@ class _Selection:
 
     @classmethod
     def of(cls, config: Config) -> _Selection:
-        return cls(config.rule_packs, config.select, config.extend_select, config.ignore, config.target_torch)
+        return cls(
+            config.rule_packs,
+            config.model_packs,
+            config.select,
+            config.extend_select,
+            config.ignore,
+            config.target_torch,
+        )
 
 
 def _load_rules(config: Config) -> RuleSet:
@@ -183,14 +193,23 @@ def _load_rules(config: Config) -> RuleSet:
     from gradcheck_tool.rulebook.selection import check_selectors
 
     try:
+        check_packs(config.model_packs)
         rules = RuleSet.load(config.rule_packs)
         for pattern, selectors in config.per_file_ignores.items():
             check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
         return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
-    except (RulePackError, UnknownCodeError) as error:
-        key = error.key.partition(".")[0] if isinstance(error, UnknownCodeError) else "rule-packs"
-        origin = config.origin(key)
+    except (ModelPackError, RulePackError, UnknownCodeError) as error:
+        origin = config.origin(_key_of(error))
         raise ConfigError(f"{origin}: {error}" if origin else f"--{error}") from error
+
+
+def _key_of(error: ModelPackError | RulePackError | UnknownCodeError) -> str:
+    """The key of the configuration that an error is about."""
+    from gradcheck_tool.rulebook.ruleset import UnknownCodeError
+
+    if isinstance(error, UnknownCodeError):
+        return error.key.partition(".")[0]
+    return "model-packs" if isinstance(error, ModelPackError) else "rule-packs"
 
 
 def _reports_unused(config: Config) -> bool:

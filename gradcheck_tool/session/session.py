@@ -99,7 +99,9 @@ class Run:
             return None
         found, caches = self._looked_at
         paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
-        packs = [pack for config in self._configs.in_force() for pack in config.rule_packs]
+        packs = [
+            pack for config in self._configs.in_force() for pack in (*config.rule_packs, *config.model_packs)
+        ]
         return Seen.of(found.folders, paths, packs)
 
     @property
@@ -305,9 +307,6 @@ class Run:
     @staticmethod
     def _is_customised(config: Config) -> bool:
         plain = Config(config.root)
-        return (config.select, config.extend_select, config.ignore, config.rule_packs) != (
-            plain.select,
-            (),
-            (),
-            (),
-        ) or bool(config.per_file_ignores)
+        selection = (config.select, config.extend_select, config.ignore)
+        packs = (*config.rule_packs, *config.model_packs, *config.per_file_ignores)
+        return selection != (plain.select, (), ()) or bool(packs)

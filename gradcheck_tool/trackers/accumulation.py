@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Accumulation, BackwardCall, Site, StoryStep, WindowDiscarded
 from gradcheck_tool.domain.values import Method
-from gradcheck_tool.interp.places import branches, path_to, precedes, receiver_text, text_of
+from gradcheck_tool.interp.places import branches, owner_text, path_to, precedes, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
@@ -88,7 +88,7 @@ class Windows(Tracker):
         event = BackwardCall(
             site=where,
             story=steps,
-            root=receiver_text(where, str(fact.text)),
+            root=receiver_text(where, owner_text(where, str(fact.text))),
             retain_graph=False,
             create_graph=False,
             accumulated=tuple(

@@ -208,6 +208,7 @@ class TestSelection:
             ('select = ["GL299"]', ["select", "GL299"]),
             ('[per-file-ignores]\n"a.py" = ["GX1"]', ["per-file-ignores.a.py", "GX1"]),
             ('rule-packs = ["none"]', ["none", "no such folder"]),
+            ('model-packs = ["none"]', ["none", "is not a folder"]),
             ("slect = []", ["slect", "did you mean `select`"]),
             ("[gradcheck]\nsed = 1", ["gradcheck.sed", "did you mean `seed`"]),
         ],

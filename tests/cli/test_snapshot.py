@@ -206,6 +206,15 @@ class TestWhatItHangsOn:
         write("packs/other.py", PACK.replace("ZZ101", "ZZ102").replace('"own"', '"other"'))
         assert again("pkg")[1] == {"a.py"}
 
+    def test_model_packs(self, again, write):
+        write("models/booster.py", "def boost(model):\n    return model\n")
+        write("pkg/gradlint.toml", "model-packs = ['../models']\n")
+        write("pkg/a.py", "x = BAD\n")
+        again("pkg")
+        assert again("pkg")[1] == set()
+        write("models/booster.py", "def boost(model, *others):\n    return model\n")
+        assert again("pkg")[1] == {"a.py"}
+
     def test_imports_outside_of_what_is_checked(self, again, write):
         write("pyproject.toml", "")
         write("pkg/a.py", "import helper  # IMPORT helper\n")
