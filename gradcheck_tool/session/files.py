@@ -129,7 +129,7 @@ class Checker:
 
     def _may_hold_findings(self, data: bytes, config: Config) -> bool:
         """Without a pack, files that have nothing to do with torch need no rules at all."""
-        if not (config.rule_packs or mentions_torch(data)):
+        if not (config.rule_packs or mentions_torch(data, model_packs(config.model_packs).names)):
             return False
         return self.ruleset(config).triage.prefilter.passes(data)
 

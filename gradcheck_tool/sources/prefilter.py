@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Code that trains without ever naming torch is handed its tensors and calls a method of theirs whose
 # name nothing else has, or goes through a framework.
 _TORCH = (b"torch", b".backward(", b"requires_grad", b"zero_grad")
-_FRAMEWORKS = (b"accelerate", b"deepspeed", b"fastai", b"ignite", b"lightning", b"timm", b"transformers")
-_IMPORTS = re.compile(rb"(?:import|from)\s+(?:" + b"|".join(_FRAMEWORKS) + rb")\b")
+# Frameworks that train and have no model.
+_UNMODELLED = ("fastai",)
 
 
-def mentions_torch(data: bytes) -> bool:
-    """Whether a file's bytes (a notebook's, too) mention torch or a framework that is built on it."""
+def mentions_torch(data: bytes, frameworks: Iterable[str]) -> bool:
+    """Whether a file's bytes (a notebook's, too) mention torch or import a framework that is built on it."""
     # Looking for fixed words is many times quicker than one pattern of them all.
     if any(word in data for word in _TORCH):
         return True
-    return any(word in data for word in _FRAMEWORKS) and _IMPORTS.search(data) is not None
+    words, imports = _imports_of(frozenset((*frameworks, *_UNMODELLED)))
+    return any(word in data for word in words) and imports.search(data) is not None
+
+
+@lru_cache(maxsize=16)
+def _imports_of(frameworks: frozenset[str]) -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
+    words = tuple(name.encode() for name in sorted(frameworks))
+    return words, re.compile(rb"(?:import|from)\s+(?:" + b"|".join(words) + rb")\b")

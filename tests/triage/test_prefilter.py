@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool.library.model_packs import modelled_names
 from gradcheck_tool.rulebook.documentation import Program, read_doc
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.sources.prefilter import mentions_torch
@@ -19,7 +20,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("code", "program"), EXAMPLES)
 def test_every_example_is_looked_at_for_its_rule_alone(code: str, program: Program) -> None:
     data = program.source.encode()
-    assert mentions_torch(data)
+    assert mentions_torch(data, modelled_names())
     assert RULES.select([code]).triage.prefilter.passes(data)
 
 
@@ -35,7 +36,7 @@ def test_every_example_is_looked_at_for_its_rule_alone(code: str, program: Progr
     ],
 )
 def test_what_could_be_wrong_is_looked_at(program: bytes) -> None:
-    assert mentions_torch(program)
+    assert mentions_torch(program, modelled_names())
     assert RULES.triage.prefilter.passes(program)
 
 
@@ -45,4 +46,4 @@ def test_what_cannot_be_wrong_is_not_parsed() -> None:
 
 @pytest.mark.parametrize("program", [b"", b"import numpy as np\nx = np.ones(3)\nx += 1\n"])
 def test_what_has_nothing_to_do_with_torch_needs_no_rules(program: bytes) -> None:
-    assert not mentions_torch(program)
+    assert not mentions_torch(program, modelled_names())

@@ -11,6 +11,7 @@ import pytest
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.library.model_packs import ModelPacks, modelled_names
 from gradcheck_tool.session.files import Checker
+from gradcheck_tool.sources.prefilter import mentions_torch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,6 +173,12 @@ def test_a_base_class_of_a_pack_drives_what_derives_from_it(tmp_path: Path) -> N
                 return (self.weight * 2).sum().detach()
     """).lstrip()
     assert places(findings(tmp_path, source, folder)) == [("GL501", 9)]
+
+
+def test_a_file_that_imports_a_modelled_framework_is_looked_at(tmp_path: Path, pack: Path) -> None:
+    source = b"from colossalai import Booster\n"
+    assert not mentions_torch(source, modelled_names())
+    assert mentions_torch(source, modelled_names([pack]))
 
 
 @pytest.mark.parametrize(
