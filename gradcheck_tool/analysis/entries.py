@@ -26,7 +26,6 @@ from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.suspicions import tell
 from gradcheck_tool.trackers.tracker import Tracker, listen
-from gradcheck_tool.trackers.unreached import tell_names
 from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 
 if TYPE_CHECKING:
@@ -131,12 +130,10 @@ def analyze(
         m.total_left = min(m.total_left, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
-        if m.exhausted:
-            tell_names(m, base, module, plan.starts)
     breaks.report(m)
     kept.report(m)
     tell(m)
-    m.tell(start, RunEnded())
+    m.tell(base or start, RunEnded(plan.starts if base is not None and m.exhausted else frozenset()))
     for tracker in listening:
         tracker.conclude()
     if unfinished is not None:

@@ -116,11 +116,7 @@ class Interpreter(Protocol):
     noticed: int
     listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]]
     noted: set[tuple[object, ...]]
-    switches: list[Any]
     suspicions: Any
-    stores: dict[tuple[int, str], Site]
-    replaced: dict[int, Site]
-    thawed: dict[int, tuple[Site, int]]
     ledger: Any
     keeper: Any
     places: Places

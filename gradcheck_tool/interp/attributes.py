@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import UnguardedNone
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
+from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -242,11 +242,7 @@ def _put_instance(
 
 
 def _assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
-    """Name an object after the attribute that first holds it; note where containers were stored."""
-    if isinstance(value, Tup) or (
-        isinstance(value, Ref) and isinstance(s.heap[value.id], (Tensor, List, Dict))
-    ):
-        m.stores[obj.id, name] = site
+    """Name an object after the attribute that first holds it."""
     record = s.get(value, Instance)
     if record is not None and not record.name:
         owner: Instance = s[obj]

@@ -28,7 +28,6 @@ from gradcheck_tool.interp.havoc import forget_written, havoc, written_by
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -63,9 +62,7 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
     if func == LibraryObject("builtins.super"):
         return [(s, _super(s, args))]
     if not in_model(s):
-        seen = as_seen(s, func)
-        m.tell(s, Called(seen, i, kwargs, unsure))
-        uses.note_call(m, s, seen, i, kwargs, unsure)
+        m.tell(s, Called(as_seen(s, func), i, kwargs, unsure))
     return m.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
 
 

@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.interp.facts import ObjectMade
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import resolved
 from gradcheck_tool.ir import nodes as ir
@@ -119,7 +120,6 @@ def instantiate(
 ) -> Outcomes:
     """`cls(...)` for a class of the repository."""
     from gradcheck_tool.interp import attributes
-    from gradcheck_tool.trackers.registration import constructed
 
     record: Class = s[cls]
     if is_subclass(s, cls, "typing.NamedTuple"):
@@ -141,7 +141,7 @@ def instantiate(
         return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site)]
     states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site)]
     for state in states:
-        constructed(m, state, ref)
+        m.tell(state, ObjectMade(ref))
     return [(state, ref) for state in states]
 
 

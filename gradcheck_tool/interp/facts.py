@@ -33,22 +33,79 @@ class Called(Fact):
 
 
 @dataclass(slots=True, eq=False)
+class AttributeRead(Fact):
+    """`object.name` has been read by an instruction of the program."""
+
+    object: Value
+    value: Value
+    instr: ir.GetAttr
+
+
+@dataclass(slots=True, eq=False)
+class AttributeWritten(Fact):
+    """`object.name = value` is about to be carried out; `setattr` and models of libraries have no `instr`."""
+
+    object: Value
+    name: str
+    value: Value
+    site: Site
+    instr: ir.SetAttr | None = None
+
+
+@dataclass(slots=True, eq=False)
+class NameBound(Fact):
+    """A variable is bound to a tensor."""
+
+    value: Ref
+    instr: ir.StoreName
+
+
+@dataclass(slots=True, eq=False)
+class Compared(Fact):
+    """Two values are compared."""
+
+    instr: ir.Compare
+
+
+@dataclass(slots=True, eq=False)
+class Used(Fact):
+    """A value is used as what it has to be: entered by `with`, gone through by a `loop` or to `clip`.
+
+    `drained`: an iterator has given `items` and is used up.
+    """
+
+    value: Value
+    by: str
+    site: Site
+    items: Sequence[Value] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ObjectMade(Fact):
+    """The constructor of a class of the repository returns, or raises an exception."""
+
+    object: Ref
+
+
+@dataclass(slots=True, eq=False)
 class Taken(Fact):
     """The program does something with parameters or modules itself.
 
     `by` says what: `grad` and `data` (the attribute is read), `autograd.grad` (their gradients are computed),
-    `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer`.
+    `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer` (one
+    is given them later), `thawed` (they require grad now, and did not).
     """
 
     records: Sequence[Ref]
     by: str
+    site: Site
 
 
 @dataclass(slots=True, eq=False)
 class ItemWritten(Fact):
-    """`container[index] = value` is about to be carried out on a tensor."""
+    """`container[index] = value` is about to be carried out."""
 
-    container: Ref
+    container: Value
     index: Value
     value: Value
     site: Site
@@ -112,7 +169,7 @@ class GradientsApplied(Fact):
 
 @dataclass(slots=True, eq=False)
 class OptimizerMade(Fact):
-    """An optimizer is made by a call; `groups` are the dictionaries of parameter groups that it is given.
+    """An optimizer is made by a call; `groups` are the dictionaries of parameters that it is given.
 
     `is_open`: it may have other parameters.
     """
@@ -170,5 +227,18 @@ class ModeSwitched(Fact):
 
 
 @dataclass(slots=True, eq=False)
+class GradModeSwitched(Fact):
+    """Gradients are switched on or off, by a call or a manager that is entered; None: unknown which."""
+
+    on: bool | None
+    site: Site | None
+
+
+@dataclass(slots=True, eq=False)
 class RunEnded(Fact):
-    """All that was to be executed has been."""
+    """All that was to be executed has been; the state is that in which the module's body has ended.
+
+    `cut_short` are the qualified names of functions that may not have been executed to their end.
+    """
+
+    cut_short: frozenset[str]

@@ -21,6 +21,8 @@ Native = Callable[["Interpreter", State, "Call"], Result]
 
 FUNCTIONS: dict[str, Native] = {}
 METHODS: dict[tuple[str, str], Native] = {}
+# Classes whose objects are context managers, and which are none themselves: `with torch.no_grad:` raises.
+MANAGERS: set[str] = set()
 FINDERS: list[Callable[[str], Native | None]] = []
 
 

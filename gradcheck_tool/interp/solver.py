@@ -64,13 +64,9 @@ class Solver:
         self.places = Places()
         self._tell = emit
         self.noticed = 0
-        self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.noted: set[tuple[object, ...]] = set()
-        self.switches: list[Any] = []
+        self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.suspicions = Suspicions()
-        self.stores: dict[tuple[int, str], Site] = {}
-        self.replaced: dict[int, Site] = {}
-        self.thawed: dict[int, tuple[Site, int]] = {}
         self.ledger = Ledger()
         self.keeper = Keeper()
         self.limit = limit
@@ -112,9 +108,7 @@ class Solver:
 
         Notes of tensors and graphs are left out.
         """
-        keyed = (self.stores, self.replaced, self.thawed, self.raised)
-        others = (self.noted, self.switches, self.ledger.numbers)
-        return (self.noticed, *[len(notes) for notes in keyed], *[len(notes) for notes in others])
+        return (self.noticed, len(self.raised), len(self.noted), len(self.ledger.numbers))
 
     # -- places -----------------------------------------------------------------------------------
 

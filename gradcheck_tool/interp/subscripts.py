@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member
@@ -112,14 +113,12 @@ def put(
     m: Interpreter, s: State, obj: Value, index: Value, value: Value, site: Any, text: Any, augmented: bool
 ) -> list[State]:
     """`obj[index] = value`."""
+    m.tell(s, ItemWritten(obj, index, value, site))
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Instance):
         own = attributes.in_class(s, record.cls, "__setitem__")
         if own is not None:
             return [state for state, _ in m.call(s, Bound(obj, own), [index, value], {}, site)]
-        from gradcheck_tool.trackers.registration import note_item
-
-        note_item(m, s, obj, index, value, site)  # type: ignore[arg-type]
     after = model_of(s, obj).set_item(m, s, obj, index, value, site, text, augmented)
     if after is not None:
         return after

@@ -15,13 +15,14 @@ from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Slice,
 from gradcheck_tool.interp import attributes, calls, classes, operators, subscripts
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.exceptions import exception_matches, may_raise_unseen
+from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Compared, NameBound, Used
 from gradcheck_tool.interp.imports import import_value, kept_promise, star_names
 from gradcheck_tool.interp.names import BUILTINS
 from gradcheck_tool.interp.packs import in_model
+from gradcheck_tool.interp.registry import MANAGERS
 from gradcheck_tool.interp.unpacking import unpack as unpack_value
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers import retained_graphs as kept
-from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,8 +95,7 @@ def _name(m: Interpreter, s: State, i: ir.StoreName, value: Ref) -> None:
     elif isinstance(record, Tensor):
         if not isinstance(record.name, str):
             s.edit(value).name = i.name
-        if record.view == "detached":
-            uses.note_rebound(m, s, i, value)
+        m.tell(s, NameBound(value, i))
 
 
 def _owner(s: State, name: str, scope: ir.Scope) -> Ref:
@@ -125,17 +125,17 @@ def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
     obj = m.get(s, i.obj)
     pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
     if isinstance(obj, Ref) and not in_model(s):
-        uses.note_attribute(m, pairs[0][0] if pairs else s, obj, pairs[0][1] if pairs else NONE, i)
+        state, value = pairs[0] if pairs else (s, NONE)
+        m.tell(state, AttributeRead(obj, value, i))
     return _bind(m, i.dst, pairs)
 
 
 def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:
-    value = m.get(s, i.src)
-    if not in_model(s):
-        uses.note_store(m, s, m.get(s, i.obj), i)
-        if s.get(value, Tensor) is not None:
-            kept.note_attribute(m, s, m.site(s, i.node), m.get(s, i.obj), i.name, value)
-    return attributes.put(m, s, m.get(s, i.obj), i.name, value, m.site(s, i.node), i.augmented)
+    obj, value, site = m.get(s, i.obj), m.get(s, i.src), m.site(s, i.node)
+    m.tell(s, AttributeWritten(obj, i.name, value, site, None if in_model(s) else i))
+    if s.get(value, Tensor) is not None and not in_model(s):
+        kept.note_attribute(m, s, site, obj, i.name, value)
+    return attributes.put(m, s, obj, i.name, value, site, i.augmented)
 
 
 def del_attr(m: Interpreter, s: State, i: ir.DelAttr) -> States:
@@ -209,7 +209,7 @@ def unary_op(m: Interpreter, s: State, i: ir.UnaryOp) -> States:
 def compare(m: Interpreter, s: State, i: ir.Compare) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
     if not in_model(s):
-        uses.note_comparison(m, s, i)
+        m.tell(s, Compared(i))
     return _bind(m, i.dst, operators.compare(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node)))
 
 
@@ -302,7 +302,7 @@ def unpack(m: Interpreter, s: State, i: ir.Unpack) -> States:
 
 def get_iter(m: Interpreter, s: State, i: ir.GetIter) -> States:
     if not in_model(s):
-        uses.note_exhausted(m, s, m.get(s, i.src), m.site(s, i.node), "loop")
+        m.tell(s, Used(m.get(s, i.src), "loop", m.site(s, i.node)))
     return _bind(m, i.dst, iterate.make(m, s, m.get(s, i.src), m.site(s, i.node)))
 
 
@@ -330,10 +330,13 @@ def make_class(m: Interpreter, s: State, i: ir.MakeClass) -> States:
 
 
 def enter_with(m: Interpreter, s: State, i: ir.EnterWith) -> States:
-    if not in_model(s) and uses.note_manager(m, s, m.get(s, i.manager), i):
+    manager, site = m.get(s, i.manager), m.site(s, i.node)
+    if not in_model(s):
+        m.tell(s, Used(manager, "with", site))
+    if isinstance(manager, LibraryObject) and manager.name in MANAGERS:
         m.raise_exception(s, "TypeError")
         return None
-    return _bind(m, i.dst, m.enter(s, m.get(s, i.manager), m.site(s, i.node)))
+    return _bind(m, i.dst, m.enter(s, manager, site))
 
 
 def exit_with(m: Interpreter, s: State, i: ir.ExitWith) -> States:

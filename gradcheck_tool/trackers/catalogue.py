@@ -6,10 +6,27 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.distributed import Distributed
+from gradcheck_tool.trackers.exhausted import Exhausted
+from gradcheck_tool.trackers.flags import Flags
+from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.modes import Modes
 from gradcheck_tool.trackers.schedulers import Schedulers
+from gradcheck_tool.trackers.unregistered import Unregistered
+from gradcheck_tool.trackers.untrained import Untrained
+from gradcheck_tool.trackers.uses import Uses
 
 if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
-BUILT_IN: tuple[type[Tracker], ...] = (Distributed, Modes, Schedulers, Windows)
+BUILT_IN: tuple[type[Tracker], ...] = (
+    Distributed,
+    Exhausted,
+    Flags,
+    GradMode,
+    Modes,
+    Schedulers,
+    Unregistered,
+    Untrained,
+    Uses,
+    Windows,
+)

@@ -81,9 +81,11 @@ class GradientMasks(Tracker):
         if any(size != 1 for size in factor.shape or ()):
             self._mask(s, fact.tensor, fact.site)
 
-    def _mask(self, s: State, ref: Ref, site: Site) -> None:
-        written = s[ref]
-        for leaf in written.grads_of if isinstance(written, Tensor) else ():
+    def _mask(self, s: State, value: Value, site: Site) -> None:
+        written = s.get(value, Tensor)
+        if written is None:
+            return
+        for leaf in written.grads_of:
             tensor = s.get(leaf, Tensor)
             held = s.get(tensor.grad, Tensor) if tensor is not None else None
             if held is not None and held.storage == written.storage:

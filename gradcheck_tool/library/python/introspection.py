@@ -25,6 +25,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.facts import AttributeWritten
 from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name
 
@@ -157,7 +158,9 @@ def setattr_(m: Interpreter, s: State, call: Call) -> Result:
         if call.args and s.get(call.args[0], Instance) is not None:
             s.edit(call.args[0]).open = True  # type: ignore[arg-type]
         return NONE
-    states = attributes.put(m, s, call.args[0], str(call.args[1].value), call.args[2], call.site, False)
+    obj, name, value = call.args[0], str(call.args[1].value), call.args[2]
+    m.tell(s, AttributeWritten(obj, name, value, call.site))
+    states = attributes.put(m, s, obj, name, value, call.site, False)
     return [(state, NONE) for state in states]
 
 

@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine.errors import Raised
-from gradcheck_tool.interp.facts import BackwardRan
+from gradcheck_tool.interp.facts import BackwardRan, Taken
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.freed_graph_cause import cause_of
@@ -248,7 +248,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     inputs = _tensors(m, s, wanted, call.site)
     for ref in inputs:
         engine.follow_base(s, ref)
-    m.suspicions.clear(ref.id for ref in inputs)
+    m.tell(s, Taken(inputs, "autograd.grad", call.site))
     complete = one or not elements(s, wanted)[1]
     place = ("empty-inputs", id(call.site.node))
     if complete and not inputs and (wanted == Tup(()) or s.get(wanted, List) is not None):

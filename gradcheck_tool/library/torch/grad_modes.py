@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import conditions
-from gradcheck_tool.interp.registry import Result, function, lib_name, method
-from gradcheck_tool.trackers import uses
+from gradcheck_tool.interp.facts import GradModeSwitched
+from gradcheck_tool.interp.registry import MANAGERS, Result, function, lib_name, method
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
+
+CLASSES = ("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
+MANAGERS.update(CLASSES)
 
 
 def _decorated(s: State, manager: Value, target: Value) -> Value | None:
@@ -26,7 +29,7 @@ def _decorated(s: State, manager: Value, target: Value) -> Value | None:
     return s.new(new)
 
 
-@function("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
+@function(*CLASSES)
 def manager(m: Interpreter, s: State, call: Call) -> Result:
     name = lib_name(call.func)
     made = Instance(LibraryObject(name), {"#on": Const(True)})
@@ -54,8 +57,7 @@ def set_grad_enabled(m: Interpreter, s: State, call: Call) -> Result:
         if state.grad is not False and not on:
             state.off = (call.site, state.frames[-1])
         state.grad = on
-        if on:
-            uses.note_enable(m, state, call.site)
+        m.tell(state, GradModeSwitched(on, call.site))
         out.append((state, ref))
     return out
 
@@ -73,7 +75,6 @@ def enter(m: Interpreter, s: State, call: Call) -> Result:
     if name == "torch.no_grad":
         s.grad = False
     elif name == "torch.enable_grad":
-        uses.note_enable(m, s, record.site)
         s.grad = True
     elif name == "torch.set_grad_enabled":
         s.grad = on.value if isinstance(on, Const) else None
@@ -84,6 +85,7 @@ def enter(m: Interpreter, s: State, call: Call) -> Result:
             s.grad, s.inference = (True if s.inference else s.grad), False
         else:
             s.grad = None
+    m.tell(s, GradModeSwitched(s.grad, record.site))
     return NONE
 
 

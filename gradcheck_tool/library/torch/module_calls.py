@@ -24,7 +24,6 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch import layers
-from gradcheck_tool.trackers import uses
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -34,7 +33,6 @@ from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, conta
 
 def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """`module(...)`: pre-hooks, forward, hooks."""
-    uses.note_forward(m, s, ref)
     m.tell(s, ModuleCalled(ref, call))
     out: Outcomes = []
     pairs = [(s, list(call.args))]

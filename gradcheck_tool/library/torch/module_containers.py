@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.iteration import drain, elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
@@ -50,8 +51,7 @@ def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call)
         if state.exc is not None:
             out.append((state, NONE))
             continue
-        for item in items:
-            m.suspicions.clear((item.id,) if isinstance(item, Ref) else ())
+        m.tell(state, Taken([item for item in items if isinstance(item, Ref)], "container", call.site))
         names = {str(i): item for i, item in enumerate(items)}
         first = items[0] if items else NONE
         table = state.get(first, Dict)

@@ -231,7 +231,7 @@ def register(m: Interpreter, s: State, call: Call) -> Result:
     else:
         s.edit(call.self).open = True
     if isinstance(value, Ref):
-        m.suspicions.clear((value.id,))
+        m.tell(s, facts.Taken((value,), "registered", call.site))
     return NONE
 
 
@@ -292,7 +292,7 @@ def state_dict(m: Interpreter, s: State, call: Call) -> Result:
 def load_state_dict(m: Interpreter, s: State, call: Call) -> Result:
     """Copies into the parameters under no_grad (their versions go up), or puts others in their place."""
     found = named_parameters(s, call.self)[0]
-    m.suspicions.clear(ref.id for _, ref in found)
+    m.tell(s, facts.Taken([ref for _, ref in found], "loaded", call.site))
     breaks.note_loaded(m, s, [ref for _, ref in found], call.get(0, "state_dict") or NONE)
     assigned = call.flag(2, "assign", False)
     if assigned is not False:

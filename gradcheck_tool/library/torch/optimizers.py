@@ -17,9 +17,8 @@ from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
+from gradcheck_tool.library.torch.parameters import gone_through
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import registration
-from gradcheck_tool.trackers.registration import gone_through
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +96,6 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
     listed = elements(s, call.args[0])[0] if call.args else []
     groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
-    m.suspicions.clear(p.id for p in params)
     m.tell(s, OptimizerMade(ref, params, is_open or call.unsure, call, groups))
 
 
@@ -230,9 +228,6 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     )
     m.emit(event)
     breaks.note_step(m, s, event, params)
-    registration.check_replaced(m, s, ref, name)
-    registration.note_untrained(m, s, ref, site, name)
-    registration.note_late(m, s, ref, name)
     m.tell(s, Stepped(ref, params, site, name))
     _apply(m, s, ref, site, text, name)
 
@@ -259,7 +254,7 @@ def add_param_group(m: Interpreter, s: State, call: Call) -> Result:
     )
     mine = s.edit(call.self)
     held = mine.attrs.get("#params", Tup((), open=True))
-    m.suspicions.clear(p.id for p in more)
+    m.tell(s, Taken(more, "optimizer", call.site))
     mine.attrs["#params"] = Tup((*held.items, *more), open=held.open or is_open)
     return NONE
 
@@ -314,7 +309,7 @@ def scheduler_step(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("scheduler", "load_state_dict")
 def restore_scheduler(m: Interpreter, s: State, call: Call) -> Result:
-    m.tell(s, Taken((call.self,), "loaded"))
+    m.tell(s, Taken((call.self,), "loaded", call.site))
     return NONE
 
 

@@ -7,26 +7,50 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import ClipGradients
 from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Generator, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call
-from gradcheck_tool.interp.iteration import elements, exhaust
+from gradcheck_tool.interp.facts import Used
+from gradcheck_tool.interp.iteration import drain, elements, exhaust
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
-from gradcheck_tool.library.torch.module_tree import parameters_of
+from gradcheck_tool.library.torch.module_tree import is_module, named_parameters, parameters_of
 from gradcheck_tool.library.torch.modules import make_layer
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers.registration import gone_through
-from gradcheck_tool.trackers.uses import note_exhausted
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+
+
+def parameters_in(s: State, value: Value) -> list[Ref]:
+    """A Parameter itself, or those of a module; those that require grad."""
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return [value] if tensor.is_param and tensor.requires_grad else []  # type: ignore[list-item]
+    record = s.get(value, Instance)
+    if record is None or not is_module(s, record):
+        return []
+    return [r for _, r in named_parameters(s, value)[0] if s[r].requires_grad]  # type: ignore[arg-type]
+
+
+def gone_through(m: Interpreter, s: State, value: Value, site: Site) -> Value:
+    """What a generator expression yields, which is used up then; any other value as it is."""
+    if s.get(value, Generator) is None:
+        return value
+    for state, items, is_open in drain(m, s, value, site):
+        if state is s and s.exc is None:
+            if items and not is_open:
+                m.tell(s, Used(value, "drained", site, items))
+            return s.new(List(items, is_open))
+    return value
 
 
 @function("torch.nn.Parameter")
@@ -137,7 +161,7 @@ def init(m: Interpreter, s: State, call: Call) -> Result:
 )
 def clip(m: Interpreter, s: State, call: Call) -> Result:
     given = call.get(0, "parameters") or NONE
-    note_exhausted(m, s, given, call.site, "clip")
+    m.tell(s, Used(given, "clip", call.site))
     given = gone_through(m, s, given, call.site)
     params, is_open = parameters_of(s, given)
     exhaust(s, given)

@@ -75,8 +75,7 @@ def hasattr_tensor(name: str) -> bool:
 
 
 def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
-    m.suspicions.clear((ref.id,))
-    m.tell(s, Taken((ref,), "grad"))
+    m.tell(s, Taken((ref,), "grad", site))
     tensor: Tensor = s[ref]
     if tensor.is_summary or tensor.grad_state == "unknown":
         return (
@@ -169,7 +168,7 @@ def ndim_of(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
 
 def _data(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     """Same memory, no history, and writes to it are not counted."""
-    m.suspicions.clear((ref.id,))
+    m.tell(s, Taken((ref,), "data", site))
     tensor: Tensor = s[ref]
     lost = "data" if tensor.requires_grad else tensor.detached_because
     why = (
@@ -338,7 +337,7 @@ def set_requires_grad(
             how,
         )
     if on and tensor.requires_grad is False:
-        m.thawed[ref.id] = (site, fresh())
+        m.tell(s, Taken((ref,), "thawed", site))
     tensor.requires_grad, tensor.leaf, tensor.unsure_graph, tensor.grad_via_base = on, True, False, False
     tensor.grad_fn = None
     if on:

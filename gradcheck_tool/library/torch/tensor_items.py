@@ -18,7 +18,6 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp import registry
-from gradcheck_tool.interp.facts import ItemWritten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +175,6 @@ def set_item(
         if s[value].base is not None:  # type: ignore[index]
             return
     kind, tensors = classify(m, s, index, site)
-    m.tell(s, ItemWritten(ref, index, value, site))
     source = as_tensor(m, s, value, site) if not isinstance(value, Const) else None
     args: dict[str, Ref | Sequence[Ref]] = {"self": ref}
     if source is not None:

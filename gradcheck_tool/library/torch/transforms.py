@@ -12,6 +12,7 @@ from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.module_tree import modules, named_parameters
 
@@ -38,7 +39,7 @@ def deepcopy(m: Interpreter, s: State, call: Call) -> Result:
     """
     done: dict[int, Ref] = {}
     copy = _copy(s, call.args[0] if call.args else NONE, done, call.site, call)
-    m.suspicions.clear(ref.id for ref in done.values())
+    m.tell(s, Taken(list(done.values()), "copy", call.site))
     return copy
 
 

@@ -1,0 +1,134 @@
+"""Modules and parameters that a module keeps in attributes without registering them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import ModuleAttribute, Site
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
+from gradcheck_tool.domain.values import Const, Ref, Tup, Value
+from gradcheck_tool.interp.places import text_of
+from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters
+from gradcheck_tool.library.torch.parameters import parameters_in
+from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.tracker import Tracker
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import AttributeWritten, ObjectMade, OptimizerMade, Taken
+
+
+class Unregistered(Tracker):
+    """What does a module keep, once it is made, that it has not registered?
+
+    Only what the constructor made itself is looked at: an object from outside may be kept in a list just
+    to keep it from being registered. What something else then takes is excused.
+    """
+
+    derives = (ModuleAttribute,)
+    # Where tensors and containers were stored, by object and attribute.
+    stores = RunNote[tuple[int, str], Site]()
+
+    def on_attribute_written(self, m: Interpreter, s: State, fact: AttributeWritten) -> None:
+        """Remember where a tensor or a container is stored."""
+        if s.get(fact.object, Instance) is not None and is_kept(s, fact.value):
+            self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
+
+    def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
+        """What something has taken in hand is no mistake."""
+        self.clear(ref.id for ref in fact.records)
+
+    def on_optimizer_made(self, m: Interpreter, s: State, fact: OptimizerMade) -> None:
+        """What an optimizer gets is no mistake."""
+        self.clear(p.id for p in fact.parameters)
+
+    def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
+        """Look at the attributes of a module whose constructor has ended."""
+        ref, record = fact.object, s.get(fact.object, Instance)
+        if record is None or s.exc is not None or record.open:
+            return
+        cls = s.get(record.cls, Class)
+        if cls is None or cls.open or not is_module(s, record):
+            return
+        known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
+        buffers = record.attrs.get("#buffers", Tup(()))
+        for name, value in record.attrs.items():
+            site = self.stores.get((ref.id, name))
+            if site is None or name.startswith("#") or Const(name) in buffers.items:  # type: ignore[union-attr]
+                continue
+            kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
+            if kind:
+                call = text_of(site, getattr(site.node, "value", site.node))
+                event = ModuleAttribute(site=site, module=cls.name, attribute=name, kind=kind, call=call)
+                self.hold(id(site.node), event, about)
+
+
+def is_kept(s: State, value: Value) -> bool:
+    """Is it a tensor or a container, so that it matters where it is stored?"""
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    return isinstance(value, Tup) or isinstance(record, (Tensor, List, Dict))
+
+
+def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str, set[int]]:
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return _unregistered_tensor(s, value, tensor, is_own)  # type: ignore[arg-type]
+    items = _elements(s, value)
+    if not items or _is_pair_of_one(site) or not all(isinstance(i, Ref) and is_own(i) for i in items):
+        return "", set()
+    params = [parameters_in(s, item) for item in items]
+    about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
+    if not all(params) or not all(is_own(p) for found in params for p in found):
+        return "", set()
+    if all(s.get(item, Tensor) is not None for item in items):
+        return "parameter-list", about
+    kind = "module-dict" if s.get(value, Dict) is not None else "module-list"
+    return (kind, about) if all(s.get(item, Instance) is not None for item in items) else ("", set())
+
+
+def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tuple[str, set[int]]:
+    if tensor.is_param or not tensor.requires_grad or not is_own(ref):
+        return "", set()
+    if tensor.leaf:
+        return "tensor", {ref.id}
+    sources = _leaves(s, tensor)
+    moved = bool(sources) and all(s[r].is_param and is_own(r) for r in sources)
+    return ("moved-parameter", {ref.id}) if moved else ("", set())
+
+
+def _leaves(s: State, tensor: Tensor) -> list[Ref]:
+    """The leaves that a result was computed from; none where that is not known."""
+    todo: list[Value] = [tensor.grad_fn] if tensor.grad_fn is not None else []
+    found: list[Ref] = []
+    while todo:
+        at = todo.pop()
+        node = s.get(at, Node)
+        if node is not None:
+            todo += node.inputs
+        elif s.get(at, Tensor) is not None:
+            found.append(at)  # type: ignore[arg-type]
+        elif not isinstance(at, Const):
+            return []
+    return found
+
+
+def _elements(s: State, value: Value, depth: int = 2) -> list[Value]:
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    items: list[Value] = []
+    if isinstance(value, Tup):
+        items = list(value.items)
+    elif isinstance(record, List):
+        items = record.items
+    elif isinstance(record, Dict):
+        items = list(record.items.values())
+    if depth == 0 or not items:
+        return items
+    return [inner for item in items for inner in (_elements(s, item, depth - 1) or [item])]
+
+
+def _is_pair_of_one(site: Site) -> bool:
+    """Is the assigned value written as `[x]`? That is how a module is kept from being registered."""
+    value = getattr(site.node, "value", None)
+    return type(value).__name__ in ("List", "Tuple") and len(value.elements) == 1  # type: ignore[union-attr]
