@@ -56,6 +56,9 @@ SCALER = Trigger("Scaler", r"\b(?:Grad|Native|Apex)Scaler\b", mentions=("scale",
 UNSCALE = Trigger("unscale_", r"\bunscale_\b", mentions=("unscale_",))
 NO_SYNC = Trigger("no_sync(", r"no_sync\(")
 
+# A step of an optimizer or scheduler that a function is given: it alone is seldom wrong.
+STEP = Trigger(".step(", mentions=("step",))
+
 # Everything that may train.
 TRAINING = (*DIFFERENTIATION, OPTIMIZER, ZERO_GRAD)
 
@@ -187,3 +190,18 @@ CHECKPOINT = Trigger(
 
 # The classes of custom functions and what uses them.
 CUSTOM_FUNCTIONS = (FUNCTION_CLASS, SAVED_TENSORS, AUTOGRAD)
+
+# Everything that may write to a leaf, a view or a saved tensor.
+WRITES = (
+    SHARED_WRITE,
+    INPLACE_LAYER,
+    REQUIRES_GRAD,
+    RESIZE,
+    SET,
+    DETACH,
+    INFERENCE_MODE,
+    MISUSED_GRAD_MODE,
+)
+
+# Modules that keep parameters and layers.
+REGISTRATION = (PLAIN_CONTAINER, PARAMETER, REQUIRES_GRAD)

@@ -12,10 +12,13 @@ would take twice as long to create, at every start.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcheck_tool import when
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir.nodes import ModuleIR
+    from gradcheck_tool.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,12 @@ class StoryStep:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """Base of all events. `in_loop` is true where the site is inside a loop of its function."""
+    """Base of all events. `in_loop` is true where the site is inside a loop of its function.
+
+    `triggers` say what makes a function worth executing for rules that judge the event and declare none.
+    """
+
+    triggers: ClassVar[tuple[Trigger, ...]] = ()
 
     site: Site
     story: tuple[StoryStep, ...] = ()
@@ -67,6 +75,8 @@ class FreedGraph(EngineError):
     it). `freed_by` is the text of the earlier call.
     """
 
+    triggers = when.DIFFERENTIATION
+
     root: str
     op: str
     freed_by: str
@@ -84,6 +94,8 @@ class SavedTensorModified(EngineError):
     earlier iteration into the root ('' where the graph is this iteration's own).
     """
 
+    triggers = when.DIFFERENTIATION
+
     root: str
     tensor: str
     op: str
@@ -95,6 +107,8 @@ class SavedTensorModified(EngineError):
 @dataclass(slots=True, eq=False, kw_only=True)
 class LeafWrite(EngineError):
     """An in-place operation on a leaf that requires grad (`through_view`: on a view of one)."""
+
+    triggers = when.WRITES
 
     tensor: str
     write: str
@@ -110,6 +124,8 @@ class ViewWrite(EngineError):
     `expanded`, `detach` (detach_ on a view) or `inference`.
     """
 
+    triggers = (*when.WRITES, *when.CUSTOM_FUNCTIONS, when.HOOK)
+
     tensor: str
     write: str
     kind: str
@@ -124,6 +140,8 @@ class NoGraph(EngineError):
     `unknown`. `call` is `backward` or `grad`.
     """
 
+    triggers = when.DIFFERENTIATION
+
     root: str
     reason: str
     call: str
@@ -132,6 +150,8 @@ class NoGraph(EngineError):
 @dataclass(slots=True, eq=False, kw_only=True)
 class NonScalarRoot(EngineError):
     """backward or grad of something that is not a single real number, without a gradient argument."""
+
+    triggers = when.DIFFERENTIATION
 
     root: str
     call: str
@@ -144,6 +164,8 @@ class UnusedInput(EngineError):
 
     `reason` is `unused`, `no-grad` (the input does not require grad) or `rebound`.
     """
+
+    triggers = when.DIFFERENTIATION
 
     input: str
     root: str
@@ -165,6 +187,19 @@ class InvalidTensorUse(EngineError):
     `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
     """
 
+    triggers = (
+        *when.TRAINING,
+        *when.CUSTOM_FUNCTIONS,
+        *when.WRITES,
+        when.CHECKPOINT,
+        when.DEEP_COPY,
+        when.HOOK,
+        when.NUMPY,
+        when.OUT,
+        when.PARAMETER,
+        when.RETAIN_GRAD,
+    )
+
     kind: str
     tensor: str
     call: str
@@ -180,6 +215,8 @@ class FunctionError(EngineError):
     cannot take a gradient for each output). The site is in the class where the fault is there: the returned
     value of backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
     """
+
+    triggers = when.CUSTOM_FUNCTIONS
 
     kind: str
     function: str
@@ -197,6 +234,8 @@ class BackwardCall(Event):
     `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
     `unreached` is a call in code that ran which would clear what is accumulated, but is never come to.
     """
+
+    triggers = when.DIFFERENTIATION
 
     root: str
     retain_graph: bool
@@ -255,6 +294,8 @@ class OptimizerStep(Event):
     last step, but whose every way into it is cut, so that no gradient can have reached them.
     """
 
+    triggers = (*when.TRAINING, when.STEP)
+
     optimizer: str
     gradients: frozenset[str]
     scaler: str = ""
@@ -264,6 +305,8 @@ class OptimizerStep(Event):
 @dataclass(slots=True, eq=False, kw_only=True)
 class GradientsCleared(Event):
     """Gradients are cleared. `fresh` is true when a backward since the last step is thrown away."""
+
+    triggers = when.TRAINING
 
     target: str
     fresh: bool
@@ -277,6 +320,8 @@ class ClipGradients(Event):
     log a norm, not to clip.
     """
 
+    triggers = (when.CLIP_GRAD,)
+
     target: str
     gradients: frozenset[str]
     measures: bool = False
@@ -289,6 +334,8 @@ class GradRead(Event):
     After retain_grad(), even one that came too late, PyTorch no longer warns: `late-retain` then.
     """
 
+    triggers = (when.GRAD_ATTRIBUTE,)
+
     tensor: str
     is_leaf: bool | None
     none_because: str
@@ -297,6 +344,8 @@ class GradRead(Event):
 @dataclass(slots=True, eq=False, kw_only=True)
 class RetainGradCall(Event):
     """`retain_grad()`; `too_late` when the graph of the tensor has already been back-propagated."""
+
+    triggers = (when.RETAIN_GRAD,)
 
     tensor: str
     too_late: bool
@@ -309,6 +358,8 @@ class UnversionedWrite(Event):
 
     `recomputed`: nothing was saved; a checkpoint computes again, with the changed data.
     """
+
+    triggers = when.DIFFERENTIATION
 
     tensor: str
     op: str
@@ -346,6 +397,8 @@ class MethodUse(Event):
 class FunctionDefinition(Event):
     """A subclass of torch.autograd.Function is defined; `methods` maps names to their IR."""
 
+    triggers = when.CUSTOM_FUNCTIONS
+
     function: str
     methods: dict[str, Any] = field(default_factory=dict)
 
@@ -358,6 +411,8 @@ class ScalerError(EngineError):
     `never-scaled` (step or update, but no loss went through scale()).
     """
 
+    triggers = (*when.TRAINING, when.SCALER, when.UNSCALE)
+
     kind: str
     scaler: str
     optimizer: str = ""
@@ -368,6 +423,8 @@ class SchedulerStep(Event):
     """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
     since the scheduler was made, although a step of it follows in the same loop.
     """
+
+    triggers = (*when.TRAINING, when.STEP)
 
     scheduler: str
     optimizer: str
@@ -383,6 +440,8 @@ class WindowDiscarded(Event):
     All gradients but the last iteration's of a window are thrown away.
     """
 
+    triggers = when.TRAINING
+
     target: str
     optimizer: str
     condition: str
@@ -395,6 +454,8 @@ class UncalledMethod(Event):
     `receiver` is the kind of object as in `MethodUse`, known for certain.
     """
 
+    triggers = (*when.TRAINING, when.STEP)
+
     receiver: str
     subject: str
     name: str
@@ -406,6 +467,8 @@ class DroppedResult(Event):
 
     `tensor` is the subject, `call` the text, `name` the method.
     """
+
+    triggers = (when.DROPPED_COPY,)
 
     tensor: str
     call: str
@@ -424,6 +487,8 @@ class ModuleAttribute(Event):
     `call` is the text of the assigned value.
     """
 
+    triggers = when.REGISTRATION
+
     module: str
     attribute: str
     kind: str
@@ -433,6 +498,8 @@ class ModuleAttribute(Event):
 @dataclass(slots=True, eq=False, kw_only=True)
 class ParameterOfResult(Event):
     """`nn.Parameter(t)` where `t` is a result that requires grad: the history is cut silently."""
+
+    triggers = (when.PARAMETER,)
 
     tensor: str
 
@@ -447,6 +514,8 @@ class FlagWrite(Event):
     Not emitted where the analysed class defines that attribute.
     """
 
+    triggers = (when.REQUIRES_GRAD,)
+
     receiver: str
     subject: str
     name: str
@@ -459,6 +528,8 @@ class ExhaustedParameters(Event):
     `call` is the text of the use, `use` is `clip` or `loop`.
     """
 
+    triggers = (*when.TRAINING, when.CLIP_GRAD)
+
     iterator: str
     call: str
     use: str
@@ -470,6 +541,8 @@ class ParameterReplaced(Event):
     new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
     parameter of this name before; `was_frozen`: it is the old one, which did not require grad until then.
     """
+
+    triggers = when.TRAINING
 
     attribute: str
     optimizer: str
@@ -487,6 +560,8 @@ class GradModeMisuse(Event):
     inference_mode).
     """
 
+    triggers = (when.MISUSED_GRAD_MODE, when.GRAD_MODE_IN_INFERENCE, when.INFERENCE_MODE)
+
     kind: str
     call: str
 
@@ -501,6 +576,8 @@ class GraphKept(Event):
     detached.
     """
 
+    triggers = (*when.TRAINING, when.GATHERING_LOOP)
+
     container: str
     value: str
     kind: str
@@ -513,6 +590,8 @@ class ZeroGradient(Event):
     one of them, `all_of_them` whether there are no others.
     """
 
+    triggers = when.DIFFERENTIATION
+
     root: str
     op: str
     tensor: str
@@ -524,6 +603,8 @@ class NonReparametrised(Event):
     """`dist.sample()` of a distribution with `rsample`, whose parameters require grad, is the only way
     from a back-propagated root to them (and the root has no log_prob of that distribution).
     """
+
+    triggers = when.DIFFERENTIATION
 
     distribution: str
     call: str
@@ -553,6 +634,8 @@ class FunctionDefect(Event):
     `detail` names the tensor, attribute or method.
     """
 
+    triggers = when.CUSTOM_FUNCTIONS
+
     function: str
     kind: str
     detail: str = ""
@@ -567,6 +650,8 @@ class HookMisuse(Event):
     computes from it into a local that nothing else reads, and returns nothing on every path), for which
     `passes` says what therefore goes on unchanged: `gradient`, `output` or `input`.
     """
+
+    triggers = (when.HOOK,)
 
     kind: str
     subject: str
@@ -583,6 +668,8 @@ class CheckpointUse(Event):
     checkpointed function certainly has parameters that require grad.
     """
 
+    triggers = (when.CHECKPOINT,)
+
     call: str
     reentrant: bool | None
     inputs_need_grad: bool | None
@@ -596,6 +683,8 @@ class UnguardedNone(Event):
     `because` is `unused` (`autograd.grad(..., allow_unused=True)` returns it), `no-backward` (no backward has
     filled `.grad` yet) or `non-leaf` (none ever fills it).
     """
+
+    triggers = (*when.DIFFERENTIATION, when.GRAD_ATTRIBUTE)
 
     input: str
     call: str
@@ -611,6 +700,8 @@ class UntrainedModule(Event):
     has other parameters of the same loss, steps in that loop. The site is where the optimizer is made.
     """
 
+    triggers = when.TRAINING
+
     module: str
     optimizer: str
     is_parameter: bool = False
@@ -624,6 +715,8 @@ class InnerUpdateCut(Event):
     the text of the detached value.
     """
 
+    triggers = when.DIFFERENTIATION
+
     parameter: str
     start: str
     call: str
@@ -636,6 +729,8 @@ class EvalModeTraining(Event):
     The site is the call of `eval()`, after which a forward without gradients evaluated the module and
     nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
     """
+
+    triggers = when.TRAINING
 
     module: str
     call: str
@@ -652,6 +747,8 @@ class DistributedMisuse(Event):
     is back-propagated afterwards) or `gather-detaches` (what all_gather or gather filled enters a root
     while the tensor that was sent requires grad and enters it in no other way).
     """
+
+    triggers = (*when.DIFFERENTIATION, when.NO_SYNC)
 
     kind: str
     call: str

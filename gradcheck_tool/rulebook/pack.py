@@ -6,7 +6,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.importing import run_file
-from gradcheck_tool.rulebook.rule import Rule, check_rule
+from gradcheck_tool.rulebook.rule import Rule
+from gradcheck_tool.rulebook.validation import check_rule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 from gradcheck_tool.domain import events
 from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.findings import Applicability
-from gradcheck_tool.spelling import nearest, snake_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from gradcheck_tool.findings import Severity
     from gradcheck_tool.trackers.tracker import Tracker
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
 EventT = TypeVar("EventT", bound=Event)
 
 Effect = Literal["raises", "silent", "warns"]
-
-# The one handler that is not named after an event: it gets all events of a file at once.
-ON_FILE = "on_file"
-
-_CODE = re.compile(r"[A-Z]{2,}[0-9]{3}")
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_EFFECTS = ("raises", "silent", "warns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,49 +153,3 @@ def version_key(version: str) -> tuple[int, ...]:
     if match is None:
         raise ValueError(f"not a version: {version!r}")
     return tuple(int(part) for part in match.group().split("."))
-
-
-def handler_name(event: type[Event]) -> str:
-    """The method that judges an event class: `FreedGraph` -> `on_freed_graph`."""
-    return "on_" + snake_case(event.__name__)
-
-
-def event_classes(base: type[Event] = Event) -> Iterator[type[Event]]:
-    """Every event class, bases included, so that a rule may judge all engine errors at once."""
-    yield base
-    for kind in base.__subclasses__():
-        yield from event_classes(kind)
-
-
-def handlers(rule: type[Rule]) -> tuple[str, ...]:
-    """The names of the event methods that a rule class has."""
-    return tuple(name for name in dir(rule) if name.startswith("on_"))
-
-
-def _known_handlers() -> frozenset[str]:
-    return frozenset({ON_FILE, *map(handler_name, event_classes())})
-
-
-def check_rule(rule: type[Rule]) -> None:
-    """Refuse a rule class that could never work.
-
-    Raises:
-        ValueError: saying which attribute or method is wrong, and how.
-    """
-    for attribute in ("code", "name", "severity"):
-        if not hasattr(rule, attribute):
-            raise ValueError(f"{rule.__name__} has no `{attribute}`")
-    if not _CODE.fullmatch(rule.code):
-        raise ValueError(
-            f"{rule.__name__}.code is {rule.code!r}: letters and three digits are needed, as in GL201"
-        )
-    if not _NAME.fullmatch(rule.name):
-        raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
-    if rule.effect not in _EFFECTS:
-        raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
-    known = _known_handlers()
-    for handler in handlers(rule):
-        if handler not in known:
-            close = nearest(handler, known)
-            hint = f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(known))}"
-            raise ValueError(f"{rule.__name__}.{handler} matches no event; {hint}")

@@ -10,17 +10,9 @@ from gradcheck_tool.domain.events import Event, NameUse, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.builtin import builtin_pack
+from gradcheck_tool.rulebook.handlers import ON_FILE, handler_name, handlers
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
-from gradcheck_tool.rulebook.rule import (
-    ON_FILE,
-    Draft,
-    DraftFix,
-    Replacement,
-    Rule,
-    by_site,
-    handler_name,
-    handlers,
-)
+from gradcheck_tool.rulebook.rule import Draft, DraftFix, Replacement, Rule, by_site
 from gradcheck_tool.rulebook.selection import (
     DEFAULT,
     UNUSED_SUPPRESSION,

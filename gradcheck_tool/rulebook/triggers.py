@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.domain.events import Event, NameUse
+from gradcheck_tool.rulebook.handlers import event_classes, judged_events
 from gradcheck_tool.trigger import Trigger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.rulebook.rule import Rule
 
 # At the end of a name: all names that begin so.
@@ -14,8 +18,31 @@ ANY = ".*"
 
 
 def triggers_of(rule: type[Rule]) -> tuple[Trigger, ...]:
-    """The triggers that a rule declares, or those of its names."""
-    return rule.triggers or tuple(Trigger.of_name(name) for name in rule.names)
+    """The triggers that a rule declares, or those of its names and of the events that it judges.
+
+    Raises:
+        ValueError: it judges an event that says nothing about where it happens.
+    """
+    if rule.triggers:
+        return rule.triggers
+    found = [Trigger.of_name(name) for name in rule.names]
+    for kind in judged_events(rule):
+        if kind is not NameUse:
+            found += _triggers_of_event(rule, kind)
+    return tuple(dict.fromkeys(found))
+
+
+def _triggers_of_event(rule: type[Rule], event: type[Event]) -> Iterator[Trigger]:
+    """The triggers of an event; of one that has subclasses and none of its own, those of the subclasses."""
+    if event.triggers:
+        yield from event.triggers
+    elif event.__subclasses__():
+        yield from (trigger for kind in event_classes(event) for trigger in kind.triggers)
+    else:
+        raise ValueError(
+            f"{rule.__name__} judges {event.__name__}, which may happen in any code: declare `triggers`, "
+            "which say what makes a function that nothing calls worth executing"
+        )
 
 
 def is_named(name: str, names: tuple[str, ...]) -> bool:

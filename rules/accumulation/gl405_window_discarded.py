@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, WindowDiscarded, when
+from gradcheck_tool import Draft, Rule, Severity, WindowDiscarded
 
 
 class WindowOfGradientsDiscarded(Rule):
@@ -82,7 +82,6 @@ class WindowOfGradientsDiscarded(Rule):
     effect = "silent"
     predicts = "only the last micro-batch of each window is applied"
     symptom = "assert torch.equal(model.weight, start)  # the last micro-batch alone has a zero gradient"
-    triggers = when.TRAINING
 
     def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Draft]:
         when = f"only when `{event.condition}`" if event.condition else "after the loop"

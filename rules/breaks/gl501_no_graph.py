@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NoGraph, Rule, Severity, when
+from gradcheck_tool import Draft, NoGraph, Rule, Severity
 
 _WHY = {
     "constant": (
@@ -127,7 +127,6 @@ class NoGraphToBackward(Rule):
     name = "no-graph"
     severity = Severity.ERROR
     predicts = "does not require grad and does not have a grad_fn"
-    triggers = when.DIFFERENTIATION
 
     def on_no_graph(self, event: NoGraph) -> Iterator[Draft]:
         if event.reason == "create-graph":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, renamed, when
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity, renamed
 
 
 class RetensorInLoss(Rule):
@@ -60,7 +60,6 @@ class RetensorInLoss(Rule):
     effect = "silent"
     predicts = "this part of the loss is a constant"
     symptom = "assert balance.grad is None"
-    triggers = when.DIFFERENTIATION
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         for cut in event.breaks:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ZeroGradient, when
+from gradcheck_tool import Draft, Rule, Severity, ZeroGradient
 
 
 class ZeroGradientOperation(Rule):
@@ -49,7 +49,6 @@ class ZeroGradientOperation(Rule):
     effect = "silent"
     predicts = "all gradients are zero"
     symptom = "assert not weight.grad.any()"
-    triggers = when.DIFFERENTIATION
 
     def on_zero_gradient(self, event: ZeroGradient) -> Iterator[Draft]:
         whose = f"of `{event.root}`" if event.all_of_them else f"from `{event.root}` to `{event.tensor}`"

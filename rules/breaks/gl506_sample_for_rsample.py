@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NonReparametrised, Rule, Severity, renamed, when
+from gradcheck_tool import Draft, NonReparametrised, Rule, Severity, renamed
 
 
 class SampleForRsample(Rule):
@@ -58,7 +58,6 @@ class SampleForRsample(Rule):
     effect = "silent"
     predicts = "the distribution's parameters get no gradient"
     symptom = "assert mean.grad is None"
-    triggers = when.DIFFERENTIATION
 
     def on_non_reparametrised(self, event: NonReparametrised) -> Iterator[Draft]:
         yield self.finding(

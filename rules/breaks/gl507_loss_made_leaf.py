@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, when
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity
 
 
 class LossMadeLeaf(Rule):
@@ -57,7 +57,6 @@ class LossMadeLeaf(Rule):
     effect = "silent"
     predicts = "no parameter gets a gradient"
     symptom = "assert model.weight.grad is None"
-    triggers = when.DIFFERENTIATION
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         if event.made_leaf:

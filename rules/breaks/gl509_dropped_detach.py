@@ -75,7 +75,7 @@ class DroppedDetach(Rule):
     predicts = "the tensor still has its graph"
     of_unused_values = True
     symptom = "assert target.requires_grad"
-    triggers = (when.DROPPED_COPY,)
+    triggers = (when.DROPPED_COPY, when.REQUIRES_GRAD, *when.TRAINING)
 
     def on_dropped_result(self, event: DroppedResult) -> Iterator[Draft]:
         if event.name in _RETURNS_NEW:

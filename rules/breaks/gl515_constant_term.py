@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, when
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity
 
 _HOW = {
     "numpy": "leaves autograd",
@@ -75,7 +75,6 @@ class ConstantTerm(Rule):
     effect = "silent"
     predicts = "this term of the loss has no gradient"
     symptom = "assert not tracked"
-    triggers = when.DIFFERENTIATION
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         for cut in event.constant_terms:

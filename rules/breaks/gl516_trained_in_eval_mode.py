@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, EvalModeTraining, Rule, Severity, when
+from gradcheck_tool import Draft, EvalModeTraining, Rule, Severity
 
 
 class TrainedInEvalMode(Rule):
@@ -73,7 +73,6 @@ class TrainedInEvalMode(Rule):
     effect = "silent"
     predicts = "dropout and batch norm stay switched off for the rest of the training"
     symptom = "assert not model.training"
-    triggers = when.TRAINING
 
     def on_eval_mode_training(self, event: EvalModeTraining) -> Iterator[Draft]:
         module = f"`{event.module}`" if event.module else "the module"

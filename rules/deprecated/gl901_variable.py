@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, Trigger, only_argument
 
-_NAMES = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
-
 
 class VariableWrapper(Rule):
     """`torch.autograd.Variable` has been a plain tensor since PyTorch 0.4.
@@ -56,11 +54,11 @@ class VariableWrapper(Rule):
     effect = "silent"
     predicts = "the wrapper does nothing but return a tensor"
     symptom = "assert type(Variable(torch.ones(2))) is torch.Tensor"
-    names = _NAMES
+    names = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
     triggers = (Trigger("Variable", r"\bVariable\b", mentions=("Variable",)),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
-        if event.called and event.name in _NAMES:
+        if event.called:
             tensor = only_argument(event.site)
             unwrapped = Replacement(event.site, tensor) if tensor else None
             yield self.finding(

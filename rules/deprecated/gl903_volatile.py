@@ -51,7 +51,7 @@ class Volatile(Rule):
     triggers = (Trigger("volatile", mentions=("volatile",)),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
-        if "volatile" in event.keywords and event.name.startswith("torch."):
+        if "volatile" in event.keywords:
             yield self.finding(event, "`volatile` is ignored: gradients are recorded", _ADVICE)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Draft]:

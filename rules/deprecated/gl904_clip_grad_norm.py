@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, renamed
 
-_NAMES = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
-
 
 class ClipGradNorm(Rule):
     """`clip_grad_norm` is the old name of `clip_grad_norm_`.
@@ -54,10 +52,10 @@ class ClipGradNorm(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "`torch.nn.utils.clip_grad_norm` is now deprecated"
-    names = _NAMES
+    names = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
     triggers = (Trigger("clip_grad_norm(", r"\bclip_grad_norm\("),)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
-        if event.called and event.name in _NAMES:
+        if event.called:
             fix = self.safe_fix("Use `clip_grad_norm_`", renamed(event.site, "clip_grad_norm_"))
             yield self.finding(event, "`clip_grad_norm` is deprecated", "use `clip_grad_norm_`", fix=fix)

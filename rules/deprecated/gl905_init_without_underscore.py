@@ -73,6 +73,6 @@ class InitWithoutUnderscore(Rule):
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         name = event.name.removeprefix("torch.nn.init.")
-        if event.called and name != event.name and name in _OLD:
+        if event.called:
             fix = self.safe_fix(f"Use `init.{name}_`", renamed(event.site, f"{name}_"))
             yield self.finding(event, f"`init.{name}` is deprecated", f"use `init.{name}_`", fix=fix)

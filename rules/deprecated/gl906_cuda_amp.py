@@ -72,10 +72,9 @@ class CudaAmp(Rule):
     )
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
-        new = _NEW.get(event.name)
-        if event.called and new:
+        if event.called:
             fix = self.safe_fix("Use torch.amp", _modern(event))
-            yield self.finding(event, f"`{event.name}` is deprecated", f"use `{new}`", fix=fix)
+            yield self.finding(event, f"`{event.name}` is deprecated", f"use `{_NEW[event.name]}`", fix=fix)
 
 
 def _modern(event: NameUse) -> Replacement | None:

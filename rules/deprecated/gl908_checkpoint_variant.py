@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from gradcheck_tool import Draft, NameUse, Rule, Severity, when, with_keyword
 
-_NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
-
 
 class CheckpointVariant(Rule):
     """A checkpoint is made without saying which variant is meant.
@@ -53,16 +51,11 @@ class CheckpointVariant(Rule):
     effect = "warns"
     predicts = "the use_reentrant parameter should be passed explicitly"
     since = "2.1"
-    names = _NAMES
+    names = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
     triggers = (when.CHECKPOINT,)
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
-        if (
-            event.called
-            and event.name in _NAMES
-            and "use_reentrant" not in event.keywords
-            and "**" not in event.keywords
-        ):
+        if event.called and not {"use_reentrant", "**"} & {*event.keywords}:
             fix = self.unsafe_fix(
                 "Pass use_reentrant=False", with_keyword(event.site, "use_reentrant", "False")
             )

@@ -52,7 +52,7 @@ class SizeAverage(Rule):
 
     def on_name_use(self, event: NameUse) -> Iterator[Draft]:
         old = [keyword for keyword in event.keywords if keyword in ("size_average", "reduce")]
-        if event.called and old and event.name.startswith("torch.nn."):
+        if event.called and old:
             fix = None
             if len(old) == 1 and keyword_text(event.site, old[0]) == "False":
                 value = '"sum"' if old[0] == "size_average" else '"none"'

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class GradientCount(Rule):
@@ -76,7 +76,6 @@ class GradientCount(Rule):
     name = "gradient-count"
     severity = Severity.ERROR
     predicts = "returned an incorrect number of gradients"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "gradient-count":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
 
 
 class GradientsInList(Rule):
@@ -72,7 +72,6 @@ class GradientsInList(Rule):
     name = "gradients-in-list"
     severity = Severity.ERROR
     predicts = "expected Variable or None (got list) | returned an incorrect number of gradients"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "not-a-tuple":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class SaveNonTensor(Rule):
@@ -68,7 +68,6 @@ class SaveNonTensor(Rule):
     name = "save-non-tensor"
     severity = Severity.ERROR
     predicts = "save_for_backward can only save variables"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "save-non-tensor":

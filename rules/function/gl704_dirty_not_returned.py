@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class DirtyNotReturned(Rule):
@@ -69,7 +69,6 @@ class DirtyNotReturned(Rule):
     name = "dirty-not-returned"
     severity = Severity.ERROR
     predicts = "Some elements marked as dirty during the forward method were not returned as output"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "dirty-not-returned":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied
 
 
 class FunctionInstance(Rule):
@@ -69,7 +69,6 @@ class FunctionInstance(Rule):
     name = "function-instance"
     severity = Severity.ERROR
     predicts = "Legacy autograd function with non-static forward method is deprecated"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "instance-call":

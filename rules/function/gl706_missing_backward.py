@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class MissingBackward(Rule):
@@ -63,7 +63,6 @@ class MissingBackward(Rule):
     name = "missing-backward"
     severity = Severity.ERROR
     predicts = "You must implement either the backward or vjp method"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "missing-backward":

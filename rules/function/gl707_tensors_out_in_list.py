@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
 
 
 class OutputsInList(Rule):
@@ -72,7 +72,6 @@ class OutputsInList(Rule):
     effect = "silent"
     predicts = "the outputs have no history"
     symptom = "assert not outputs[0].requires_grad"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "list-output":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class InputOnCtx(Rule):
@@ -92,7 +92,6 @@ class InputOnCtx(Rule):
         "assert x.grad is not None\n"
         "assert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
     )
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "input-on-ctx":

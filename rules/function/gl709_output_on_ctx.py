@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class OutputOnCtx(Rule):
@@ -91,7 +91,6 @@ class OutputOnCtx(Rule):
     effect = "silent"
     predicts = "the memory is freed only by the cycle collector"
     symptom = "assert leaked"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "output-on-ctx":

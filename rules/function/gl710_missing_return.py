@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class MissingReturn(Rule):
@@ -67,7 +67,6 @@ class MissingReturn(Rule):
     effect = "silent"
     predicts = "the gradient is silently dropped"
     symptom = "assert not x.grad.any()"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "missing-return":

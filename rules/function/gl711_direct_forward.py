@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class DirectForward(Rule):
@@ -68,7 +68,6 @@ class DirectForward(Rule):
     effect = "silent"
     predicts = "the custom backward is bypassed"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # the custom backward returns -1"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "direct-forward":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class SaveTwice(Rule):
@@ -74,7 +74,6 @@ class SaveTwice(Rule):
     effect = "silent"
     predicts = "what the first call saved is lost"
     symptom = "assert torch.equal(y.grad, torch.full((2,), 3.0))  # the true gradient is 2"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "save-twice":

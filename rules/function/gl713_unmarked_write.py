@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class UnmarkedWrite(Rule):
@@ -76,7 +76,6 @@ class UnmarkedWrite(Rule):
     effect = "silent"
     predicts = "the caller's tensor keeps its old history and the gradient is wrong"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # hidden is 2 * x by now"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "unmarked-write":

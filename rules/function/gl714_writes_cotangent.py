@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class WritesCotangent(Rule):
@@ -70,7 +70,6 @@ class WritesCotangent(Rule):
     effect = "silent"
     predicts = "other gradients are changed as well"
     symptom = "assert torch.equal(cotangent, torch.full((2,), 2.0))  # the caller's tensor was 1"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "writes-cotangent":

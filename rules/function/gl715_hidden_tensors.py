@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class HiddenTensors(Rule):
@@ -67,7 +67,6 @@ class HiddenTensors(Rule):
     effect = "silent"
     predicts = "the output has no history"
     symptom = "assert not output.requires_grad"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "hidden-tensors":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class UntrackedBackward(Rule):
@@ -76,7 +76,6 @@ class UntrackedBackward(Rule):
     default = False
     predicts = "second derivatives are wrong"
     symptom = "assert not tracked"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "untracked-backward":

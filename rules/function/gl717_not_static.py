@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class NotStatic(Rule):
@@ -70,7 +70,6 @@ class NotStatic(Rule):
     effect = "silent"
     predicts = "the class works through apply only"
     symptom = "assert not static"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "not-static":

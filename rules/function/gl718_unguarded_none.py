@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class NoneGuardMissing(Rule):
@@ -69,7 +69,6 @@ class NoneGuardMissing(Rule):
     name = "none-guard-missing"
     severity = Severity.ERROR
     predicts = "unsupported operand type(s)"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "none-guard":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class SavedReadTwice(Rule):
@@ -75,7 +75,6 @@ class SavedReadTwice(Rule):
     name = "saved-read-twice"
     severity = Severity.ERROR
     predicts = "can only be accessed once"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "cleared-saved":

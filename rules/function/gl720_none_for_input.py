@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class NoneForInput(Rule):
@@ -76,7 +76,6 @@ class NoneForInput(Rule):
     effect = "silent"
     predicts = "this input never gets a gradient"
     symptom = "assert bias.grad is None"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "none-for-input":

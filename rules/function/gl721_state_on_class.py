@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class StateOnClass(Rule):
@@ -78,7 +78,6 @@ class StateOnClass(Rule):
     effect = "silent"
     predicts = "a later call overwrites what an earlier backward needs"
     symptom = "assert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "state-on-class":

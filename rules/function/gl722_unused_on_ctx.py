@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class UnusedOnCtx(Rule):
@@ -76,7 +76,6 @@ class UnusedOnCtx(Rule):
     default = False
     predicts = "the gradient does not depend on it"
     symptom = "assert torch.equal(x.grad, torch.full((2,), -1.0))  # -0.1 was meant"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "unused-ctx":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class IntermediateKept(Rule):
@@ -81,7 +81,6 @@ class IntermediateKept(Rule):
     effect = "silent"
     predicts = "the second derivative is wrong"
     symptom = "assert torch.allclose(curvature, torch.full((1,), 0.25))  # the true one is 0.5"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "intermediate-kept":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class ArgumentWithoutEffect(Rule):
@@ -75,7 +75,6 @@ class ArgumentWithoutEffect(Rule):
     effect = "silent"
     predicts = "the argument changes neither the result nor the gradient"
     symptom = "assert torch.equal(x.grad, torch.full((2,), -1.0))  # -0.1 was meant"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "unread-argument":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class SavedForNothing(Rule):
@@ -76,7 +76,6 @@ class SavedForNothing(Rule):
     effect = "silent"
     predicts = "the gradient does not depend on what was saved"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # 0 was meant beyond 1"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "unread-saved":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class IgnoredGradient(Rule):
@@ -80,7 +80,6 @@ class IgnoredGradient(Rule):
     effect = "silent"
     predicts = "the gradient is the same whatever is computed from the result"
     symptom = "assert torch.equal(x.grad, torch.full((2,), 2.0))  # 0.2 is right"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "ignores-cotangent":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class GradientMisfit(Rule):
@@ -72,7 +72,6 @@ class GradientMisfit(Rule):
         "returned a gradient different than None | returned an invalid gradient at index | "
         "expected Variable or None"
     )
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "gradient-misfit":

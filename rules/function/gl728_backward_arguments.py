@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionError, Rule, Severity
 
 
 class BackwardArguments(Rule):
@@ -71,7 +71,6 @@ class BackwardArguments(Rule):
     name = "backward-arguments"
     severity = Severity.ERROR
     predicts = "positional arguments but | required positional argument"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
         if event.kind == "backward-arguments":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity, when
+from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
 
 
 class WrongDerivative(Rule):
@@ -82,7 +82,6 @@ class WrongDerivative(Rule):
     effect = "silent"
     predicts = "the gradient is not the derivative"
     symptom = "assert x.grad.item() == 3.0  # 6.0 is right"
-    triggers = when.CUSTOM_FUNCTIONS
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
         if event.kind == "wrong-derivative":

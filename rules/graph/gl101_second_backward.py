@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FreedGraph, Rule, Severity, when
+from gradcheck_tool import Draft, FreedGraph, Rule, Severity
 
 
 class SecondBackward(Rule):
@@ -64,7 +64,6 @@ class SecondBackward(Rule):
     name = "second-backward"
     severity = Severity.ERROR
     predicts = "Trying to backward through the graph a second time"
-    triggers = when.DIFFERENTIATION
 
     def on_freed_graph(self, event: FreedGraph) -> Iterator[Draft]:
         if event.cause == "shared-subgraph":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FreedGraph, Rule, Severity, when
+from gradcheck_tool import Draft, FreedGraph, Rule, Severity
 
 
 class GraphCarriedOver(Rule):
@@ -108,7 +108,6 @@ class GraphCarriedOver(Rule):
     name = "graph-carried-over"
     severity = Severity.ERROR
     predicts = "Trying to backward through the graph a second time"
-    triggers = when.DIFFERENTIATION
 
     def on_freed_graph(self, event: FreedGraph) -> Iterator[Draft]:
         carrier = event.carrier or event.root

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity, receiver_replaced, when
+from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity, receiver_replaced
 
 
 class NonScalarBackward(Rule):
@@ -70,7 +70,6 @@ class NonScalarBackward(Rule):
     name = "non-scalar-backward"
     severity = Severity.ERROR
     predicts = "grad can be implicitly created only for scalar outputs"
-    triggers = when.DIFFERENTIATION
 
     def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Draft]:
         if event.is_complex:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnusedInput, when
+from gradcheck_tool import Draft, Rule, Severity, UnusedInput
 
 _WHY = {
     "unused": ("it took no part in the computation", "check which tensor was used in the forward pass"),
@@ -75,7 +75,6 @@ class UnusedInputToGrad(Rule):
     predicts = (
         "appears to not have been used in the graph | One of the differentiated Tensors does not require grad"
     )
-    triggers = when.DIFFERENTIATION
 
     def on_unused_input(self, event: UnusedInput) -> Iterator[Draft]:
         why, advice = _WHY.get(event.reason, _WHY["unused"])

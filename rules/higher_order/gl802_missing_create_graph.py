@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NoGraph, Rule, Severity, when
+from gradcheck_tool import Draft, NoGraph, Rule, Severity
 
 
 class MissingCreateGraph(Rule):
@@ -53,7 +53,6 @@ class MissingCreateGraph(Rule):
     name = "missing-create-graph"
     severity = Severity.ERROR
     predicts = "does not require grad and does not have a grad_fn"
-    triggers = when.DIFFERENTIATION
 
     def on_no_graph(self, event: NoGraph) -> Iterator[Draft]:
         if event.reason == "create-graph":

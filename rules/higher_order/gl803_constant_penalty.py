@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, when, with_keyword
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity, with_keyword
 
 
 class ConstantPenalty(Rule):
@@ -63,7 +63,6 @@ class ConstantPenalty(Rule):
     effect = "silent"
     predicts = "the penalty has no gradient"
     symptom = "assert not tracked"
-    triggers = when.DIFFERENTIATION
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         for cut in event.breaks:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, when
+from gradcheck_tool import BackwardCall, Draft, Rule, Severity
 
 
 class CreateGraphCycle(Rule):
@@ -46,7 +46,6 @@ class CreateGraphCycle(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "Using backward() with create_graph=True will create a reference cycle"
-    triggers = when.DIFFERENTIATION
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
         if event.create_graph:

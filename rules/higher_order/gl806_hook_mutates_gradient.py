@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, HookMisuse, Rule, Severity, when
+from gradcheck_tool import Draft, HookMisuse, Rule, Severity
 
 
 class HookMutatesGradient(Rule):
@@ -55,7 +55,6 @@ class HookMutatesGradient(Rule):
     effect = "silent"
     predicts = "other gradients change as well"
     symptom = "assert torch.equal(cotangent, torch.full((2,), 0.5))  # the caller's tensor was 1"
-    triggers = (when.HOOK,)
 
     def on_hook_misuse(self, event: HookMisuse) -> Iterator[Draft]:
         if event.kind == "mutates-gradient":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import CheckpointUse, Draft, Rule, Severity, when, with_keyword
+from gradcheck_tool import CheckpointUse, Draft, Rule, Severity, with_keyword
 
 
 class ReentrantWithoutGrad(Rule):
@@ -52,7 +52,6 @@ class ReentrantWithoutGrad(Rule):
     severity = Severity.ERROR
     effect = "warns"
     predicts = "None of the inputs have requires_grad=True. Gradients will be None"
-    triggers = (when.CHECKPOINT,)
 
     def on_checkpoint_use(self, event: CheckpointUse) -> Iterator[Draft]:
         if event.reentrant is True and event.inputs_need_grad is False and event.trains:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, HookMisuse, Rule, Severity, when
+from gradcheck_tool import Draft, HookMisuse, Rule, Severity
 
 
 class HookReturnsNothing(Rule):
@@ -67,7 +67,6 @@ class HookReturnsNothing(Rule):
     effect = "silent"
     predicts = "the gradient passes unchanged"
     symptom = "assert torch.equal(weight.grad, torch.ones(3))"
-    triggers = (when.HOOK,)
 
     def on_hook_misuse(self, event: HookMisuse) -> Iterator[Draft]:
         if event.kind == "returns-nothing":

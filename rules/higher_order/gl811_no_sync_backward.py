@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity, when
+from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity
 
 
 class NoSyncBackward(Rule):
@@ -84,7 +84,6 @@ class NoSyncBackward(Rule):
     effect = "silent"
     predicts = "gradients are reduced all the same"
     symptom = "assert reductions"
-    triggers = (*when.DIFFERENTIATION, when.NO_SYNC)
 
     def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
         if event.kind == "no-sync-backward":

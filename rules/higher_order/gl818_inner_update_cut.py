@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InnerUpdateCut, Rule, Severity, when
+from gradcheck_tool import Draft, InnerUpdateCut, Rule, Severity
 
 
 class InnerUpdateIsCut(Rule):
@@ -61,7 +61,6 @@ class InnerUpdateIsCut(Rule):
     effect = "silent"
     predicts = "the outer gradient lacks its direct part"
     symptom = "assert torch.allclose(weight.grad, -0.2 * support**2 * query)  # the query is to be added"
-    triggers = when.DIFFERENTIATION
 
     def on_inner_update_cut(self, event: InnerUpdateCut) -> Iterator[Draft]:
         yield self.finding(

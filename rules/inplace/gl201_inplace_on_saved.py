@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity, when
+from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity
 
 
 class InplaceOnSaved(Rule):
@@ -61,7 +61,6 @@ class InplaceOnSaved(Rule):
     predicts = (
         "one of the variables needed for gradient computation has been modified by an inplace operation"
     )
-    triggers = when.DIFFERENTIATION
 
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
         if event.writer != "inplace":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnversionedWrite, when
+from gradcheck_tool import Draft, Rule, Severity, UnversionedWrite
 
 
 class UnversionedWriteOnSaved(Rule):
@@ -59,7 +59,6 @@ class UnversionedWriteOnSaved(Rule):
     effect = "silent"
     predicts = "the gradient is computed from the overwritten values"
     symptom = "assert torch.all(weight.grad == 0), weight.grad  # the true gradient is about 0.2 and 0.1"
-    triggers = when.DIFFERENTIATION
 
     def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
         saved = "the result" if event.tensor == event.op else f"`{event.tensor}`,"

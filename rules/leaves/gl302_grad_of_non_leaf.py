@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradRead, Rule, Severity, when
+from gradcheck_tool import Draft, GradRead, Rule, Severity
 
 
 class GradOfNonLeaf(Rule):
@@ -58,7 +58,6 @@ class GradOfNonLeaf(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
-    triggers = (when.GRAD_ATTRIBUTE,)
 
     def on_grad_read(self, event: GradRead) -> Iterator[Draft]:
         if event.none_because == "non-leaf":

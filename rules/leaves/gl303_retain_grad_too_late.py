@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, RetainGradCall, Rule, Severity, when
+from gradcheck_tool import Draft, RetainGradCall, Rule, Severity
 
 
 class RetainGradTooLate(Rule):
@@ -56,7 +56,6 @@ class RetainGradTooLate(Rule):
     effect = "silent"
     predicts = "`.grad` stays None"
     symptom = "assert kept is None"
-    triggers = (when.RETAIN_GRAD,)
 
     def on_retain_grad_call(self, event: RetainGradCall) -> Iterator[Draft]:
         if event.too_late:

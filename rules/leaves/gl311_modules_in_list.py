@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity, when
+from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
 
 _CONTAINER = {"module-list": "nn.ModuleList", "module-dict": "nn.ModuleDict"}
 
@@ -76,7 +76,6 @@ class ModulesInList(Rule):
     effect = "silent"
     predicts = "the sub-modules' parameters are not in parameters()"
     symptom = "assert not list(model.parameters())"
-    triggers = (when.PLAIN_CONTAINER, when.PARAMETER, when.REQUIRES_GRAD)
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
         container = _CONTAINER.get(event.kind)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity, when
+from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
 
 
 class ParametersInList(Rule):
@@ -68,7 +68,6 @@ class ParametersInList(Rule):
     effect = "silent"
     predicts = "the parameters are not in parameters()"
     symptom = "assert not list(model.parameters())"
-    triggers = (when.PLAIN_CONTAINER, when.PARAMETER, when.REQUIRES_GRAD)
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
         if event.kind == "parameter-list":

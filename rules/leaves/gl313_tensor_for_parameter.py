@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity, when
+from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
 
 
 class TensorForParameter(Rule):
@@ -69,7 +69,6 @@ class TensorForParameter(Rule):
     effect = "silent"
     predicts = "the tensor is not in parameters()"
     symptom = "assert not list(model.parameters())"
-    triggers = (when.PLAIN_CONTAINER, when.PARAMETER, when.REQUIRES_GRAD)
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
         if event.kind == "tensor":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ParameterOfResult, Rule, Severity, when
+from gradcheck_tool import Draft, ParameterOfResult, Rule, Severity
 
 
 class ParameterOfResultRule(Rule):
@@ -53,7 +53,6 @@ class ParameterOfResultRule(Rule):
     effect = "silent"
     predicts = "no gradient flows to what the Parameter was computed from"
     symptom = "assert encoder.weight.grad is None"
-    triggers = (when.PARAMETER,)
 
     def on_parameter_of_result(self, event: ParameterOfResult) -> Iterator[Draft]:
         yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ExhaustedParameters, Rule, Severity, when
+from gradcheck_tool import Draft, ExhaustedParameters, Rule, Severity
 
 
 class ParametersUsedUp(Rule):
@@ -55,7 +55,6 @@ class ParametersUsedUp(Rule):
     effect = "silent"
     predicts = "the second use sees no parameters"
     symptom = "assert norm == 0"
-    triggers = (*when.TRAINING, when.CLIP_GRAD)
 
     def on_exhausted_parameters(self, event: ExhaustedParameters) -> Iterator[Draft]:
         yield self.finding(

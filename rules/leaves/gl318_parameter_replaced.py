@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ParameterReplaced, Rule, Severity, when
+from gradcheck_tool import Draft, ParameterReplaced, Rule, Severity
 
 
 class ReplacedAfterOptimizer(Rule):
@@ -58,7 +58,6 @@ class ReplacedAfterOptimizer(Rule):
     effect = "silent"
     predicts = "the new parameters do not move"
     symptom = "assert torch.equal(model[1].weight, head)"
-    triggers = when.TRAINING
 
     def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Draft]:
         if event.was_frozen:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UntrainedModule, when
+from gradcheck_tool import Draft, Rule, Severity, UntrainedModule
 
 
 class UntrainedModuleRule(Rule):
@@ -65,7 +65,6 @@ class UntrainedModuleRule(Rule):
     effect = "silent"
     predicts = "its parameters do not move"
     symptom = "assert torch.equal(scorer.weight, start)"
-    triggers = when.TRAINING
 
     def on_untrained_module(self, event: UntrainedModule) -> Iterator[Draft]:
         if event.is_parameter:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, when, with_method
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
 
 
 class GraphCollected(Rule):
@@ -59,7 +59,6 @@ class GraphCollected(Rule):
     effect = "silent"
     predicts = "the graphs of all iterations stay in memory"
     symptom = "assert all(value.grad_fn is not None for value in history)"
-    triggers = (*when.TRAINING, when.GATHERING_LOOP)
 
     def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
         if event.kind == "append":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, when, with_method
+from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
 
 
 class GraphInAttribute(Rule):
@@ -75,7 +75,6 @@ class GraphInAttribute(Rule):
     effect = "silent"
     predicts = "the graphs of all iterations stay in memory"
     symptom = "assert meter.total.grad_fn is not None"
-    triggers = (*when.TRAINING, when.GATHERING_LOOP)
 
     def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
         if event.kind == "attribute":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +13,7 @@ from gradcheck_tool.rulebook.documentation import render, render_catalogue
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
 from gradcheck_tool.rulebook.ruleset import RuleSet
 
-if TYPE_CHECKING:
-    from pathlib import Path
+THREE = Path(__file__).parent / "pack_of_three"
 
 GOOD = '''
 from gradcheck_tool import BackwardCall, Rule, Severity
@@ -30,6 +29,19 @@ class TeamRule(Rule):
     def on_backward_call(self, event: BackwardCall):
         yield self.finding(event, f"backward of {event.root}")
 '''
+
+NAME_USE = """
+    def on_name_use(self, event):
+        yield self.finding(event, "used")
+"""
+OWN_EVENT = (
+    GOOD.replace("import ", "import Event, ", 1).replace("backward_call", "overslept")
+    + """
+
+class Overslept(Event):
+    pass
+"""
+)
 
 
 def pack(folder: Path, **files: str) -> Path:
@@ -67,6 +79,16 @@ def test_imported_rules_are_not_defined_twice(tmp_path: Path) -> None:
         (GOOD.replace("on_backward_call", "on_backwards"), "did you mean `on_backward_call`?"),
         (GOOD.replace("    severity = Severity.INFO\n", ""), "has no `severity`"),
         (GOOD.replace("    severity", '    effect = "loud"\n    severity'), "not one of"),
+        (GOOD + NAME_USE, "TeamRule.on_name_use needs `names`"),
+        (GOOD + '\n    names = ("torch.load",)\n', "has `names`, but no `on_name_use`"),
+        (GOOD + NAME_USE + '\n    names = ("torch load",)\n', "'torch load', which is no name"),
+        (GOOD + NAME_USE + '\n    names = ("torch.*",)\n', "needs `triggers`"),
+        (
+            GOOD.replace("BackwardCall", "MethodUse").replace("backward_call", "method_use"),
+            "declare `triggers`",
+        ),
+        (OWN_EVENT.replace("on_overslept", "on_oversleep"), "did you mean `on_overslept`?"),
+        (OWN_EVENT, "judges Overslept, which may happen in any code: declare `triggers`"),
     ],
 )
 def test_a_mistake_names_the_file(tmp_path: Path, broken: str, message: str) -> None:
@@ -90,8 +112,9 @@ def test_two_rules_of_one_code_or_name_are_an_error(tmp_path: Path) -> None:
         RuleSet.load([pack(tmp_path, team=GOOD.replace("no-backward", "second-backward"))])
 
 
-def test_rules_of_the_built_in_pack_import_the_public_api_only() -> None:
-    for path in builtin_pack().rglob("*.py"):
+@pytest.mark.parametrize("folder", [builtin_pack(), THREE], ids=["built-in", "three"])
+def test_rules_of_a_pack_import_the_public_api_only(folder: Path) -> None:
+    for path in folder.rglob("*.py"):
         lines = path.read_text(encoding="utf-8").splitlines()
         imports = [line for line in lines if line.startswith(("import ", "from "))]
         allowed = ("from gradcheck_tool import ", "from collections.abc ", "from dataclasses ", "import re")

@@ -9,7 +9,7 @@ import pytest
 
 from gradcheck_tool.domain import events as ev
 from gradcheck_tool.findings import Finding, Location, Position
-from gradcheck_tool.rulebook.rule import event_classes
+from gradcheck_tool.rulebook.handlers import event_classes
 from gradcheck_tool.rulebook.ruleset import RuleSet
 
 RULES = RuleSet.load().select(["ALL"])
