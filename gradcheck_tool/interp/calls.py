@@ -62,7 +62,7 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
     if func == LibraryObject("builtins.super"):
         return [(s, _super(s, args))]
     if not in_model(s):
-        m.tell(s, Called(as_seen(s, func), i, kwargs, unsure))
+        m.tell(s, Called(as_seen(s, func), i, args, kwargs, unsure))
     return m.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
 
 

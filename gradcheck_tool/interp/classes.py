@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import FunctionDefinition
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
@@ -58,7 +57,7 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
             if name in ("__init_subclass__", "__class_getitem__"):
                 record.open = True
         out.append((state, ref))
-        _announce(m, state, ref, record, site)
+        m.tell(state, ObjectMade(ref, site))
     return out
 
 
@@ -99,22 +98,6 @@ def is_subclass(s: State, cls: Value, name: str) -> bool:
     return record is not None and LibraryObject(name) in record.mro
 
 
-def _announce(m: Interpreter, s: State, ref: Ref, record: Class, site: Any) -> None:
-    if not is_subclass(s, ref, "torch.autograd.Function"):
-        return
-    methods: dict[str, Any] = {}
-    for name, value in record.attrs.items():
-        wrapper = s.get(value, Instance)
-        inner = wrapper.attrs.get("#func", value) if wrapper is not None else value
-        func = s.get(inner, Func)
-        if func is not None:
-            methods[name] = func.function
-    m.emit(FunctionDefinition(site=site, function=record.name, methods=methods))
-    from gradcheck_tool.trackers.function_contracts import announce
-
-    announce(m, s, ref)
-
-
 def instantiate(
     m: Interpreter, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
 ) -> Outcomes:
@@ -141,7 +124,7 @@ def instantiate(
         return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site)]
     states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site)]
     for state in states:
-        m.tell(state, ObjectMade(ref))
+        m.tell(state, ObjectMade(ref, site))
     return [(state, ref) for state in states]
 
 

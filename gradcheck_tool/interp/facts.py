@@ -28,6 +28,7 @@ class Called(Fact):
 
     func: Value
     instr: ir.Call
+    args: Sequence[Value]
     kwargs: Mapping[str, Value]
     unsure: bool
 
@@ -71,20 +72,23 @@ class Compared(Fact):
 class Used(Fact):
     """A value is used as what it has to be: entered by `with`, gone through by a `loop` or to `clip`.
 
-    `drained`: an iterator has given `items` and is used up.
+    `drained`: an iterator has given `items` and is used up. `register_hook` and the like: it is a hook of
+    `owner` from now on.
     """
 
     value: Value
     by: str
     site: Site
     items: Sequence[Value] = ()
+    owner: Ref | None = None
 
 
 @dataclass(slots=True, eq=False)
 class ObjectMade(Fact):
-    """The constructor of a class of the repository returns, or raises an exception."""
+    """A class of the repository is defined, or the constructor of one returns or raises an exception."""
 
     object: Ref
+    site: Site
 
 
 @dataclass(slots=True, eq=False)
@@ -141,6 +145,32 @@ class BackwardRan(Fact):
     """A backward pass has run through a graph; nothing is added to `.grad` yet."""
 
     run: BackwardPass
+
+
+@dataclass(slots=True, eq=False)
+class FunctionApplied(Fact):
+    """A custom `autograd.Function` is applied; its `forward` has not run yet."""
+
+    cls: Value
+    call: Call
+
+
+@dataclass(slots=True, eq=False)
+class CallbackRan(Fact):
+    """PyTorch has run code of the program: a `forward` or `backward` of a Function, or a `hook` of a tensor.
+
+    `owner` is the Function's class, with its `context`, or the tensor. `versions` are those that arguments
+    had before which others read, too. Of a `backward`, `applied` is where the Function was applied, `run` the
+    pass that runs it, and `value` what it returns; what the engine refuses of that is raised already.
+    """
+
+    by: str
+    owner: Value
+    versions: Mapping[Ref, Value]
+    context: Ref | None = None
+    applied: Site | None = None
+    run: BackwardPass | None = None
+    value: Value | None = None
 
 
 @dataclass(slots=True, eq=False)

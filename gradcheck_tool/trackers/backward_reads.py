@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Site, StoryStep
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.elementwise import wrong_derivative
 from gradcheck_tool.library.torch.function_flow import flowing
 from gradcheck_tool.library.torch.function_text import kept
-from gradcheck_tool.trackers.function_contracts import on_ctx_only
+from gradcheck_tool.trackers.elementwise import wrong_derivative
+from gradcheck_tool.trackers.function_contracts import defect, on_ctx_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _at_return(c: FunctionClass, kept_at: Any, kind: str, detail: str) -> Functi
     """An event where backward returns its gradient; its story tells where the value was kept."""
     assert c.backward is not None
     end = [end for end in c.backward.returns() if end.value is not None][-1]
-    event = c.defect(end.node, kind, detail)
+    event = defect(c, end.node, kind, detail)
     if kept_at is None:
         return event
     return replace(event, story=(StoryStep(Site(c.module, kept_at), f"`{detail}` is kept here"),))

@@ -8,7 +8,9 @@ from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.exhausted import Exhausted
 from gradcheck_tool.trackers.flags import Flags
+from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.grad_mode import GradMode
+from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.modes import Modes
 from gradcheck_tool.trackers.schedulers import Schedulers
 from gradcheck_tool.trackers.unregistered import Unregistered
@@ -22,7 +24,9 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     Distributed,
     Exhausted,
     Flags,
+    Functions,
     GradMode,
+    Hooks,
     Modes,
     Schedulers,
     Unregistered,

@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcheck_tool.domain.events import FunctionDefect
-from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Frame, Func, List
-from gradcheck_tool.domain.values import LibraryObject, Tup, Value
-from gradcheck_tool.interp.attributes import in_class
-from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.domain.events import FunctionDefect, Site
 from gradcheck_tool.ir import nodes as ir
-
-if TYPE_CHECKING:
-    from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Call, Interpreter
-from gradcheck_tool.library.torch.function_flow import ignored_inputs
-from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, function_class_of, kept
+from gradcheck_tool.ir import syntax
+from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, kept, writes
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
-
-
-WRITE = re.compile(r"[a-z]\w*[^_]_")
-
-
-NOT_WRITES = frozenset({"requires_grad_", "detach_", "share_memory_", "rename_", "retain_", "coalesce_"})
-
-
 LEAVES = frozenset({"data", "detach", "numpy"})
-
-
 Check = Callable[[FunctionClass], "Iterator[FunctionDefect]"]
 
 
-def announce(m: Interpreter, s: State, cls: Value) -> None:
-    """Report what is certainly wrong in the text of a Function."""
-    from gradcheck_tool.trackers import backward_reads
-
-    contract = function_class_of(s, cls)
-    if contract is None:
-        return
-    for check in (*CHECKS, *backward_reads.CHECKS):
-        for event in check(contract):
-            m.emit(event)
+def defect(c: FunctionClass, node: Any, kind: str, detail: str = "") -> FunctionDefect:
+    """An event about a Function at a node of its module."""
+    return FunctionDefect(site=Site(c.module, node), function=c.name, kind=kind, detail=detail)
 
 
 def input_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -56,7 +29,7 @@ def input_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
         index = c.argument(body, i.src)
         if index is not None and index in grads and i.name in read and not c.is_option(index):
             names = c.arguments()
-            yield c.defect(i.node, "input-on-ctx", names[index] if index < len(names) else i.name)
+            yield defect(c, i.node, "input-on-ctx", names[index] if index < len(names) else i.name)
 
 
 def output_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -68,20 +41,18 @@ def output_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
         source = body.source(i.src)
         computed = not isinstance(body.maker(i.src), (ir.Const, ir.LoadName))
         if isinstance(source, int) and source in returned and computed:
-            yield c.defect(i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
+            yield defect(c, i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
 
 
 def missing_return(c: FunctionClass) -> Iterator[FunctionDefect]:
     """A backward that computes and never returns a value."""
-    from gradcheck_tool.ir import syntax
-
     body = c.backward
     if body is None or body.function.is_generator:
         return
     ends = body.returns()
     works = any(isinstance(i, (ir.BinOp, ir.Call, ir.UnaryOp)) for i in body.instrs)
     if ends and works and all(end.value is None and not isinstance(end.node, syntax.Return) for end in ends):
-        yield c.defect(body.function.node, "missing-return")
+        yield defect(c, body.function.node, "missing-return")
 
 
 def unmarked_write(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -94,20 +65,7 @@ def unmarked_write(c: FunctionClass) -> Iterator[FunctionDefect]:
     for node, reg in writes(body):
         index = c.argument(body, reg)
         if index is not None and index in grads:
-            yield c.defect(node, "unmarked-write", c.arguments()[index])
-
-
-def writes(body: FunctionBody, operators: bool = False) -> Iterator[tuple[Any, int]]:
-    """Statements that write a register's tensor in place."""
-    for i in body.instrs:
-        if isinstance(i, ir.Call):
-            func = body.made.get(i.func)
-            if isinstance(func, ir.GetAttr) and WRITE.fullmatch(func.name) and func.name not in NOT_WRITES:
-                yield i.node, func.obj
-        elif isinstance(i, ir.SetItem) and not i.augmented:
-            yield i.node, i.obj
-        elif operators and isinstance(i, ir.InplaceOp):
-            yield i.node, i.left
+            yield defect(c, node, "unmarked-write", c.arguments()[index])
 
 
 def untracked_backward(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -121,14 +79,14 @@ def untracked_backward(c: FunctionClass) -> Iterator[FunctionDefect]:
     context = c.context(body)
     for i in body.instrs:
         if isinstance(i, ir.GetAttr) and i.name in LEAVES and body.source(i.obj) != context:
-            yield c.defect(body.function.node, "untracked-backward", c.text(i.node))
+            yield defect(c, body.function.node, "untracked-backward", c.text(i.node))
             return
         if isinstance(i, ir.EnterWith):
             manager = body.made.get(i.manager)
             func = body.made.get(manager.func) if isinstance(manager, ir.Call) else None
             if isinstance(func, ir.GetAttr) and func.name == "no_grad":
                 text = c.text(manager.node if manager else i.node)
-                yield c.defect(body.function.node, "untracked-backward", text)
+                yield defect(c, body.function.node, "untracked-backward", text)
                 return
 
 
@@ -139,7 +97,7 @@ def not_static(c: FunctionClass) -> Iterator[FunctionDefect]:
     for name in STATIC:
         body = c.methods.get(name)
         if body is not None and not c.static[name] and not getattr(body.function.node, "decorators", True):
-            yield c.defect(body.function.node, "not-static", name)
+            yield defect(c, body.function.node, "not-static", name)
 
 
 def none_guard(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -155,7 +113,7 @@ def none_guard(c: FunctionClass) -> Iterator[FunctionDefect]:
         for reg in regs:
             source = c.backward.source(reg)
             if source in names:
-                yield c.defect(i.node, "none-guard", str(source))
+                yield defect(c, i.node, "none-guard", str(source))
                 return
 
 
@@ -181,9 +139,9 @@ def state_on_class(c: FunctionClass) -> Iterator[FunctionDefect]:
         if not c.forward.comes_of_arguments(i.src):
             continue  # a module loaded late, a count: not what this call computes
         if isinstance(i, ir.SetAttr) and i.name in attributes and _is_name(c.forward, i.obj, c.name):
-            yield c.defect(i.node, "state-on-class", f"{c.name}.{i.name}")
+            yield defect(c, i.node, "state-on-class", f"{c.name}.{i.name}")
         elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and i.name in names:
-            yield c.defect(i.node, "state-on-class", i.name)
+            yield defect(c, i.node, "state-on-class", i.name)
 
 
 def _is_name(body: FunctionBody, reg: int, name: str) -> bool:
@@ -198,7 +156,7 @@ def unused_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
     read = {name for body in c.methods.values() for name in c.read_in(body)}
     for _, i in kept(c):
         if i.name not in read:
-            yield c.defect(i.node, "unused-ctx", i.name)
+            yield defect(c, i.node, "unused-ctx", i.name)
 
 
 def on_ctx_only(c: FunctionClass) -> bool:
@@ -232,47 +190,3 @@ CHECKS: tuple[Check, ...] = (
     state_on_class,
     unused_ctx,
 )
-
-
-def applied(m: Interpreter, s: State, cls: Value, call: Call) -> None:
-    """Report what a call of `apply` gets wrong for certain."""
-    contract = function_class_of(s, cls)
-    if contract is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
-        return
-    _hidden_tensors(m, s, contract, call)
-    direct = {i for i, a in enumerate(call.args) if _wants_grad(s, a)}
-    for index, node in ignored_inputs(contract).items():
-        if index in direct and index < len(contract.arguments()):
-            m.emit(contract.defect(node, "none-for-input", contract.arguments()[index]))
-
-
-def direct_forward(m: Interpreter, s: State, func: Func, call: Call) -> None:
-    """Report `MyFunction.forward(ctx, x)` outside of Functions, where gradients are recorded."""
-    caller: Frame = s[s.frames[-1]]
-    if s.grad is not True or not _is_function(s, func.cls) or _is_function(s, caller.cls):
-        return
-    if in_class(s, func.cls, "backward") is None or not any(_wants_grad(s, a) for a in call.args):
-        return
-    m.emit(FunctionDefect(site=call.site, function=s[func.cls].name, kind="direct-forward"))  # type: ignore[index]
-
-
-def _is_function(s: State, cls: Value) -> bool:
-    record = s.get(cls, Class)
-    return record is not None and LibraryObject("torch.autograd.Function") in record.mro
-
-
-def _wants_grad(s: State, value: Value) -> bool:
-    tensor = s.get(value, Tensor)
-    return tensor is not None and tensor.requires_grad is True
-
-
-def _hidden_tensors(m: Interpreter, s: State, c: FunctionClass, call: Call) -> None:
-    for index, value in enumerate(call.args):
-        table = s.get(value, Dict)
-        items = list(table.items.values()) if table is not None else []
-        if isinstance(value, Tup) or s.get(value, List) is not None:
-            items = elements(s, value)[0]
-        if any(_wants_grad(s, item) and item not in call.args for item in items):
-            nodes = getattr(call.site.node, "args", ())
-            text = c.text(nodes[index].value) if index < len(nodes) else "..."
-            m.emit(FunctionDefect(site=call.site, function=c.name, kind="hidden-tensors", detail=text))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
-    FunctionDefect,
     FunctionError,
 )
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -29,10 +28,10 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.exceptions import guard
+from gradcheck_tool.interp.facts import CallbackRan, FunctionApplied
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
-from gradcheck_tool.trackers import function_contracts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +47,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     forward = attributes.in_class(s, cls, "forward")
     if forward is None:
         return unknown()
-    function_contracts.applied(m, s, cls, call)
+    m.tell(s, FunctionApplied(cls, call))
     args = [*call.args, *call.kwargs.values()]
     tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
     versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].requires_grad and s.grad}
@@ -86,32 +85,11 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
         for st, result in pairs:
             st.grad = before
             if st.exc is None:
-                _unmarked_writes(m, st, cls, ctx, versions)
+                m.tell(st, CallbackRan("forward", cls, versions, ctx))
                 out += guard(m, st, _wrap, m, st, cls, ctx, tensors, needed, result, call)
             else:
                 out.append((st, NONE))
     return out
-
-
-def _unmarked_writes(m: Interpreter, s: State, cls: Value, ctx: Ref, versions: dict[Ref, Value]) -> None:
-    """Report inputs that forward has written and not marked as dirty."""
-    dirty = s[ctx].attrs.get("#dirty", Tup(())).items
-    for ref, version in versions.items():
-        storage = s[s[ref].storage]
-        if (
-            storage.version != version
-            and not storage.unsure
-            and ref not in dirty
-            and storage.site is not None
-        ):
-            m.emit(
-                FunctionDefect(
-                    site=storage.site,
-                    function=function_name(s, cls),
-                    kind="unmarked-write",
-                    detail=str(s[ref].name),
-                )
-            )
 
 
 def _needs(s: State, value: Value) -> Value:
@@ -300,11 +278,6 @@ def save_for_backward(m: Interpreter, s: State, call: Call) -> Result:
                 "TypeError",
             )
     mine = s.edit(call.self)
-    before = mine.attrs.get("#saved")
-    if isinstance(before, Tup) and any(value not in call.args for value in before.items):
-        m.emit(
-            FunctionDefect(site=call.site, function=function_name(s, mine.attrs["#class"]), kind="save-twice")
-        )
     mine.attrs["#saved"] = Tup(tuple(call.args), open=call.unsure)
     mine.attrs["#saved_site"] = Const(call.site)
     return NONE

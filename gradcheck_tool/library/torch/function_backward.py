@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
-    FunctionDefect,
     FunctionError,
 )
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import (
     NONE,
-    Const,
     Ref,
     Tup,
     Value,
 )
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.facts import CallbackRan
 from gradcheck_tool.library.torch.function_results import Applied, check, takes
-from gradcheck_tool.library.torch.function_text import place_on_ctx
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -55,7 +53,6 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     if func is None:
         _missing_backward(m, s, ref, cls, p)
         return [s]
-    _intermediates(m, s, ctx, cls, p)
     applied = Applied(function_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"])
     outputs = _known_outputs(s, ctx)
     if outputs is not None and not takes(m, s, applied, len(outputs)):
@@ -66,9 +63,9 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     versions = {c: s[s[c].storage].version for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
     for state, value in m.call(s, func_value, [ctx, *cotangents], {}, p.site):
         state.grad = before
-        _written_cotangents(m, state, cls, versions)  # type: ignore[arg-type]
         if state.exc is None:
             check(m, state, applied, value)
+        m.tell(state, CallbackRan("backward", cls, versions, ctx, s[ref].site, p, value))  # type: ignore[arg-type]
         out.append(state)
     return out
 
@@ -92,18 +89,6 @@ def _gradients(s: State, p: engine.BackwardPass, func: Func, outputs: list[Tenso
     ]
 
 
-def _written_cotangents(m: Interpreter, s: State, cls: Value, versions: dict[Ref, Value]) -> None:
-    for ref, version in versions.items():
-        storage = s[s[ref].storage]
-        if storage.version != version and not storage.unsure:
-            name = str(s[ref].name)
-            m.emit(
-                FunctionDefect(
-                    site=storage.site, function=function_name(s, cls), kind="writes-cotangent", detail=name
-                )
-            )
-
-
 def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: engine.BackwardPass) -> None:
     record = s.get(cls, Class)
     if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
@@ -115,37 +100,3 @@ def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: engine.
         "NotImplementedError",
         FunctionError(site=p.site, story=made, text=text, kind="missing-backward", function=record.name),
     )
-
-
-def _intermediates(m: Interpreter, s: State, ctx: Ref, cls: Value, p: engine.BackwardPass) -> None:
-    """Report what forward computed and kept, where the backward is to be differentiated again."""
-    record = s[ctx]
-    if p.create is not True:
-        return
-    saved, place = record.attrs.get("#saved"), record.attrs.get("#saved_site")
-    outputs = record.attrs.get("#outputs", Tup(())).items
-    kept_here = (
-        [(place.value, v) for v in saved.items] if isinstance(saved, Tup) and isinstance(place, Const) else []
-    )
-    kept_here += [
-        (where, v)
-        for name, v in record.attrs.items()
-        if s.get(v, Tensor) is not None and not name.startswith("#")
-        if (where := place_on_ctx(s, cls, name)) is not None
-    ]
-    for where, value in kept_here:
-        tensor = s.get(value, Tensor)
-        if (
-            tensor is not None
-            and tensor.detached_because == "no-grad"
-            and value not in outputs
-            and tensor.dtype not in ("int", "bool")
-        ):
-            m.emit(
-                FunctionDefect(
-                    site=where,
-                    function=function_name(s, cls),
-                    kind="intermediate-kept",
-                    detail=str(tensor.name),
-                )
-            )

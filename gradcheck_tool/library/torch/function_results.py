@@ -11,8 +11,7 @@ from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.function_flow import guarded_inputs
-from gradcheck_tool.library.torch.function_text import function_class_of, return_of
+from gradcheck_tool.library.torch.function_text import return_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
@@ -75,23 +74,10 @@ def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
         refuse(m, s, a, where, kind, f"function {a.name}Backward {text}", "RuntimeError")
         return
     for index, (given, gradient) in enumerate(zip(a.inputs.items, got)):  # noqa: B905  further Nones are allowed
-        _note_missing(m, s, a, index, given, gradient)
         fault = _fault(s, a.name, index, given, gradient)
         if fault is not None:
             refuse(m, s, a, _where(a, len(got), fault[0]), *fault, "RuntimeError")
             return
-
-
-def _note_missing(m: Interpreter, s: State, a: Applied, index: int, given: Value, gradient: Value) -> None:
-    """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
-    tensor, contract = s.get(given, Tensor), function_class_of(s, a.func.cls)
-    if tensor is None or tensor.requires_grad is not True or contract is None:
-        return
-    key = ("missing", id(a.made.node), given)
-    if gradient != NONE:
-        m.suspicions.drop(key)
-    elif (node := guarded_inputs(contract).get(index)) is not None:
-        m.suspicions.hold(key, contract.defect(node, "none-for-input", contract.arguments()[index]))
 
 
 def _where(a: Applied, count: int, kind: str) -> Site:

@@ -7,9 +7,10 @@ that every doubt ends in silence.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import FunctionDefect, Site
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import LibraryObject, Value
 from gradcheck_tool.ir import nodes as ir
@@ -126,10 +127,6 @@ class FunctionClass:
         self.backward = self.methods.get("backward")
         self.setup = self.methods.get("setup_context")
 
-    def defect(self, node: Any, kind: str, detail: str = "") -> FunctionDefect:
-        """An event about this Function at a node of its module."""
-        return FunctionDefect(site=Site(self.module, node), function=self.name, kind=kind, detail=detail)
-
     def text(self, node: Any) -> str:
         """The source text of a node, on one line."""
         return one_line(self.module.spans.text(node))
@@ -225,3 +222,21 @@ def place_on_ctx(s: State, cls: Value, name: str) -> Site | None:
     if contract is None or contract.backward is None or name not in contract.read_in(contract.backward):
         return None
     return next((Site(contract.module, i.node) for _, i in kept(contract) if i.name == name), None)
+
+
+# Names of methods that write to their tensor, but for some that change no value.
+WRITE = re.compile(r"[a-z]\w*[^_]_")
+NOT_WRITES = frozenset({"requires_grad_", "detach_", "share_memory_", "rename_", "retain_", "coalesce_"})
+
+
+def writes(body: FunctionBody, operators: bool = False) -> Iterator[tuple[Any, int]]:
+    """Statements that write a register's tensor in place."""
+    for i in body.instrs:
+        if isinstance(i, ir.Call):
+            func = body.made.get(i.func)
+            if isinstance(func, ir.GetAttr) and WRITE.fullmatch(func.name) and func.name not in NOT_WRITES:
+                yield i.node, func.obj
+        elif isinstance(i, ir.SetItem) and not i.augmented:
+            yield i.node, i.obj
+        elif operators and isinstance(i, ir.InplaceOp):
+            yield i.node, i.left

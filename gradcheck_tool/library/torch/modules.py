@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import conditions, facts, registry
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, finder, method
-from gradcheck_tool.library.torch import hooks, layers
+from gradcheck_tool.library.torch import layers
 from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def register_hook(m: Interpreter, s: State, call: Call) -> Result:
     mine = s.edit(call.self)
     hook = call.get(0, "hook") or unknown()
     if isinstance(call.func, Method):
-        hooks.check_module_hook(m, s, hook, call.func.name, receiver_text(call.site, str(s[call.self].name)))
+        m.tell(s, facts.Used(hook, call.func.name, call.site, owner=call.self))
     mine.attrs[kind] = Tup((*mine.attrs.get(kind, Tup(())).items, hook))
     return s.new(
         Instance(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
-    HookMisuse,
     InvalidTensorUse,
 )
 from gradcheck_tool.domain.graph import Tensor
@@ -17,6 +16,7 @@ from gradcheck_tool.domain.values import (
     Tup,
     Value,
 )
+from gradcheck_tool.interp.facts import CallbackRan
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -42,20 +42,11 @@ def run_hooks(m: Interpreter, s: State, p: engine.BackwardPass) -> list[State]:
                 post = kind == Const("register_post_accumulate_grad_hook")
                 before, state.grad = state.grad, p.create is True
                 given = ref if post else _incoming(state, p, ref)
-                version = state[state[given].storage].version
-                shared = not post and is_shared_gradient(state, p, engine.edge(state, ref))
+                is_shared = not post and is_shared_gradient(state, p, engine.edge(state, ref))
+                versions = {given: state[state[given].storage].version} if is_shared else {}
                 for st, answer in m.call(state, func, [given], {}, p.site):
                     st.grad = before
-                    storage = st[st[given].storage]
-                    if shared and storage.version != version and not storage.unsure:
-                        m.emit(
-                            HookMisuse(
-                                site=storage.site,
-                                kind="mutates-gradient",
-                                subject=str(tensor.name),
-                                call=str(storage.how),
-                            )
-                        )
+                    m.tell(st, CallbackRan("hook", ref, versions))
                     if st.exc is None:
                         _check_answer(m, st, p, tensor, answer, post)
                     after.append(st)

@@ -19,6 +19,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
+from gradcheck_tool.interp.facts import Used
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
@@ -163,10 +164,7 @@ def register_hook(m: Interpreter, s: State, call: Call) -> Result:
         )
     if call.args:
         tensor.hooks = (*tensor.hooks, Tup((Const(kind), call.args[0])))
-        if kind == "register_hook":
-            from gradcheck_tool.library.torch.hooks import check_tensor_hook
-
-            check_tensor_hook(m, s, call.args[0], str(tensor.name))
+        m.tell(s, Used(call.args[0], kind, call.site, owner=call.self))
     return unknown("data")
 
 

@@ -18,6 +18,7 @@ from gradcheck_tool.domain.events import StoryStep
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch import rows
 from gradcheck_tool.library.torch.rows import Unknown
+from gradcheck_tool.trackers.function_contracts import defect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +146,7 @@ def wrong_derivative(c: FunctionClass) -> Iterator[FunctionDefect]:
 def _defect(c: FunctionClass, node: Any, name: str, returned: Vector, true: Vector) -> FunctionDefect:
     from dataclasses import replace
 
-    event = c.defect(node, "wrong-derivative", name)
+    event = defect(c, node, "wrong-derivative", name)
     told = (
         f"for `{name}` backward returns {returned[0]:.3g} where the values of forward change by {true[0]:.3g}"
     )

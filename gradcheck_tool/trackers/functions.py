@@ -1,0 +1,170 @@
+"""Custom `autograd.Function`s: what is wrong with their text, and with what they have done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import FunctionDefect, FunctionDefinition
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
+from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Method, Ref, Tup, Value
+from gradcheck_tool.interp.attributes import in_class
+from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
+from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
+from gradcheck_tool.trackers import backward_reads, function_contracts
+from gradcheck_tool.trackers.function_contracts import defect
+from gradcheck_tool.trackers.tracker import Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+    from gradcheck_tool.interp.facts import CallbackRan, Called, FunctionApplied, ObjectMade
+    from gradcheck_tool.library.torch.function_text import FunctionClass
+
+
+class Functions(Tracker):
+    """Reads Functions when they are defined and applied, and looks at what their methods have done."""
+
+    derives = (FunctionDefect, FunctionDefinition)
+
+    def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
+        """A class of a Function is defined: what is certainly wrong in its text?"""
+        record = s.get(fact.object, Class)
+        if record is None or not _is_function(s, fact.object):
+            return
+        functions = {name: _function(s, value) for name, value in record.attrs.items()}
+        methods = {name: func.function for name, func in functions.items() if func is not None}
+        self.report(FunctionDefinition(site=fact.site, function=record.name, methods=methods))
+        text = function_class_of(s, fact.object)
+        if text is not None:
+            for check in (*function_contracts.CHECKS, *backward_reads.CHECKS):
+                for event in check(text):
+                    self.report(event)
+
+    def on_function_applied(self, m: Interpreter, s: State, fact: FunctionApplied) -> None:
+        """Does `apply` get tensors in containers, or for an input whose gradient is never computed?"""
+        text, call = function_class_of(s, fact.cls), fact.call
+        if text is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
+            return
+        for argument in _hidden_tensors(s, text, call):
+            self._report(call.site, text.name, "hidden-tensors", argument)
+        direct = {i for i, value in enumerate(call.args) if _wants_grad(s, value)}
+        for index, node in ignored_inputs(text).items():
+            if index in direct and index < len(text.arguments()):
+                self.report(defect(text, node, "none-for-input", text.arguments()[index]))
+
+    def _report(self, site: Site, function: str, kind: str, detail: str = "") -> None:
+        self.report(FunctionDefect(site=site, function=function, kind=kind, detail=detail))
+
+    def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
+        """Is `forward` called directly, or `save_for_backward` again, with other tensors?"""
+        func = fact.func
+        if isinstance(func, Method) and func.name == "save_for_backward":
+            context = s.get(func.receiver, Instance)
+            before = context.attrs.get("#saved") if context is not None else None
+            if isinstance(before, Tup) and any(value not in fact.args for value in before.items):
+                name = _name(s, context.attrs["#class"])  # type: ignore[union-attr]
+                self._report(m.site(s, fact.instr.node), name, "save-twice")
+        forward = s.get(func.func if isinstance(func, Bound) else func, Func)
+        if forward is None or forward.function.name != "forward":
+            return
+        caller: Frame = s[s.frames[-1]]
+        if s.grad is not True or not _is_function(s, forward.cls) or _is_function(s, caller.cls):
+            return
+        has_backward = in_class(s, forward.cls, "backward") is not None
+        if has_backward and any(_wants_grad(s, value) for value in fact.args):
+            self._report(m.site(s, fact.instr.node), _name(s, forward.cls), "direct-forward")
+
+    def on_callback_ran(self, m: Interpreter, s: State, fact: CallbackRan) -> None:
+        """Has a method written to what it may not, or kept or returned what it should not?"""
+        if fact.context is None:
+            return
+        name = _name(s, fact.owner)
+        is_forward = fact.by == "forward"
+        dirty = s[fact.context].attrs.get("#dirty", Tup(())).items if is_forward else ()
+        for ref, version in fact.versions.items():
+            storage = s[s[ref].storage]
+            if storage.version == version or storage.unsure or ref in dirty:
+                continue
+            if not is_forward or storage.site is not None:
+                kind = "unmarked-write" if is_forward else "writes-cotangent"
+                self._report(storage.site, name, kind, str(s[ref].name))
+        if fact.run is not None:
+            if fact.run.create is True:
+                for site, detail in _intermediates(s, fact.context, fact.owner):
+                    self._report(site, name, "intermediate-kept", detail)
+            if s.exc is None and fact.applied is not None:
+                self._missing_gradients(s, fact, fact.context, id(fact.applied.node))
+
+    def _missing_gradients(self, s: State, fact: CallbackRan, context: Ref, place: int) -> None:
+        """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
+        inputs, value = s[context].attrs["#inputs"], fact.value
+        text = function_class_of(s, fact.owner)
+        if text is None or inputs.open or (isinstance(value, Tup) and value.open):
+            return
+        got = value.items if isinstance(value, Tup) else (value,)
+        guarded = guarded_inputs(text)
+        for index, (given, gradient) in enumerate(zip(inputs.items, got)):  # noqa: B905  more Nones are allowed
+            key = (place, given)
+            if not _wants_grad(s, given):
+                continue
+            if gradient != NONE:
+                self.drop(key)
+            elif index in guarded:
+                self.hold(key, defect(text, guarded[index], "none-for-input", text.arguments()[index]))
+
+
+def _is_function(s: State, cls: Value) -> bool:
+    record = s.get(cls, Class)
+    return record is not None and LibraryObject("torch.autograd.Function") in record.mro
+
+
+def _name(s: State, cls: Value) -> str:
+    record = s.get(cls, Class)
+    return record.name if record is not None else "Function"
+
+
+def _function(s: State, value: Value) -> Func | None:
+    """A function, or the one inside `staticmethod` and the like."""
+    wrapper = s.get(value, Instance)
+    return s.get(wrapper.attrs.get("#func", value) if wrapper is not None else value, Func)
+
+
+def _wants_grad(s: State, value: Value) -> bool:
+    tensor = s.get(value, Tensor)
+    return tensor is not None and tensor.requires_grad is True
+
+
+def _hidden_tensors(s: State, c: FunctionClass, call: Call) -> Iterator[str]:
+    """The texts of arguments that hold tensors which require grad and are no arguments themselves."""
+    for index, value in enumerate(call.args):
+        table = s.get(value, Dict)
+        items = list(table.items.values()) if table is not None else []
+        if isinstance(value, Tup) or s.get(value, List) is not None:
+            items = elements(s, value)[0]
+        if any(_wants_grad(s, item) and item not in call.args for item in items):
+            nodes = getattr(call.site.node, "args", ())
+            yield c.text(nodes[index].value) if index < len(nodes) else "..."
+
+
+def _intermediates(s: State, context: Ref, cls: Value) -> Iterator[tuple[Site, str]]:
+    """What forward computed and kept without returning it: backward cannot be differentiated through it."""
+    record: Instance = s[context]
+    saved, place = record.attrs.get("#saved"), record.attrs.get("#saved_site")
+    outputs = record.attrs.get("#outputs", Tup(())).items  # type: ignore[union-attr]
+    found: list[tuple[Site, Value]] = []
+    if isinstance(saved, Tup) and isinstance(place, Const):
+        found += [(place.value, value) for value in saved.items]
+    for name, value in record.attrs.items():
+        where = None if name.startswith("#") else place_on_ctx(s, cls, name)
+        if where is not None:
+            found.append((where, value))
+    for where, value in found:
+        tensor = s.get(value, Tensor)
+        if tensor is not None and tensor.detached_because == "no-grad" and value not in outputs:
+            if tensor.dtype not in ("int", "bool"):
+                yield where, str(tensor.name)
