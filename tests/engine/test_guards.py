@@ -1,59 +1,48 @@
-"""Inference tensors: which operations refuse them."""
+"""Guards of the op tables: which facts about the arguments of a call satisfy them."""
 
 from __future__ import annotations
 
-from tests.cases import check_raises, check_runs, each
+import pytest
 
-# Programs that raise.
-RAISING = {
-    "what inference tensors alone give has no graph": """
-with torch.inference_mode():
-    m.data = m.data * 0.5
-m[0].sum().backward()
-""",
-}
-
-# Programs that run.
-RUNNING = {
-    "autograd does not see a call on inference tensors alone, parameters among them": """
-with torch.inference_mode():
-    w.data = w.data * 0.5
-torch.clamp(w, 0, 1, out=w)
-""",
-    "inference tensors among themselves are not saved": """
-with torch.inference_mode():
-    m.data = m.data * 0.5
-y = m[0].gather(0, torch.tensor([0, 0, 1])) + m.sum(0)
-""",
-    "out= in inference mode loses no gradient": """
-with torch.inference_mode():
-    with torch.enable_grad():
-        torch.mul(s, s, out=torch.rand(()))
-""",
-    "several operations on inference tensors may be seen by autograd": """
-with torch.inference_mode():
-    w.data = w.data * 0.5
-for step in range(2):
-    (F.cosine_similarity(w, w, dim=0) + w.sum()).backward()
-""",
-    "inference mode resizes what requires grad": """
-with torch.inference_mode():
-    w.resize_(w.shape)
-""",
-    "a tensor with the memory of an inference tensor can be written": """
-c = torch.rand(3)
-with torch.inference_mode():
-    c.data = c.detach().clone()
-F.relu(c, inplace=True)
-""",
-}
+from gradcheck_tool.engine.guards import ArgFact, guard_holds
 
 
-@each(RAISING)
-def test_what_raises_is_predicted(program: str) -> None:
-    check_raises(program)
+@pytest.mark.parametrize(
+    ("atom", "fact", "holds"),
+    [
+        ("tensor", "tensor.float.nd", True),
+        ("tensor.float", "tensor.int", False),
+        ("tensor.float.nd", "tensor.float", None),
+        ("tensor", "unknown", None),
+        ("number", ("const", 2), True),
+        ("number.float", ("const", 2), False),
+        ("number.int", ("const", True), True),
+        ("bool", ("const", True), True),
+        ("none", ("const", None), True),
+        ("=2", ("const", 2), True),
+        ("=2", ("const", 3), False),
+        ("=2", "number.int", None),
+        ("=2", "tensor", False),
+        ("=true", ("const", 1), False),
+        ("=[1, 2]", ("const", (1, 2)), True),
+        ("list.number.int", ("const", (1, 2)), True),
+        ("list.number.int", ("const", (1, 2.5)), False),
+        ("absent", "absent", True),
+    ],
+)
+def test_a_fact_satisfies_an_atom(atom: str, fact: ArgFact, holds: bool | None) -> None:
+    assert guard_holds({"x": [atom]}, {}, {"x": fact}) is holds
 
 
-@each(RUNNING)
-def test_nothing_is_predicted_for_what_runs(program: str) -> None:
-    check_runs(program)
+def test_one_of_several_atoms_is_enough_and_all_parameters_must_hold() -> None:
+    guard = {"x": ["none", "number"], "y": ["tensor"]}
+    assert guard_holds(guard, {}, {"x": "number.int", "y": "tensor.int"}) is True
+    assert guard_holds(guard, {}, {"x": "number.int", "y": "number"}) is False
+    assert guard_holds(guard, {}, {"x": "unknown", "y": "tensor.int"}) is None
+    assert guard_holds(guard, {}, {"x": "unknown", "y": "number"}) is False
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    assert guard_holds({"x": ["=true"]}, {"x": True}, {}) is True
+    assert guard_holds({"x": ["=true"]}, {"x": False}, {}) is False
+    assert guard_holds({"x": ["=true"]}, {}, {}) is False

@@ -1,0 +1,40 @@
+"""Backward passes over any graph: what they free, what they refuse, which leaves they reach."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.twin import BINARY, UNARY, Twin
+
+NUMBER = st.integers(0, 30)
+ACTIONS = st.one_of(
+    st.tuples(st.just("make"), st.booleans()),
+    st.tuples(st.just("call"), st.sampled_from(sorted(UNARY)), NUMBER),
+    st.tuples(st.just("call"), st.sampled_from(sorted(BINARY)), NUMBER, NUMBER),
+    st.tuples(st.just("write"), st.sampled_from(["exp_", "neg_", "sin_"]), NUMBER),
+    st.tuples(st.just("write"), st.sampled_from(["add_", "mul_"]), NUMBER, NUMBER),
+    st.tuples(st.just("switch"), st.booleans()),
+    st.tuples(st.just("backward"), NUMBER, st.booleans()),
+)
+
+
+@given(st.lists(ACTIONS, min_size=3, max_size=14))
+@settings(max_examples=300)
+def test_the_engine_raises_what_pytorch_raises(actions: list[tuple[object, ...]]) -> None:
+    """What a call or a write raises changes nothing; a backward pass that raises may have freed a part of a graph."""
+    twin = Twin()
+    twin.make(True)
+    twin.make(False)
+    twin.call("exp", 0)
+    try:
+        for name, *arguments in actions:
+            numbers = [
+                argument % len(twin.tensors) if type(argument) is int else argument for argument in arguments
+            ]
+            done = getattr(twin, str(name))(*numbers)
+            if name == "backward" and not done:
+                return
+    finally:
+        torch.set_grad_enabled(True)
