@@ -161,9 +161,9 @@ class _Watcher:
         from gradcheck_tool.config import Config
         from gradcheck_tool.interp.solver import Solver
         from gradcheck_tool.rulebook.ruleset import RuleSet
-        from gradcheck_tool.session.files import Checker
+        from gradcheck_tool.session.files import FileChecker
 
-        self._checker = Checker()
+        self._checker = FileChecker()
         self._config = Config(ROOT, select=("ALL",))
         self._events: list[Any] = []
         self._machines: list[Any] = []

@@ -22,7 +22,7 @@ import libcst
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gradcheck_tool.config import Config
-from gradcheck_tool.session.files import Checker
+from gradcheck_tool.session.files import FileChecker
 from gradcheck_tool.session.pool import COLLECT_AT
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def costs(folder: Path) -> tuple[list[Cost], float]:
     """The costs of all files of a folder, the largest ratio first, and CPU seconds of collecting garbage."""
     gc.disable()
     garbage = 0.0
-    checker, config = Checker(), Config(folder)
+    checker, config = FileChecker(), Config(folder)
     checker.check_data(WARM_UP, str(folder / "warm_up.py"), config)
     found = []
     for path in sorted(folder.rglob("*.py")):

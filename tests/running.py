@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import EngineError, Event, StoryStep
 from gradcheck_tool.analysis import entries
-from gradcheck_tool.analysis.entries import ExecutionPlan
+from gradcheck_tool.analysis.plans import ExecutionPlan
 from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate

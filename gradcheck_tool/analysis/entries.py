@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import entry_arguments as roles
+from gradcheck_tool.analysis import entry_arguments
+from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.domain.events import EngineError, Event
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
-from gradcheck_tool.interp.budget import bounded, rows
+from gradcheck_tool.interp.budget import bounded
 from gradcheck_tool.interp.facts import RunEnded
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
@@ -26,78 +25,22 @@ from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.suspicions import tell
 from gradcheck_tool.trackers.tracker import Tracker, listen
-from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gradcheck_tool.analysis.import_context import Imports
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.rulebook.ruleset import RuleSet
-    from gradcheck_tool.triage.triage import Candidates
 
-LIMIT = 60_000
-TOTAL = 600_000
-# A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
-# row of its candidates.
-SKETCH_BASE = 4_000
-SKETCH_PER_ROW = 1
-SKETCH_PER_CANDIDATE_ROW = 40
-# A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
-# than ten times as long as parsing it.
-WHOLE_BASE = 6_000
-WHOLE_PER_ROW = 50
-# The functions that nothing calls, of a module whose body runs.
-REST_BASE = 10_000
-REST_PER_ROW = 40
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
-Imports = Callable[[str, int], "ir.ModuleIR | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionPlan:
-    """What of a file to execute beside its body, and how much work that may be.
-
-    Attributes:
-        starts: qualified names of functions to execute on their own.
-        limit: instructions that each entry point may take; where the work is shared out, none takes so
-            many that little is left to the others.
-        total: instructions that all entry points together may take.
-        rest: instructions that are left at most once the body has run.
-        mentions: execute the functions with these names on their own, too; None where the work is shared
-            out among the starts alone.
-    """
-
-    starts: frozenset[str] = frozenset()
-    limit: int = LIMIT
-    total: int = TOTAL
-    rest: int = TOTAL
-    mentions: Mentions | None = EVERYTHING
-
-    @classmethod
-    def whole(cls, module: ir.ModuleIR, candidates: Candidates | None) -> ExecutionPlan:
-        """All that can tell whether there is something to find.
-
-        What runs by itself may take long; what nothing calls is executed for a while that the file's length
-        sets, and where a file does not run by itself, its candidates alone.
-        """
-        if candidates is None:
-            return cls()
-        if candidates.body:
-            rest = min(TOTAL, REST_BASE + REST_PER_ROW * rows(module))
-            return cls(candidates.functions, rest=rest, mentions=candidates.mentions)
-        total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * rows(module))
-        return cls(candidates.functions, min(LIMIT, total), total, mentions=None)
-
-    @classmethod
-    def sketch(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
-        """A first look, which is to cost little."""
-        total = SKETCH_BASE + SKETCH_PER_ROW * rows(module) + SKETCH_PER_CANDIDATE_ROW * candidates.rows
-        return cls(candidates.functions, max(SKETCH_BASE, total // 3), total, mentions=None)
 
 
 def analyze(
     module: ir.ModuleIR,
     imports: Imports | None = None,
-    plan: ExecutionPlan = ExecutionPlan(),
+    plan: ExecutionPlan = WHOLE,
     unfinished: list[str] | None = None,
     trackers: Iterable[type[Tracker]] = BUILT_IN,
     models: ModelPacks | None = None,
@@ -260,7 +203,7 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     s = base.fork()
     init = attributes.in_class(s, cls, "__init__")
     func = s.get(init, Func)
-    args = roles.arguments(m, s, func.function, skip=1) if func is not None else {}
+    args = entry_arguments.arguments(m, s, func.function, skip=1) if func is not None else {}
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
@@ -292,7 +235,7 @@ def _run_function(
     if id(function) in m.entered and not again:
         return
     s = base.fork()
-    args = roles.arguments(m, s, function, skip=0 if receiver is None else 1)
+    args = entry_arguments.arguments(m, s, function, skip=0 if receiver is None else 1)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     site = m.site(s, function.node)
     for end in bounded(m, lambda: _as_exits(m.call(s, target, [], args, site)), s, function):

@@ -101,7 +101,7 @@ def check(
 
     Nothing of what is checked is run.
     """
-    from gradcheck_tool.session.session import Options, Run
+    from gradcheck_tool.session.session import Options, Session
 
     if target_torch is not None and not is_version(target_torch):
         fail(f'--target-torch: {target_torch!r} is not a version such as "2.6"')
@@ -147,7 +147,7 @@ def check(
 
     def once() -> int:
         try:
-            return carry_out(Run(folder, wanted), request, output, context.obj)
+            return carry_out(Session(folder, wanted), request, output, context.obj)
         except ConfigError as error:
             note(f"gradlint: error: {error}")
             return 2

@@ -100,9 +100,9 @@ _PRINTED = tuple(key for key in KEYS if key != "extend")
 
 
 def _rules_in_force(config: Config) -> list[str]:
-    from gradcheck_tool.session.files import Checker
+    from gradcheck_tool.session.files import FileChecker
 
-    return [rule.code for rule in Checker().ruleset(config).active]
+    return [rule.code for rule in FileChecker().ruleset(config).active]
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.findings import Finding
-    from gradcheck_tool.session.session import Outcome, Run
+    from gradcheck_tool.session.session import Outcome, Session
     from gradcheck_tool.sources.lines import SourceLines
 
 # Formats that people read: they get a closing line on standard error.
@@ -57,7 +57,7 @@ class Output:
         """Whether no report goes to a file."""
         return all(target.file is None for target in self.targets)
 
-    def write(self, outcome: Outcome, run: Run, lines: SourceLines) -> tuple[str, str]:
+    def write(self, outcome: Outcome, session: Session, lines: SourceLines) -> tuple[str, str]:
         """Print findings, problems and a closing line.
 
         Returns:
@@ -69,7 +69,7 @@ class Output:
             text = (
                 _statistics(target.format, outcome.findings)
                 if self.statistics
-                else self._report(target, outcome.findings, run, lines)
+                else self._report(target, outcome.findings, session, lines)
             )
             if target.file is None:
                 sys.stdout.write(text)
@@ -109,13 +109,17 @@ class Output:
             note(line)
         return "".join(f"{line}\n" for line in lines)
 
-    def _report(self, target: Target, findings: Sequence[Finding], run: Run, lines: SourceLines) -> str:
+    def _report(
+        self, target: Target, findings: Sequence[Finding], session: Session, lines: SourceLines
+    ) -> str:
         if not findings and target.format in FOR_PEOPLE:
             return ""
         from gradcheck_tool.report import render
 
         color = target.file is None and wants_color(sys.stdout.isatty())
-        return render(target.format, findings, ReportContext(self.folder, lines, run.rules_in_force, color))
+        return render(
+            target.format, findings, ReportContext(self.folder, lines, session.rules_in_force, color)
+        )
 
 
 def targets(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.cache.snapshot import Snapshot
     from gradcheck_tool.cli.output import Output
     from gradcheck_tool.session.fixing import Change
-    from gradcheck_tool.session.session import Outcome, Run
+    from gradcheck_tool.session.session import Outcome, Session
 
 STDIN = Path("-")
 # The status of a run that could not do its work.
@@ -99,11 +99,11 @@ def refuse_mixtures(request: Request) -> None:
         fail(f"{asked[0]} and {asked[1]} do not go together")
 
 
-def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None = None) -> int:
+def carry_out(session: Session, request: Request, output: Output, last: Snapshot | None = None) -> int:
     """Check and print, fix or suppress.
 
     Args:
-        run: the run, which has checked nothing yet.
+        session: the session, which has checked nothing yet.
         request: what is wanted.
         output: where it goes.
         last: the last run of the command, in whose place this one steps.
@@ -115,38 +115,38 @@ def carry_out(run: Run, request: Request, output: Output, last: Snapshot | None 
         ConfigError: a configuration, a selector, a rule pack or a baseline cannot be used.
     """
     if request.show_files:
-        return _show_files(run, request.paths, output)
+        return _show_files(session, request.paths, output)
     if request.from_stdin:
-        return _check_stdin(run, request, output)
+        return _check_stdin(session, request, output)
     if not request.watch:
         gc.disable()  # the process ends with this run: its last garbage is not worth looking for
     started = time.perf_counter()
     with progress_bar() as progress:
-        outcome = run.check(request.paths, progress)
-    _refuse_wrong_settings(run)
+        outcome = session.check(request.paths, progress)
+    _refuse_wrong_settings(session)
     if request.verbose:
         _tell_work(outcome, time.perf_counter() - started)
     if request.write_baseline is not None:
         return _write_baseline(request.write_baseline, outcome, output)
     if request.diff:
-        return _show_diff(run.fix(outcome, request.unsafe), outcome, request, output)
+        return _show_diff(session.fix(outcome, request.unsafe), outcome, request, output)
     if request.add_noqa:
-        changes = run.add_noqa(outcome)
+        changes = session.add_noqa(outcome)
         _write(changes)
         output.tell(f"Suppressed {count(sum(change.fixed for change in changes), 'problem')}.")
         output.problems(outcome)
         return _status(outcome, exit_zero=True)
     if request.fix:
-        changes = run.fix(outcome, request.unsafe)
+        changes = session.fix(outcome, request.unsafe)
         _write(changes)
-        outcome = run.recheck(outcome, changes)
+        outcome = session.recheck(outcome, changes)
         if changes:
             output.tell(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
-    out, err = output.write(outcome, run, SourceLines())
+    out, err = output.write(outcome, session, SourceLines())
     status = _status(outcome, request.exit_zero)
-    seen = run.seen() if request.only_prints and output.only_prints and status != FAILED else None
+    seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
-        last.save(run.root, seen, Printed(out, err, status))
+        last.save(session.root, seen, Printed(out, err, status))
     return status
 
 
@@ -156,45 +156,45 @@ def _tell_work(outcome: Outcome, seconds: float) -> None:
     note(f"{count(outcome.files, 'file')} in {seconds:.2f} s")
 
 
-def _check_stdin(run: Run, request: Request, output: Output) -> int:
+def _check_stdin(session: Session, request: Request, output: Output) -> int:
     """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
     data = sys.stdin.buffer.read()
     name = "-" if request.stdin_filename is None else str(request.stdin_filename)
-    left_out = run.leaves_out(name)
-    _refuse_wrong_settings(run)
+    left_out = session.leaves_out(name)
+    _refuse_wrong_settings(session)
     if left_out:
         if request.fix and not request.diff:
             sys.stdout.buffer.write(data)
         return 0
     if request.fix or request.diff:
-        fixed = run.fix_text(data, name, request.unsafe)
+        fixed = session.fix_text(data, name, request.unsafe)
         if request.diff:
             sys.stdout.buffer.write(_diff(name, data, fixed, output.folder))
             return 1 if fixed != data and not request.exit_zero else 0
         sys.stdout.buffer.write(fixed)
-        outcome = run.check_text(fixed, name)
+        outcome = session.check_text(fixed, name)
         output.problems(outcome)
         return _status(outcome, request.exit_zero)
-    outcome = run.check_text(data, name)
-    output.write(outcome, run, SourceLines({name: data}))
+    outcome = session.check_text(data, name)
+    output.write(outcome, session, SourceLines({name: data}))
     return _status(outcome, request.exit_zero)
 
 
-def _refuse_wrong_settings(run: Run) -> None:
+def _refuse_wrong_settings(session: Session) -> None:
     """What a configuration says wrongly of gradient checks is wrong for who only lints, too.
 
     Raises:
         ConfigError: a table of the run-time engine cannot be used.
     """
-    for config in run.configs_in_force():
+    for config in session.configs_in_force():
         if config.gradcheck:
             from gradcheck_tool.harness.settings import read_settings
 
             read_settings(config.gradcheck, str(config.origin("gradcheck")))
 
 
-def _show_files(run: Run, paths: Sequence[Path], output: Output) -> int:
-    found = run.discover(paths)
+def _show_files(session: Session, paths: Sequence[Path], output: Output) -> int:
+    found = session.discover(paths)
     for path in found.files:
         typer.echo(relative_name(str(path), output.folder))
     for path in found.missing:

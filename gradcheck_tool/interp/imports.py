@@ -171,6 +171,11 @@ class Executed:
 _EXECUTED: dict[int, Executed] = {}
 
 
+def forget_modules() -> None:
+    """Forget what module bodies have left: a file that one of them imports has changed."""
+    _EXECUTED.clear()
+
+
 def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -> Executed:
     """Run the body of an imported module, within a work limit of its own.
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.program import Modules, check_source
+from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.store import digest
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.library.model_packs import ModelPackError, check_packs, model_packs
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
+from gradcheck_tool.session.modules import ModuleCache
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.prefilter import mentions_torch
@@ -38,11 +39,15 @@ class Examined:
     unfinished: tuple[str, ...] = ()
 
 
-class Checker:
-    """Checks files one at a time, loading the rules only when a file may hold a finding."""
+class FileChecker:
+    """Checks files one at a time, loading the rules only when a file may hold a finding.
+
+    Attributes:
+        modules: the files of the repository, as they are on disk or as they were updated.
+    """
 
     def __init__(self) -> None:
-        self._modules = Modules()
+        self.modules = ModuleCache()
         self._unfinished: list[str] = []
         self._rulesets: dict[_Selection, RuleSet] = {}
 
@@ -64,7 +69,7 @@ class Checker:
             ConfigError: the configuration's rules cannot be used.
         """
         try:
-            data = path.read_bytes()
+            data = self.modules.read(path)
         except OSError as error:
             return FileResult(problem=error.strerror or str(error), failed=True)
         return replace(self.check_data(data, str(path), config), content=digest(data))
@@ -90,7 +95,7 @@ class Checker:
             findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
             problem=f"{_cells(broken)} not Python, left out" if broken else None,
             partial=bool(broken),
-            imports=tuple(dict.fromkeys(self._modules.asked)),
+            imports=tuple(dict.fromkeys(self.modules.asked)),
             unfinished=examined.unfinished,
         )
 
@@ -101,7 +106,7 @@ class Checker:
             SourceError: the bytes cannot be decoded or are not Python.
             ConfigError: the configuration's rules cannot be used.
         """
-        self._modules.asked.clear()
+        self.modules.asked.clear()
         self._unfinished = []
         relevant = self._may_hold_findings(data, config)
         unused_too = _reports_unused(config)
@@ -116,7 +121,7 @@ class Checker:
         if suppressions.skip_file:
             return Examined(source, (), tuple(self._unfinished))
         others: dict[str, Suppressions] = {source.filename: suppressions}
-        kept = [finding for finding in findings if not _is_suppressed(finding, others)]
+        kept = [finding for finding in findings if not self._is_suppressed(finding, others)]
         if unused_too:
             kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
         kept = [
@@ -143,9 +148,19 @@ class Checker:
             and notebook.shows(finding.location)
         )
 
+    def _is_suppressed(self, finding: Finding, known: dict[str, Suppressions]) -> bool:
+        """A finding in another file is suppressed by that file's comments, which are read into `known`."""
+        name = finding.location.filename
+        if name not in known:
+            try:
+                known[name] = read_suppressions(read_source(name, self.modules.read(Path(name))).text)
+            except (OSError, SourceError):
+                known[name] = Suppressions()
+        return known[name].skip_file or bool(known[name].covering(finding))
+
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
         models = model_packs(config.model_packs)
-        around = self._modules.around(Path(source.filename), models)
+        around = self.modules.around(Path(source.filename), models)
         ruleset = self.ruleset(config)
         try:
             return check_source(source.text, source.filename, ruleset, around)
@@ -216,17 +231,6 @@ def _reports_unused(config: Config) -> bool:
     """Whether suppressions that suppress nothing are findings: by their key, or by their code like rules."""
     selected = is_selected(UNUSED_SUPPRESSION, False, (*config.select, *config.extend_select), config.ignore)
     return config.report_unused_suppressions or selected
-
-
-def _is_suppressed(finding: Finding, known: dict[str, Suppressions]) -> bool:
-    """A finding in another file is suppressed by that file's comments, which are read into `known`."""
-    name = finding.location.filename
-    if name not in known:
-        try:
-            known[name] = read_suppressions(read_source(name, Path(name).read_bytes()).text)
-        except (OSError, SourceError):
-            known[name] = Suppressions()
-    return known[name].skip_file or bool(known[name].covering(finding))
 
 
 def _cells(numbers: tuple[int, ...]) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.config import Config
     from gradcheck_tool.findings import Finding
-    from gradcheck_tool.session.files import Checker
+    from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.sources.source import Source
 
 # Leaves out findings that are known, and so not to be fixed; their rows are rows of the program.
@@ -36,7 +36,7 @@ class Change:
 class Fixer:
     """Works out changes of files, and writes none."""
 
-    def __init__(self, checker: Checker, keep: Keep) -> None:
+    def __init__(self, checker: FileChecker, keep: Keep) -> None:
         self._checker = checker
         self._keep = keep
 

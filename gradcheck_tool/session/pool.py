@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.result import FileResult
-from gradcheck_tool.session.files import Checker
+from gradcheck_tool.session.files import FileChecker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ WORTHWHILE = 16
 COLLECT_AT = 1_600_000
 
 
-def check_all(tasks: Sequence[Task], checker: Checker, jobs: int) -> Iterator[FileResult]:
+def check_all(tasks: Sequence[Task], checker: FileChecker, jobs: int) -> Iterator[FileResult]:
     """Check files with `jobs` processes (0: one for each core), or in this one where that is quicker.
 
     Raises:
@@ -58,7 +58,7 @@ def default_jobs() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _check_here(tasks: Sequence[Task], checker: Checker) -> Iterator[FileResult]:
+def _check_here(tasks: Sequence[Task], checker: FileChecker) -> Iterator[FileResult]:
     worker = _Worker(checker)
     enabled = gc.isenabled()
     gc.disable()
@@ -73,7 +73,7 @@ def _check_here(tasks: Sequence[Task], checker: Checker) -> Iterator[FileResult]
 class _Worker:
     """Checks one task after the other with the garbage collector on a rein."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: FileChecker) -> None:
         self._checker = checker
 
     def check(self, task: Task) -> FileResult:
@@ -91,7 +91,7 @@ def _start() -> None:
     """Prepare a worker process."""
     global _worker  # noqa: PLW0603 - a worker's state lives as long as its process
     gc.disable()
-    _worker = _Worker(Checker())
+    _worker = _Worker(FileChecker())
 
 
 def _check_there(task: Task) -> FileResult:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.cache.caches import Caches
     from gradcheck_tool.rulebook.rule import Rule
-    from gradcheck_tool.session.files import Checker
+    from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.session.fixing import Change, Fixer
     from gradcheck_tool.sources.baseline import Baseline, Lines
     from gradcheck_tool.sources.discover import Discovery
@@ -72,10 +72,14 @@ class Outcome:
     unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
 
 
-class Run:
-    """One run over files. It remembers configurations and rules for what is asked afterwards."""
+class Session:
+    """Checks of files, one after the other: it remembers configurations, rules and lowered modules.
 
-    def __init__(self, folder: Path, options: Options, checker: Checker | None = None) -> None:
+    What it remembers of a file is that file's state when it was first read. An editor, which changes files in
+    between, says so with `update` and `forget`. Configurations are read once.
+    """
+
+    def __init__(self, folder: Path, options: Options, checker: FileChecker | None = None) -> None:
         """`folder` is the folder that the command runs in (absolute).
 
         Raises:
@@ -105,12 +109,12 @@ class Run:
         return Seen.of(found.folders, paths, packs)
 
     @property
-    def checker(self) -> Checker:
+    def checker(self) -> FileChecker:
         """The static engine, with the rules that it has loaded."""
-        from gradcheck_tool.session.files import Checker
+        from gradcheck_tool.session.files import FileChecker
 
         if self._checker is None:
-            self._checker = Checker()
+            self._checker = FileChecker()
         return self._checker
 
     def config(self, folder: Path) -> Config:
@@ -144,6 +148,14 @@ class Run:
             force_exclude=self._options.force_exclude,
         )
 
+    def update(self, path: Path, text: str) -> None:
+        """Take a file to have this text from now on, in checks of it and of what imports it."""
+        self.checker.modules.update(self._folder / path, text)
+
+    def forget(self, path: Path) -> None:
+        """Take a file to be as it is on disk, where it may have changed."""
+        self.checker.modules.forget(self._folder / path)
+
     def check(self, paths: Sequence[Path], progress: Progress | None = None) -> Outcome:
         """Check files and folders.
 
@@ -154,7 +166,9 @@ class Run:
         from gradcheck_tool.sources.discover import absolute
 
         named = {absolute(self._folder / path) for path in paths}
-        caches = Caches() if self._options.cache else None
+        # Neither caches nor other processes know of texts that are not on disk.
+        edited = self.checker.modules.has_texts
+        caches = Caches() if self._options.cache and not edited else None
         found = self.discover(paths)
         self._looked_at = (found, caches) if caches else None
         self._refuse_wrong_selectors(found.files)
@@ -188,6 +202,8 @@ class Run:
     def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
         """The outcome after these changes were written."""
         paths = [change.path for change in changes]
+        for path in paths:
+            self.forget(path)
         names = {str(path) for path in paths}
         again = self.check(paths)
         kept = [finding for finding in outcome.findings if finding.location.filename not in names]
@@ -260,7 +276,8 @@ class Run:
             else:
                 yield path, known
         done = len(files) - len(tasks)
-        results = check_all(tasks, self.checker, self._options.jobs)
+        jobs = 1 if self.checker.modules.has_texts else self._options.jobs
+        results = check_all(tasks, self.checker, jobs)
         for (path, config), result in zip(tasks, results, strict=True):
             done += 1
             if progress is not None:

@@ -71,3 +71,8 @@ def _roots(folder: Path) -> _Roots:
             roots += [parent, parent / "src"]
             break
     return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at))
+
+
+def forget_roots() -> None:
+    """Forget which folders absolute imports start from: files were made or removed."""
+    _roots.cache_clear()

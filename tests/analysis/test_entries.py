@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcheck_tool import BackwardCall
-from gradcheck_tool.analysis.entries import ExecutionPlan
+from gradcheck_tool.analysis.plans import ExecutionPlan
 from tests.cases import predicted
 from tests.running import Analysis
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcheck_tool.analysis.entries import ExecutionPlan
+from gradcheck_tool.analysis.plans import ExecutionPlan
 from gradcheck_tool.ir.lower import lower_module
 from tests.running import Analysis
 

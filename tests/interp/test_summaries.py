@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool import EngineError
-from gradcheck_tool.analysis.entries import ExecutionPlan
+from gradcheck_tool.analysis.plans import ExecutionPlan
 from tests.running import Analysis
 
 HEADER = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.config import Config
-from gradcheck_tool.session.files import Checker
+from gradcheck_tool.session.files import FileChecker
 
 
 @pytest.mark.parametrize(("cell", "codes"), [("x.cpu()", []), ("x.cpu()\nx.sum()", ["GL509"])])
@@ -30,5 +30,5 @@ def _found_in_cells(*sources: str) -> list[str]:
         for source in sources
     ]
     data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
-    result = Checker().check_data(data, "n.ipynb", Config(root=Path.cwd()))
+    result = FileChecker().check_data(data, "n.ipynb", Config(root=Path.cwd()))
     return [finding.code for finding in result.findings]

@@ -10,7 +10,7 @@ import pytest
 
 from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.library.model_packs import ModelPacks, modelled_names
-from gradcheck_tool.session.files import Checker
+from gradcheck_tool.session.files import FileChecker
 from gradcheck_tool.sources.prefilter import mentions_torch
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def program(
 def findings(root: Path, source: str, *packs: Path) -> list[Any]:
     path = root / "train.py"
     path.write_text(source, encoding="utf-8")
-    result = Checker().check_file(path, Config(root, model_packs=packs))
+    result = FileChecker().check_file(path, Config(root, model_packs=packs))
     assert result.problem is None
     return list(result.findings)
 
@@ -198,7 +198,7 @@ def test_a_pack_that_cannot_be_used_is_refused(
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=words):
-        Checker().ruleset(Config(tmp_path, model_packs=(folder,)))
+        FileChecker().ruleset(Config(tmp_path, model_packs=(folder,)))
 
 
 def test_names_that_are_modelled(pack: Path) -> None:

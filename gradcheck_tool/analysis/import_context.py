@@ -1,0 +1,31 @@
+"""What a program is checked with: the rest of its repository, and the models of libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcheck_tool.ir.nodes import ModuleIR
+    from gradcheck_tool.library.model_packs import ModelPacks
+
+# `imports(dotted, level)` is the IR of another file of the repository, or None.
+Imports = Callable[[str, int], "ModuleIR | None"]
+
+
+@dataclass(frozen=True)
+class ImportContext:
+    """What a program is checked with.
+
+    Attributes:
+        imports: finds other files of the repository; without it, every import is unknown.
+        partial_imports: the same, where the modules may be light and in part.
+        unfinished: gets the names of the functions that reached the work limit.
+        models: what libraries do; the models that are built in if not given.
+    """
+
+    imports: Imports | None = None
+    partial_imports: Imports | None = None
+    unfinished: list[str] = field(default_factory=list)
+    models: ModelPacks | None = None
