@@ -3,6 +3,7 @@
 import contextlib
 
 import torch
+from gradlint_model import unknown
 
 
 class Accelerator:
@@ -35,6 +36,27 @@ class Accelerator:
 
     def no_sync(self, model):
         return contextlib.nullcontext()
+
+    def gather(self, tensor):
+        return unknown()
+
+    def gather_for_metrics(self, input_data, use_gather_object=False):
+        return unknown()
+
+    def reduce(self, tensor, reduction="sum", scale=1.0):
+        return unknown()
+
+    def print(self, *args, **kwargs):
+        return None
+
+    def log(self, values, step=None, log_kwargs=None):
+        return None
+
+    def wait_for_everyone(self):
+        return None
+
+    def save_state(self, output_dir=None, **options):
+        return None
 
     def clip_grad_norm_(self, parameters, max_norm, norm_type=2):
         return torch.nn.utils.clip_grad_norm_(parameters, max_norm, norm_type)

@@ -3,6 +3,7 @@
 import contextlib
 
 import torch
+from gradlint_model import unknown
 
 
 class Fabric:
@@ -25,6 +26,30 @@ class Fabric:
         if clip_val is not None:
             return torch.nn.utils.clip_grad_value_(module.parameters(), clip_val)
         return torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm, norm_type)
+
+    def all_gather(self, data, group=None, sync_grads=False):
+        return unknown()
+
+    def all_reduce(self, data, group=None, reduce_op="mean"):
+        return unknown()
+
+    def barrier(self, name=None):
+        return None
+
+    def launch(self, function=None, *args, **kwargs):
+        return None if function is None else function(self, *args, **kwargs)
+
+    def log(self, name, value, step=None):
+        return None
+
+    def log_dict(self, metrics, step=None):
+        return None
+
+    def print(self, *args, **kwargs):
+        return None
+
+    def save(self, path, state, filter=None):
+        return None
 
     def autocast(self):
         return contextlib.nullcontext()

@@ -99,6 +99,18 @@ class LightningModule(torch.nn.Module):
     def manual_backward(self, loss, *args, **kwargs):
         loss.backward(*args, **kwargs)
 
+    def log(self, name, value, *args, **options):
+        return None
+
+    def log_dict(self, dictionary, *args, **options):
+        return None
+
+    def print(self, *args, **kwargs):
+        return None
+
+    def save_hyperparameters(self, *args, **options):
+        return None
+
     def optimizers(self, use_pl_optimizer=True):
         if self._optimizers is None:
             found = _optimizers_in(self.configure_optimizers())

@@ -28,4 +28,37 @@ for _ in range(3):
 ```
 """
 
+import copy
+
+import torch
+from gradlint_model import writes
+
 from timm.utils.cuda import ApexScaler, NativeScaler
+
+
+class ModelEmaV2(torch.nn.Module):
+    def __init__(self, model, decay=0.9999, device=None):
+        super().__init__()
+        self.module = copy.deepcopy(model)
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def update(self, model, step=None):
+        writes(list(self.module.parameters()))
+
+    def set(self, model):
+        writes(list(self.module.parameters()))
+
+
+class ModelEmaV3(ModelEmaV2):
+    pass
+
+
+class ModelEma:
+    def __init__(self, model, decay=0.9999, device="", resume=""):
+        self.ema = copy.deepcopy(model)
+        self.ema.requires_grad_(False)
+
+    def update(self, model):
+        writes(list(self.ema.parameters()))
