@@ -15,6 +15,8 @@ from gradcheck_tool.domain.values import NONE, Ref, Value, fresh
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.domain.graph import GraphCut
+
 
 R = TypeVar("R", bound=Record)
 
@@ -25,7 +27,8 @@ class State:
     `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
     inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep
     it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
-    use it. `changed` are the records that were written to since the running function was entered: of all
+    use it. `severed` has for numbers and arrays what was cut off from the tensors that they were made of.
+    `changed` are the records that were written to since the running function was entered: of all
     others, two ways through the function have the same.
     """
 
@@ -41,6 +44,7 @@ class State:
         "owner",
         "path_condition",
         "saving_hooks",
+        "severed",
     )
 
     def __init__(self) -> None:
@@ -52,6 +56,7 @@ class State:
         self.off: tuple[Any, Ref] | None = None
         self.path_condition: dict[Value, bool] = {}
         self.memory: dict[Value, Value] = {}
+        self.severed: dict[Value, tuple[GraphCut, ...]] = {}
         self.exc: Value | None = None
         self.owner = object()
         self.changed: set[int] = set()
@@ -67,6 +72,7 @@ class State:
         new.off = self.off
         new.path_condition = self.path_condition.copy()
         new.memory = self.memory.copy()
+        new.severed = self.severed.copy()
         new.exc = self.exc
         new.changed = self.changed.copy()
         new.owner = object()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import GraphCut, Tensor
+from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Tensor
+from gradcheck_tool.domain.records import List
+from gradcheck_tool.domain.values import Ref, Symbol, Tup, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref
 
 MAX_CUTS = 8
 
@@ -49,3 +50,66 @@ def _cut(
             site = s.off[0]
         cuts.append(GraphCut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
     return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
+# -- numbers and arrays, whose cuts are kept in the state --------------------------------------------------
+
+
+def cut_to_number(s: State, ref: Ref, number: Symbol, call: Any, site: Any) -> Symbol:
+    """A Python number is made of a tensor."""
+    tensor: Tensor = s[ref]
+    cuts = cuts_of(s, ref)
+    if tensor.requires_grad:
+        cuts = (GraphCut("item", tensor.name, call, site, (tensor.grad_fn or ref,), ()),)
+    if cuts:
+        s.severed[number] = cuts
+    return number
+
+
+def cut_to_array(s: State, tensor: Tensor, array: Symbol, call: Any, site: Any) -> None:
+    """An array is made of a constant tensor."""
+    if tensor.severed and tensor.requires_grad is False:
+        s.severed[array] = tuple(
+            GraphCut("numpy", cut.tensor, call, site, cut.sources, tensor.shape, tensor.storage)
+            for cut in tensor.severed
+        )
+
+
+def inherit(s: State, result: Value, parts: Iterable[Value]) -> Value:
+    """A number that is computed from others was cut off from what those were cut off from."""
+    if s.severed and isinstance(result, Symbol):
+        cuts = [cut for part in parts if isinstance(part, Symbol) for cut in s.severed.get(part, ())]
+        if cuts:
+            s.severed[result] = tuple(dict.fromkeys(cuts))
+    return result
+
+
+def inherit_deep(s: State, result: Value, parts: Iterable[Value]) -> Value:
+    """The same for what is computed from constant tensors and lists, too."""
+    cuts = tuple(dict.fromkeys(cut for part in parts for cut in cuts_within(s, part)))
+    if cuts:
+        s.severed[result] = cuts
+    return result
+
+
+def cuts_within(s: State, value: Value, depth: int = 2) -> tuple[GraphCut, ...]:
+    """What a number, a constant tensor, or the items of a list or tuple were cut off from."""
+    if isinstance(value, Symbol):
+        return s.severed.get(value, ())
+    if isinstance(value, Ref) and s.get(value, Tensor) is not None:
+        return cuts_of(s, value)
+    row = s.get(value, List)
+    items = row.items if row is not None else value.items if isinstance(value, Tup) else ()
+    return tuple(cut for item in items if depth for cut in cuts_within(s, item, depth - 1))
+
+
+def keep_cuts(s: State, result: Value, operands: Iterable[Value]) -> None:
+    """The node of a result keeps what the numbers among its operands were cut off from."""
+    tensor = s.get(result, Tensor)
+    cuts = [s.severed[v] for v in operands if isinstance(v, Symbol) and v in s.severed]
+    if tensor is not None and tensor.grad_fn is not None and cuts:
+        node = s.edit(tensor.grad_fn)
+        node.constant_inputs = (
+            *node.constant_inputs,
+            *(ConstantInput("", (), each, tensor.storage) for each in cuts),
+        )

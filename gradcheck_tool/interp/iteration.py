@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, counting
 from gradcheck_tool.interp.generators import resume
 from gradcheck_tool.interp.models import model_of
@@ -187,9 +188,7 @@ def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any
     if isinstance(source, Ref):
         element = model_of(s, source).element(s, source, site)
         return _unknown_next(s, ref, element if element is not None else unknown())
-    from gradcheck_tool.trackers.gradient_reach import compute
-
-    return _unknown_next(s, ref, compute(m, unknown(kind), (source,)))
+    return _unknown_next(s, ref, inherit(s, unknown(kind), (source,)))
 
 
 def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:

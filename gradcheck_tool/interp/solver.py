@@ -108,7 +108,7 @@ class Solver:
 
         Notes of tensors and graphs are left out.
         """
-        return (self.noticed, len(self.raised), len(self.noted), len(self.ledger.numbers))
+        return (self.noticed, len(self.raised), len(self.noted))
 
     # -- places -----------------------------------------------------------------------------------
 

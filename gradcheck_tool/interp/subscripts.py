@@ -17,12 +17,12 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -50,7 +50,7 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
         return member(m, s, owner, index, site) or [(s, unknown())]
     if isinstance(obj, Symbol):
         key = Symbol(("item", obj, index), obj.kind)
-        return [(s, s.memory.get(key) or breaks.compute(m, key, (obj,)))]
+        return [(s, s.memory.get(key) or inherit(s, key, (obj,)))]
     known = model_of(s, obj).get_item(m, s, obj, index, site)
     return known if known is not None else [(s, unknown())]
 
@@ -130,7 +130,7 @@ def put(
         if not isinstance(index, (Const, Ref)):
             mine.open = True
     elif isinstance(obj, Symbol):
-        breaks.compute(m, obj, (obj, value))
+        inherit(s, obj, (obj, value))
         s.memory[Symbol(("item", obj, index))] = value
     return [s]
 

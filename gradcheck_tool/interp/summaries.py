@@ -92,7 +92,7 @@ class Summary:
             and all(s.path_condition.get(names(key)) is fact for key, fact in self.path_condition.items())
             and (self.comparisons is None or names(self.comparisons) == _comparisons(s.path_condition))
             and all(s.memory.get(names(key)) == value for key, value in self.memory.items())
-            and m.ledger.numbers.keys().isdisjoint(map(names, self.symbols))
+            and s.severed.keys().isdisjoint(map(names, self.symbols))
         )
 
     def play(self, m: Interpreter, s: State, free: tuple[int, ...]) -> Outcomes:
@@ -269,6 +269,7 @@ class _Before:
         self._start = start
         self._caller = s.frames[-1].id if s.frames else 0
         self._heap, self._path_condition, self._memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
+        self._severed = dict(s.severed)
         self._active = running(s)
         self._frames, self._modes = list(s.frames), (s.grad, s.inference, s.saving_hooks, s.off)
 
@@ -278,7 +279,11 @@ class _Before:
             return None
         before = self._path_condition
         facts = {key: fact for key, fact in dict.items(s.path_condition) if before.get(key) is not fact}
-        if s.memory != self._memory or len(s.path_condition) != len(before) + len(facts):
+        if (
+            s.memory != self._memory
+            or s.severed != self._severed
+            or len(s.path_condition) != len(before) + len(facts)
+        ):
             return None
         changed = (n for n, record in self._heap.items() if s.heap.get(n) is not record)
         if not all(n in s.heap and _alike(self._heap[n], s.heap[n]) for n in changed):

@@ -8,6 +8,7 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import LibraryObject, Method, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import optable
+from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.havoc import forget_groups
 from gradcheck_tool.interp.models import ObjectModel, models
@@ -16,7 +17,6 @@ from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -36,7 +36,7 @@ class LibraryObjectModel(DtypeModel):
         given = [*call.args, *call.kwargs.values()]
         if may_have_graph(s, obj.name, given):
             return [(s, unknown())]
-        return [(s, breaks.compute_from(m, s, _stable(obj, call), given))]
+        return [(s, inherit_deep(s, _stable(obj, call), given))]
 
     def is_certain(self, s: State, obj: LibraryObject) -> bool:
         if obj.name in SAFE:

@@ -20,9 +20,8 @@ from gradcheck_tool.domain.events import (
     ZeroGradient,
 )
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
-from gradcheck_tool.domain.records import Dict, List
-from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
-from gradcheck_tool.engine.cuts import cuts_of
+from gradcheck_tool.domain.records import Dict
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
@@ -77,7 +76,6 @@ class Ledger:
     unsure: bool = False
     passes: set[int] = field(default_factory=set)
     remade: dict[int, tuple[ParameterOfResult, set[int]]] = field(default_factory=dict)
-    numbers: dict[Value, tuple[GraphCut, ...]] = field(default_factory=dict)
 
 
 def judge(m: Interpreter, s: State, p: BackwardPass) -> tuple[tuple[GraphBreak, ...], tuple[GraphBreak, ...]]:
@@ -152,67 +150,6 @@ def _is_unasked(cut: GraphCut, loose: ConstantInput, node: Node) -> bool:
         shifts = set(cut.sources) <= set(node.inputs)
         return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not shifts
     return cut.kind in UNASKED
-
-
-def make_number(m: Interpreter, s: State, ref: Ref, number: Symbol, call: Any, site: Any) -> Symbol:
-    """A Python number has been made of a tensor: what that cuts off goes along with it."""
-    tensor: Tensor = s[ref]
-    cuts = cuts_of(s, ref)
-    if tensor.requires_grad:
-        cuts = (GraphCut("item", tensor.name, call, site, (tensor.grad_fn or ref,), ()),)
-    if cuts:
-        m.ledger.numbers[number] = cuts
-    return number
-
-
-def note_numbers(m: Interpreter, s: State, result: Value, operands: Iterable[Value]) -> None:
-    """An operation on tensors has numbers among its operands: its node keeps what was cut off from those."""
-    tensor = s.get(result, Tensor)
-    cuts = [m.ledger.numbers[v] for v in operands if isinstance(v, Symbol) and v in m.ledger.numbers]
-    if tensor is not None and tensor.grad_fn is not None and cuts:
-        node = s.edit(tensor.grad_fn)
-        node.constant_inputs = (
-            *node.constant_inputs,
-            *(ConstantInput("", (), each, tensor.storage) for each in cuts),
-        )
-
-
-def leave_autograd(m: Interpreter, tensor: Tensor, number: Value, call: Any, site: Any) -> None:
-    """An array has been made of a constant: what was cut off from the tensor goes along with it."""
-    if tensor.severed and tensor.requires_grad is False:
-        cuts = tuple(
-            GraphCut("numpy", cut.tensor, call, site, cut.sources, tensor.shape, tensor.storage)
-            for cut in tensor.severed
-        )
-        m.ledger.numbers[number] = cuts
-
-
-def compute(m: Interpreter, result: Value, parts: Iterable[Value]) -> Value:
-    """Numbers computed from others keep what was cut off from those."""
-    if m.ledger.numbers and isinstance(result, Symbol):
-        cuts = [cut for part in parts if isinstance(part, Symbol) for cut in m.ledger.numbers.get(part, ())]
-        if cuts:
-            m.ledger.numbers[result] = tuple(dict.fromkeys(cuts))
-    return result
-
-
-def compute_from(m: Interpreter, s: State, result: Value, parts: Iterable[Value]) -> Value:
-    """Numbers computed from others, from constant tensors, and from lists of those keep what was cut off."""
-    cuts = tuple(dict.fromkeys(cut for part in parts for cut in carried(m, s, part)))
-    if cuts:
-        m.ledger.numbers[result] = cuts
-    return result
-
-
-def carried(m: Interpreter, s: State, value: Value, depth: int = 2) -> tuple[GraphCut, ...]:
-    """What was cut off from a number, a constant tensor, or what a list or tuple holds of these."""
-    if isinstance(value, Symbol):
-        return m.ledger.numbers.get(value, ())  # type: ignore[no-any-return]
-    if s.get(value, Tensor) is not None:
-        return cuts_of(s, value)  # type: ignore[arg-type]
-    row = s.get(value, List)
-    items = row.items if row is not None else value.items if isinstance(value, Tup) else ()
-    return tuple(cut for item in items if depth for cut in carried(m, s, item, depth - 1))
 
 
 def note_pass(m: Interpreter, p: BackwardPass) -> None:

@@ -21,10 +21,10 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -70,10 +70,7 @@ def sum_(m: Interpreter, s: State, call: Call) -> Result:
                 )
             ]
         if is_open:
-            rows = [
-                (st, acc if isinstance(acc, Ref) else breaks.compute(m, unknown(), (acc,)))
-                for st, acc in rows
-            ]
+            rows = [(st, acc if isinstance(acc, Ref) else inherit(st, unknown(), (acc,))) for st, acc in rows]
         out += rows
     return out
 
@@ -93,7 +90,7 @@ def extremum(m: Interpreter, s: State, call: Call) -> Result:
         if s.get(item, Tensor) is not None:
             return unknown()
     picked = Symbol(("call", lib_name(call.func), tuple(items)), "data" if not is_open else None)
-    return breaks.compute(m, picked, items)
+    return inherit(s, picked, items)
 
 
 @function(
@@ -130,7 +127,7 @@ def scalar(m: Interpreter, s: State, call: Call) -> Result:
             return TRUE if answer else FALSE
         return value if isinstance(value, Symbol) else unknown("bool")
     number = Symbol(("call", name, tuple(call.args)), {"int": "int", "float": "float"}.get(name, "data"))
-    return breaks.compute(m, number, call.args)
+    return inherit(s, number, call.args)
 
 
 @function("builtins.any", "builtins.all")

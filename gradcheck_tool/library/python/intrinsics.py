@@ -165,7 +165,7 @@ def differentiate(m: Interpreter, s: State, call: Call) -> Result:
     if func is None or site is None or value == NONE:
         return NONE
     text = f"backward of what {func.function.name} returns"
-    if isinstance(value, Symbol) and m.ledger.numbers.get(value):
+    if isinstance(value, Symbol) and s.severed.get(value):
         m.raise_exception(s, "TypeError", NoGraph(site=site, text="", root="loss", reason="item", call=text))
         return NONE
     if s.get(value, Tensor) is None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import unknown
+from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.tensor_numbers import NUMPY
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -79,5 +79,5 @@ def to_array(m: Interpreter, s: State, call: Call) -> Result:
                 call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", str(call.text)
             )
     if name in _AVERAGES and len(call.args) == 1 and not call.kwargs and not call.unsure:
-        return breaks.compute_from(m, s, unknown("float"), call.args)
+        return inherit_deep(s, unknown("float"), call.args)
     return m.call_unknown(s, call)

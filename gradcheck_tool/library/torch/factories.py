@@ -8,6 +8,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.engine.cuts import cuts_within
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
@@ -16,7 +17,6 @@ from gradcheck_tool.library.torch.dtypes import dtype_class
 from gradcheck_tool.library.torch.sizes import factory_shape
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.shapes import Shape
@@ -167,7 +167,7 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
         shape = factory_shape(s, call.args) if call.args else (0,)
     ref = _leaf(m, s, call, dtype, shape)
-    cuts = breaks.carried(m, s, data)
+    cuts = cuts_within(s, data)
     if cuts:
         s[ref].severed = cuts
         s[ref].detached_because = s[ref].detached_because or ("item" if cuts[-1].kind == "item" else "numpy")

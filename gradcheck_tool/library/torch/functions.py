@@ -22,6 +22,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import optable
+from gradcheck_tool.engine.cuts import keep_cuts
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.facts import Computed
 from gradcheck_tool.interp.havoc import forget_written, written_by
@@ -30,7 +31,6 @@ from gradcheck_tool.library.torch import contraction
 from gradcheck_tool.library.torch.dtypes import dtype_class
 from gradcheck_tool.library.torch.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def call_named(
         return _undecided(m, s, name, args, kwargs, site, text)
     leaf = name.rpartition(".")[2]
     result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
-    breaks.note_numbers(m, s, result, [v for p, v in bound.items() if isinstance(v, Symbol) and p != "alpha"])
+    keep_cuts(s, result, [v for p, v in bound.items() if isinstance(v, Symbol) and p != "alpha"])
     return result
 
 

@@ -14,8 +14,8 @@ from gradcheck_tool.domain.values import (
     fresh,
     unknown,
 )
+from gradcheck_tool.engine.cuts import cut_to_array, cut_to_number
 from gradcheck_tool.interp.registry import Result, method
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor
@@ -35,7 +35,7 @@ def to_python(m: Interpreter, s: State, ref: Ref, name: str, site: Any, text: An
     _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
     key = ("number", ref, fresh()) if s[ref].requires_grad else ("number", ref)
     kind = name if name in ("float", "int") else "data"
-    return breaks.make_number(m, s, ref, Symbol(key, kind), text, site)
+    return cut_to_number(s, ref, Symbol(key, kind), text, site)
 
 
 def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
@@ -62,7 +62,7 @@ def item(m: Interpreter, s: State, call: Call) -> Result:
     if name == "item":
         _check_single(s, ref, call.site, str(call.text), "cannot be converted to Scalar", "RuntimeError")
     kind = NUMBERS.get(name, "float" if name == "item" and s[ref].dtype == "float" else "data")
-    return breaks.make_number(m, s, ref, unknown(kind), call.text, call.site)
+    return cut_to_number(s, ref, unknown(kind), call.text, call.site)
 
 
 @method("tensor", "numpy", "__array__")
@@ -75,7 +75,7 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
             call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", "numpy()"
         )
     array = unknown("data")
-    breaks.leave_autograd(m, tensor, array, call.text, call.site)
+    cut_to_array(s, tensor, array, call.text, call.site)
     # `.cpu()` is a copy wherever the tensor is on another device, which is not known.
     if ".cpu()" not in str(call.text):
         s.memory[Symbol(("array", array))] = ref

@@ -32,7 +32,7 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
     if value.kind == "data":
         tensor: Tensor = s[ref]
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
-        tensor.severed = m.ledger.numbers.get(value, ())
+        tensor.severed = s.severed.get(value, ())
     s.memory[Symbol(("tensor", value))] = ref
     return ref
 
