@@ -34,17 +34,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import GraphBreak as GraphBreak
     from gradcheck_tool.domain.events import GraphKept as GraphKept
     from gradcheck_tool.domain.events import HookMisuse as HookMisuse
-    from gradcheck_tool.domain.events import InnerUpdateCut as InnerUpdateCut
     from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.domain.events import LeafWrite as LeafWrite
     from gradcheck_tool.domain.events import MethodUse as MethodUse
     from gradcheck_tool.domain.events import ModuleAttribute as ModuleAttribute
     from gradcheck_tool.domain.events import NameUse as NameUse
     from gradcheck_tool.domain.events import NoGraph as NoGraph
-    from gradcheck_tool.domain.events import NonReparametrised as NonReparametrised
     from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
     from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
-    from gradcheck_tool.domain.events import ParameterOfResult as ParameterOfResult
     from gradcheck_tool.domain.events import ParameterReplaced as ParameterReplaced
     from gradcheck_tool.domain.events import RetainGradCall as RetainGradCall
     from gradcheck_tool.domain.events import SavedTensorModified as SavedTensorModified
@@ -59,7 +56,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import UnversionedWrite as UnversionedWrite
     from gradcheck_tool.domain.events import ViewWrite as ViewWrite
     from gradcheck_tool.domain.events import WindowDiscarded as WindowDiscarded
-    from gradcheck_tool.domain.events import ZeroGradient as ZeroGradient
+    from gradcheck_tool.domain.graph import GraphCut as GraphCut
     from gradcheck_tool.domain.graph import Node as Node
     from gradcheck_tool.domain.graph import Tensor as Tensor
     from gradcheck_tool.domain.records import Instance as Instance
@@ -70,6 +67,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Slice as Slice
     from gradcheck_tool.domain.values import Text as Text
     from gradcheck_tool.domain.values import Value as Value
+    from gradcheck_tool.engine.backward import BackwardPass as BackwardPass
     from gradcheck_tool.findings import Applicability as Applicability
     from gradcheck_tool.findings import Edit as Edit
     from gradcheck_tool.findings import Finding as Finding
@@ -103,6 +101,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import Rule as Rule
     from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
     from gradcheck_tool.rulebook.ruleset import by_site as by_site
+    from gradcheck_tool.trackers.gradient_reach import GradientReach as GradientReach
+    from gradcheck_tool.trackers.gradient_reach import held_by_variables as held_by_variables
+    from gradcheck_tool.trackers.gradient_reach import leaves_behind as leaves_behind
     from gradcheck_tool.trackers.notes import RunNote as RunNote
     from gradcheck_tool.trackers.notes import StateNote as StateNote
     from gradcheck_tool.trackers.notes import StoryNote as StoryNote
@@ -146,7 +147,6 @@ _PUBLIC = {
     "gradcheck_tool.rulebook.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.domain.events": (
         "EvalModeTraining",
-        "InnerUpdateCut",
         "UntrainedModule",
         "Accumulation",
         "BackwardCall",
@@ -174,10 +174,8 @@ _PUBLIC = {
         "ModuleAttribute",
         "NameUse",
         "NoGraph",
-        "NonReparametrised",
         "NonScalarRoot",
         "OptimizerStep",
-        "ParameterOfResult",
         "ParameterReplaced",
         "RetainGradCall",
         "SavedTensorModified",
@@ -191,13 +189,14 @@ _PUBLIC = {
         "UnversionedWrite",
         "ViewWrite",
         "WindowDiscarded",
-        "ZeroGradient",
     ),
-    "gradcheck_tool.domain.graph": ("Node", "Tensor"),
+    "gradcheck_tool.domain.graph": ("GraphCut", "Node", "Tensor"),
     "gradcheck_tool.domain.records": ("Instance",),
     "gradcheck_tool.domain.state": ("State",),
     "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Text", "Value"),
+    "gradcheck_tool.engine.backward": ("BackwardPass",),
     "gradcheck_tool.interp.api": ("Interpreter",),
+    "gradcheck_tool.trackers.gradient_reach": ("GradientReach", "held_by_variables", "leaves_behind"),
     "gradcheck_tool.trackers.notes": ("RunNote", "StateNote", "StoryNote"),
     "gradcheck_tool.trackers.tracker": ("Tracker",),
     "gradcheck_tool.trigger": ("Condition", "Trigger"),

@@ -14,14 +14,12 @@ from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref,
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
 from gradcheck_tool.interp.budget import bounded
-from gradcheck_tool.interp.facts import RunEnded
+from gradcheck_tool.interp.facts import PathEnded, RunEnded
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
-from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import retained_graphs as kept
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.suspicions import tell
 from gradcheck_tool.trackers.tracker import Tracker, listen
@@ -69,14 +67,12 @@ def analyze(
         _report(m, end)
     if base is not None:
         base.exc = None
-        m.keeper.main = False
         m.total_left = min(m.total_left, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
-    breaks.report(m)
-    kept.report(m)
     tell(m)
-    m.tell(base or start, RunEnded(plan.starts if base is not None and m.exhausted else frozenset()))
+    cut_short = plan.starts if base is not None and m.exhausted else frozenset()
+    m.tell(base or start, RunEnded(module, not m.exhausted, cut_short))
     for tracker in listening:
         tracker.conclude()
     if unfinished is not None:
@@ -91,6 +87,7 @@ def needed(rules: RuleSet) -> list[type[Tracker]]:
 
 def _at_any_time(s: State) -> None:
     """Functions that the body does not call run before or after it, or while it is on its way."""
+    s.after_body = True
     forget_scaling(s)
     if s.grad is False:
         s.grad = None
@@ -127,7 +124,7 @@ def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
 
 def _report(m: Interpreter, end: FrameExit) -> None:
     """An exception that leaves an entry point is what the run would end with."""
-    kept.settle(m, end)
+    m.tell(end.state, PathEnded(end.kind == "return", end.value))
     if end.kind == "raise" and isinstance(end.value, Ref) and end.value.id in m.raised:
         m.emit(m.raised[end.value.id])
 

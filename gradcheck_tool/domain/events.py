@@ -496,15 +496,6 @@ class ModuleAttribute(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class ParameterOfResult(Event):
-    """`nn.Parameter(t)` where `t` is a result that requires grad: the history is cut silently."""
-
-    triggers = (when.PARAMETER,)
-
-    tensor: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class FlagWrite(Event):
     """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
 
@@ -581,33 +572,6 @@ class GraphKept(Event):
     container: str
     value: str
     kind: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class ZeroGradient(Event):
-    """Every way from a back-propagated root to some of its parameters passes an operation whose derivative
-    is zero everywhere (`op`: round, floor, sign, ...): their gradients exist and are all zero. `tensor` is
-    one of them, `all_of_them` whether there are no others.
-    """
-
-    triggers = when.DIFFERENTIATION
-
-    root: str
-    op: str
-    tensor: str
-    all_of_them: bool = True
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class NonReparametrised(Event):
-    """`dist.sample()` of a distribution with `rsample`, whose parameters require grad, is the only way
-    from a back-propagated root to them (and the root has no log_prob of that distribution).
-    """
-
-    triggers = when.DIFFERENTIATION
-
-    distribution: str
-    call: str
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -705,21 +669,6 @@ class UntrainedModule(Event):
     module: str
     optimizer: str
     is_parameter: bool = False
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class InnerUpdateCut(Event):
-    """A value is updated by its own differentiable gradient (create_graph), but from its detached self.
-
-    The result is back-propagated: the way through the gradient counts, the direct way is cut. `start` is
-    the text of the detached value.
-    """
-
-    triggers = when.DIFFERENTIATION
-
-    parameter: str
-    start: str
-    call: str
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

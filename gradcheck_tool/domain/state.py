@@ -28,11 +28,13 @@ class State:
     inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep
     it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
     use it. `severed` has for numbers and arrays what was cut off from the tensors that they were made of.
-    `changed` are the records that were written to since the running function was entered: of all
-    others, two ways through the function have the same.
+    `after_body`: a function is executed on its own, before which others may have run. `changed` are the
+    records that were written to since the running function was entered: of all others, two ways through the
+    function have the same.
     """
 
     __slots__ = (
+        "after_body",
         "changed",
         "exc",
         "frames",
@@ -57,6 +59,7 @@ class State:
         self.path_condition: dict[Value, bool] = {}
         self.memory: dict[Value, Value] = {}
         self.severed: dict[Value, tuple[GraphCut, ...]] = {}
+        self.after_body = False
         self.exc: Value | None = None
         self.owner = object()
         self.changed: set[int] = set()
@@ -73,6 +76,7 @@ class State:
         new.path_condition = self.path_condition.copy()
         new.memory = self.memory.copy()
         new.severed = self.severed.copy()
+        new.after_body = self.after_body
         new.exc = self.exc
         new.changed = self.changed.copy()
         new.owner = object()

@@ -117,8 +117,6 @@ class Interpreter(Protocol):
     listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]]
     noted: set[tuple[object, ...]]
     suspicions: Any
-    ledger: Any
-    keeper: Any
     places: Places
     limit: int
     steps_left: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.domain.values import NONE
 from gradcheck_tool.interp.api import Fact
 
 if TYPE_CHECKING:
@@ -97,12 +98,13 @@ class Taken(Fact):
 
     `by` says what: `grad` and `data` (the attribute is read), `autograd.grad` (their gradients are computed),
     `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer` (one
-    is given them later), `thawed` (they require grad now, and did not).
+    is given them later), `thawed` (they require grad now, and did not). `given` is the table that is loaded.
     """
 
     records: Sequence[Ref]
     by: str
     site: Site
+    given: Value = NONE
 
 
 @dataclass(slots=True, eq=False)
@@ -116,15 +118,27 @@ class ItemWritten(Fact):
 
 
 @dataclass(slots=True, eq=False)
+class Appended(Fact):
+    """Elements are put into a list or set, one by a call or all that `+=` adds."""
+
+    container: Ref
+    values: Sequence[Value]
+    site: Site
+
+
+@dataclass(slots=True, eq=False)
 class Computed(Fact):
     """An operation of torch has computed something.
 
-    `operation` is its name (`-`, `mse_loss`, `mseloss` for the layer), `operands` are its tensors by the
-    names of its parameters.
+    `operation` is its name (`-`, `mse_loss`, `mseloss` for the layer), `arguments` what it is given by the
+    names of its parameters, and `operands` the tensors among these, or that unknown values among these stand
+    for. `history` is the graph node that the operand `self` had before.
     """
 
     operation: str
+    arguments: Mapping[str, Value | list[Value]]
     operands: Mapping[str, Ref | Sequence[Ref]]
+    history: Ref | None
     result: Value
     site: Site
     text: Text
@@ -142,7 +156,7 @@ class Written(Fact):
 
 @dataclass(slots=True, eq=False)
 class BackwardRan(Fact):
-    """A backward pass has run through a graph; nothing is added to `.grad` yet."""
+    """A backward pass has run through a graph and, but for `autograd.grad`, added to `.grad` of leaves."""
 
     run: BackwardPass
 
@@ -213,12 +227,16 @@ class OptimizerMade(Fact):
 
 @dataclass(slots=True, eq=False)
 class Stepped(Fact):
-    """An optimizer steps. It is told before the parameters are moved and their gradients marked as used."""
+    """An optimizer steps. It is told before the parameters are moved and their gradients marked as used.
+
+    `scaler` is the text of the GradScaler that makes the call, if one does.
+    """
 
     optimizer: Ref
     parameters: Sequence[Ref]
     site: Site
     name: str
+    scaler: str
 
 
 @dataclass(slots=True, eq=False)
@@ -265,10 +283,24 @@ class GradModeSwitched(Fact):
 
 
 @dataclass(slots=True, eq=False)
-class RunEnded(Fact):
-    """All that was to be executed has been; the state is that in which the module's body has ended.
+class PathEnded(Fact):
+    """A way through a module's body, or a function that is executed on its own, ends.
 
-    `cut_short` are the qualified names of functions that may not have been executed to their end.
+    It `returns` a value, or else raises one.
     """
 
+    returns: bool
+    value: Value
+
+
+@dataclass(slots=True, eq=False)
+class RunEnded(Fact):
+    """All that was to be executed of a module has been; the state is that in which its body has ended.
+
+    `is_complete`: nothing reached the work limit. `cut_short` are the qualified names of functions that may
+    not have been executed to their end.
+    """
+
+    module: ir.ModuleIR
+    is_complete: bool
     cut_short: frozenset[str]

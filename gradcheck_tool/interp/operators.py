@@ -24,8 +24,8 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.facts import Appended
 from gradcheck_tool.interp.models import model_of
-from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         mine = s.edit(left)  # type: ignore[arg-type]
         mine.items += items
         mine.open = mine.open or is_open
-        kept.note_extended(m, s, site, left, items)  # type: ignore[arg-type]
+        m.tell(s, Appended(left, items, site))  # type: ignore[arg-type]
         return [(s, left)]
     record = s.get(left, Instance)
     own = (

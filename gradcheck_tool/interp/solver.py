@@ -58,8 +58,6 @@ class Solver:
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
-        from gradcheck_tool.trackers.gradient_reach import Ledger
-        from gradcheck_tool.trackers.retained_graphs import Keeper
 
         self.places = Places()
         self._tell = emit
@@ -67,8 +65,6 @@ class Solver:
         self.noted: set[tuple[object, ...]] = set()
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.suspicions = Suspicions()
-        self.ledger = Ledger()
-        self.keeper = Keeper()
         self.limit = limit
         self.steps_left = limit
         self.total_left = total

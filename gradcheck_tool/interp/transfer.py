@@ -22,7 +22,6 @@ from gradcheck_tool.interp.packs import in_model
 from gradcheck_tool.interp.registry import MANAGERS
 from gradcheck_tool.interp.unpacking import unpack as unpack_value
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,8 +132,6 @@ def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
 def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:
     obj, value, site = m.get(s, i.obj), m.get(s, i.src), m.site(s, i.node)
     m.tell(s, AttributeWritten(obj, i.name, value, site, None if in_model(s) else i))
-    if s.get(value, Tensor) is not None and not in_model(s):
-        kept.note_attribute(m, s, site, obj, i.name, value)
     return attributes.put(m, s, obj, i.name, value, site, i.augmented)
 
 
@@ -149,8 +146,6 @@ def get_item(m: Interpreter, s: State, i: ir.GetItem) -> States:
 
 def set_item(m: Interpreter, s: State, i: ir.SetItem) -> States:
     obj, index, value, site = m.get(s, i.obj), m.get(s, i.index), m.get(s, i.src), m.site(s, i.node)
-    if s.get(value, Tensor) is not None and not in_model(s):
-        kept.note_item(m, s, site, obj, index, value)
     return subscripts.put(m, s, obj, index, value, site, m.label(s, i.node), i.augmented)
 
 
@@ -176,29 +171,14 @@ def call(m: Interpreter, s: State, i: ir.Call) -> States:
 
 def bin_op(m: Interpreter, s: State, i: ir.BinOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
-    before = s.get(left, Tensor)
-    history = None if before is None else before.grad_fn
     results = operators.binary(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
-    return _bind(m, i.dst, _summed(m, i, history, right, results))
+    return _bind(m, i.dst, results)
 
 
 def inplace_op(m: Interpreter, s: State, i: ir.InplaceOp) -> States:
     left, right = m.get(s, i.left), m.get(s, i.right)
-    before = s.get(left, Tensor)
-    history = None if before is None else before.grad_fn
     results = operators.inplace(m, s, i.op, left, right, m.site(s, i.node), m.label(s, i.node))
-    return _bind(m, i.dst, _summed(m, i, history, right, results))
-
-
-def _summed(
-    m: Interpreter, i: ir.BinOp | ir.InplaceOp, history: Ref | None, right: Value, results: Outcomes
-) -> Outcomes:
-    """Note a sum with a tensor: it may be a running total."""
-    if i.op == "+" and results and not in_model(results[0][0]):
-        for state, result in results:
-            if state.exc is None and state.get(result, Tensor) is not None:
-                kept.note_sum(m, state, m.site(state, i.node), history, right, result)
-    return results
+    return _bind(m, i.dst, results)
 
 
 def unary_op(m: Interpreter, s: State, i: ir.UnaryOp) -> States:

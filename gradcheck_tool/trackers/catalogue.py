@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.trackers.accumulation import Windows
+from gradcheck_tool.trackers.constant_terms import ConstantTerms
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.exhausted import Exhausted
 from gradcheck_tool.trackers.flags import Flags
@@ -12,6 +13,7 @@ from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.modes import Modes
+from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
 from gradcheck_tool.trackers.schedulers import Schedulers
 from gradcheck_tool.trackers.unregistered import Unregistered
 from gradcheck_tool.trackers.untrained import Untrained
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
 BUILT_IN: tuple[type[Tracker], ...] = (
+    ConstantTerms,
     Distributed,
     Exhausted,
     Flags,
@@ -28,6 +31,7 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     GradMode,
     Hooks,
     Modes,
+    RetainedGraphs,
     Schedulers,
     Unregistered,
     Untrained,

@@ -70,7 +70,7 @@ class GradientMasks(Tracker):
     def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
         """`grad[index] = 0`, but for `grad[:] = 0`."""
         whole = fact.index in (Slice(None, None, None), Const(Ellipsis))
-        if fact.value in (Const(0), Const(0.0)) and not whole:
+        if fact.value in (Const(0), Const(0.0)) and isinstance(fact.container, Ref) and not whole:
             self._mask(s, fact.container, fact.site)
 
     def on_written(self, m: Interpreter, s: State, fact: facts.Written) -> None:

@@ -1,8 +1,26 @@
 """GL504: an optimizer's parameters take part in the loss, but every way to them is cut."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gradcheck_tool import Draft, OptimizerStep, Rule, Severity, when
+from gradcheck_tool import (
+    BackwardPass,
+    Draft,
+    GradientReach,
+    GraphBreak,
+    GraphCut,
+    Interpreter,
+    OptimizerStep,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    StoryNote,
+    facts,
+    when,
+)
 
 _CUT = {
     "detach": "`.detach()`",
@@ -13,6 +31,91 @@ _CUT = {
     "retensor": "torch.tensor(...)",
     "non-differentiable": "an operation without a gradient",
 }
+
+
+class Starvation(GradientReach):
+    """Follows parameters that are cut off from what is back-propagated, and the places that cut them off."""
+
+    derives = (OptimizerStep,)
+    # For each parameter the places that cut it off: how many values, and how.
+    cut_off = RunNote[int, dict[int, tuple[int, GraphBreak]]]()
+    # Parameters that are stepped although they are cut off.
+    starved = RunNote[int, OptimizerStep]()
+    # Places that cut off, at least once, only what a gradient reaches otherwise.
+    harmless = RunNote[int, bool]()
+    # Places whose values several backward calls use.
+    shared = RunNote[int, bool]()
+    used = StoryNote[GraphCut, BackwardPass]()
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Which parameters are cut off from the roots?"""
+        super().on_backward_ran(m, s, fact)
+        run = fact.run
+        for ref in run.ran if run.inputs is None else ():
+            for constant in s[ref].constant_inputs:
+                for cut in constant.severed:
+                    if cut.kind != "sample":
+                        missed = [] if run.opaque else self.missed(s, cut, run)
+                        self._remember(s, cut, missed)
+                        self._use(s, run, cut, bool(missed))
+
+    def _remember(self, s: State, cut: GraphCut, missed: list[Ref]) -> None:
+        for leaf in missed:
+            if s[leaf].is_param:
+                size = math.prod(n or 1 for n in cut.shape or ())
+                described = replace(self.described(cut), tensor=str(s[leaf].name))
+                places = self.cut_off.get(leaf.id, {})
+                self.cut_off[leaf.id] = {**places, id(cut.site.node): (size, described)}
+
+    def _use(self, s: State, run: BackwardPass, cut: GraphCut, misses: bool) -> None:
+        """What is cut off here is used by a backward: is it for the second time, or of several origins?
+
+        A value that several backward calls use has to be cut off, because the first one frees its graph. So
+        has a state that is carried from window to window of a sequence; the first window then cuts off what
+        made it.
+        """
+        place = id(cut.site.node)
+        if not misses and not run.opaque:
+            self.harmless[place] = True
+        earlier = self.used.get(s, cut)
+        if earlier is None:
+            self.used.set(s, cut, run)
+        elif earlier is not run:
+            self.shared[place] = True
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Does the optimizer step parameters that are cut off from what was back-propagated?"""
+        for ref in fact.parameters if self.cut_off else ():
+            tensor = s[ref]
+            waits = tensor.requires_grad and tensor.grad_state in ("none", "zeroed")
+            if waits and ref.id in self.cut_off and ref.id not in self.starved:
+                self.starved[ref.id] = OptimizerStep(
+                    site=fact.site,
+                    optimizer=fact.name,
+                    gradients=frozenset({"unknown"}),
+                    scaler=fact.scaler,
+                    in_loop=m.places.repeats(s, fact.site),
+                )
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
+        """Report the starved parameters that no gradient has reached on any path."""
+        for number, event in self.starved.items() if self.is_complete(fact) else ():
+            cut = self._culprit(number)
+            if number not in self.fed and cut is not None:
+                self.report(replace(event, starved=(cut,)))
+
+    def _culprit(self, parameter: int) -> GraphBreak | None:
+        """The place that cuts a parameter off: rather one that cuts nothing trained, and many values."""
+        trained = {place for number in self.cut_off if number in self.fed for place in self.cut_off[number]}
+        cuts = [
+            (place not in trained, size, cut)
+            for place, (size, cut) in self.cut_off[parameter].items()
+            if not self._is_boundary(place, cut)
+        ]
+        return max(cuts, key=lambda entry: entry[:2])[2] if cuts else None
+
+    def _is_boundary(self, place: int, cut: GraphBreak) -> bool:
+        return place in self.shared or (cut.kind in ("detach", "data") and place in self.harmless)
 
 
 class StarvedParameters(Rule):
@@ -78,6 +181,7 @@ class StarvedParameters(Rule):
     predicts = "these parameters never get a gradient"
     symptom = "assert torch.equal(encoder.weight, start)"
     triggers = when.TRAINING
+    trackers = (Starvation,)
 
     def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Draft]:
         for cut in event.starved:

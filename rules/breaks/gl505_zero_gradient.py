@@ -1,8 +1,112 @@
 """GL505: a loss reaches its parameters only through an operation whose derivative is zero."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from gradcheck_tool import Draft, Rule, Severity, ZeroGradient
+from gradcheck_tool import (
+    BackwardPass,
+    Const,
+    Draft,
+    Event,
+    GradientReach,
+    Interpreter,
+    Node,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    StoryStep,
+    facts,
+    when,
+)
+
+# Operations whose derivative is zero wherever there is one.
+ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli", "normal"})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ZeroGradient(Event):
+    """Every way from a back-propagated root to some of its parameters passes an operation whose derivative
+    is zero everywhere (`op`: round, floor, sign, ...): their gradients exist and are all zero. `tensor` is
+    one of them, `all_of_them` whether there are no others.
+    """
+
+    triggers = when.DIFFERENTIATION
+
+    root: str
+    op: str
+    tensor: str
+    all_of_them: bool = True
+
+
+class ZeroGradients(GradientReach):
+    """Follows leaves to which all gradients pass an operation with derivative zero."""
+
+    derives = (ZeroGradient,)
+    # Leaves that a gradient reaches without passing such an operation.
+    moved = RunNote[int, bool]()
+    # Leaves that the gradients of some backward reach through such an operation alone.
+    stuck = RunNote[int, ZeroGradient]()
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Do all gradients pass such an operation, or those of some leaves?"""
+        super().on_backward_ran(m, s, fact)
+        run = fact.run
+        if run.inputs is not None or not run.leaves:
+            return
+        passed, reached = _without_zeros(s, run)
+        for number in reached:
+            self.moved[number] = True
+        lost = [ref for ref in run.leaves if ref.id not in reached]
+        if passed is None or run.opaque or not lost:
+            return
+        event = ZeroGradient(
+            site=run.site,
+            story=(StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere"),),
+            root=str(s[run.roots[0]].name),
+            op=str(passed.text),
+            tensor=str(s[lost[0]].name),
+            all_of_them=len(lost) == len(run.leaves),
+        )
+        if event.all_of_them:
+            self.report(event)
+            return
+        for ref in lost:
+            if s[ref].is_param and ref.id not in self.stuck:
+                self.stuck[ref.id] = replace(event, site=passed.site, tensor=str(s[ref].name))
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
+        """Report operations that keep some parameters from being trained in any way."""
+        if self.is_complete(fact):
+            stuck = {id(e.site.node): e for number, e in self.stuck.items() if number not in self.moved}
+            for event in stuck.values():
+                self.report(event)
+
+
+def _without_zeros(s: State, run: BackwardPass) -> tuple[Node | None, set[int]]:
+    """A node with derivative zero on a way from the roots, and the leaves that are reached without one."""
+    passed: Node | None = None
+    todo: list[object] = [s[root].grad_fn for root in run.roots]
+    seen: set[int] = set()
+    leaves: set[int] = set()
+    while todo:
+        at = todo.pop()
+        if not isinstance(at, Ref) or at.id in seen:
+            continue
+        node = s.get(at, Node)
+        if node is None:
+            leaves.add(at.id)
+        elif node.function == Const(None) and _base_name(node.op) in ZERO:
+            passed = node
+        else:
+            seen.add(at.id)
+            todo.extend(node.inputs)
+    return passed, leaves
+
+
+def _base_name(op: str) -> str:
+    return op.partition("Backward")[0].lower().rstrip("_")
 
 
 class ZeroGradientOperation(Rule):
@@ -49,6 +153,7 @@ class ZeroGradientOperation(Rule):
     effect = "silent"
     predicts = "all gradients are zero"
     symptom = "assert not weight.grad.any()"
+    trackers = (ZeroGradients,)
 
     def on_zero_gradient(self, event: ZeroGradient) -> Iterator[Draft]:
         whose = f"of `{event.root}`" if event.all_of_them else f"from `{event.root}` to `{event.tensor}`"

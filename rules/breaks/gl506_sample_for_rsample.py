@@ -1,8 +1,78 @@
 """GL506: `sample()` where the gradient is needed."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import Draft, NonReparametrised, Rule, Severity, renamed
+from gradcheck_tool import (
+    BackwardPass,
+    Draft,
+    Event,
+    GradientReach,
+    Interpreter,
+    Node,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    facts,
+    renamed,
+    when,
+)
+
+# Operations of layers that a latent value is fed to.
+LAYERS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "AddmmBackward0", "CatBackward0"})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NonReparametrised(Event):
+    """`dist.sample()` of a distribution with `rsample`, whose parameters require grad, is the only way
+    from a back-propagated root to them (and the root has no log_prob of that distribution).
+    """
+
+    triggers = when.DIFFERENTIATION
+
+    distribution: str
+    call: str
+
+
+class Samples(GradientReach):
+    """Follows samples that roots get while the distribution's parameters get no gradient through them."""
+
+    derives = (NonReparametrised,)
+    # For each place that samples the leaves that it cuts off.
+    samples = RunNote[int, tuple[NonReparametrised, frozenset[int]]]()
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Which parameters of distributions do the samples in the roots cut off?"""
+        super().on_backward_ran(m, s, fact)
+        run = fact.run
+        for ref in run.ran if run.inputs is None else ():
+            for constant in s[ref].constant_inputs:
+                for cut in constant.severed:
+                    if cut.kind == "sample":
+                        place, missed = id(cut.site.node), [] if run.opaque else self.missed(s, cut, run)
+                        event = NonReparametrised(
+                            site=cut.site, distribution=str(cut.tensor), call=str(cut.call)
+                        )
+                        event, before = self.samples.get(place, (event, frozenset()))
+                        self.samples[place] = (event, before.union(leaf.id for leaf in missed))
+                        if not missed and _is_latent(s, run, s[ref]):
+                            self.hold(place, event)
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
+        """Report samples that cut off what no gradient has reached in another way."""
+        for event, leaves in self.samples.values() if self.is_complete(fact) else ():
+            if leaves and not any(number in self.fed for number in leaves):
+                self.report(event)
+
+
+def _is_latent(s: State, run: BackwardPass, user: Node) -> bool:
+    """Does a layer go on from the sample, in a root that has no likelihood of a sample?
+
+    Such a root trains the distribution by something else alone, as a divergence in an evidence lower bound.
+    With a likelihood it may be a score function estimate.
+    """
+    return user.op in LAYERS and all(s[ref].op != "LogProbBackward0" for ref in run.ran)
 
 
 class SampleForRsample(Rule):
@@ -58,6 +128,7 @@ class SampleForRsample(Rule):
     effect = "silent"
     predicts = "the distribution's parameters get no gradient"
     symptom = "assert mean.grad is None"
+    trackers = (Samples,)
 
     def on_non_reparametrised(self, event: NonReparametrised) -> Iterator[Draft]:
         yield self.finding(

@@ -1,8 +1,67 @@
 """GL818: a differentiable inner update starts from a detached value."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import Draft, InnerUpdateCut, Rule, Severity
+from gradcheck_tool import (
+    Draft,
+    Event,
+    Interpreter,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    Tensor,
+    Tracker,
+    facts,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class InnerUpdateCut(Event):
+    """A value is updated by its own differentiable gradient (create_graph), but from its detached self.
+
+    The result is back-propagated: the way through the gradient counts, the direct way is cut. `start` is
+    the text of the detached value.
+    """
+
+    triggers = when.DIFFERENTIATION
+
+    parameter: str
+    start: str
+    call: str
+
+
+class InnerUpdates(Tracker):
+    """Follows inner updates that are differentiable, but start from the detached value itself."""
+
+    derives = (InnerUpdateCut,)
+    # Such updates that no backward has reached, by graph node.
+    updates = RunNote[int, InnerUpdateCut]()
+
+    def on_computed(self, m: Interpreter, s: State, fact: facts.Computed) -> None:
+        """`w.data - lr * g`, where `g` is the gradient of `w` and has a graph of its own."""
+        if fact.operation != "-":
+            return
+        start, step = (s.get(fact.arguments.get(name), Tensor) for name in ("self", "other"))
+        made = s.get(fact.result, Tensor)
+        if start is None or step is None or made is None or made.grad_fn is None or not step.requires_grad:
+            return
+        if start.view in ("data", "detached") and start.base is not None and start.base in step.grads_of:
+            self.updates[made.grad_fn.id] = InnerUpdateCut(
+                site=fact.site,
+                parameter=str(s[start.base].name),
+                start=str(start.name),
+                call=str(fact.text),
+            )
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Is such an update back-propagated?"""
+        for ref in fact.run.ran if self.updates else ():
+            event = self.updates.pop(ref.id, None)
+            if event is not None and self.once(id(event.site.node)):
+                self.report(event)
 
 
 class InnerUpdateIsCut(Rule):
@@ -61,6 +120,7 @@ class InnerUpdateIsCut(Rule):
     effect = "silent"
     predicts = "the outer gradient lacks its direct part"
     symptom = "assert torch.allclose(weight.grad, -0.2 * support**2 * query)  # the query is to be added"
+    trackers = (InnerUpdates,)
 
     def on_inner_update_cut(self, event: InnerUpdateCut) -> Iterator[Draft]:
         yield self.finding(

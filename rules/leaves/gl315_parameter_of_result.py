@@ -1,8 +1,64 @@
 """GL315: a Parameter is made of a result and loses its history."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import Draft, ParameterOfResult, Rule, Severity
+from gradcheck_tool import (
+    Draft,
+    Event,
+    Interpreter,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    Tensor,
+    Tracker,
+    facts,
+    held_by_variables,
+    leaves_behind,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ParameterOfResult(Event):
+    """`nn.Parameter(t)` where `t` is a result that requires grad: the history is cut silently."""
+
+    triggers = (when.PARAMETER,)
+
+    tensor: str
+
+
+class ParametersOfResults(Tracker):
+    """Follows Parameters that are made of results of what the program holds."""
+
+    derives = (ParameterOfResult,)
+    # The leaves behind such a result, by the Parameter.
+    made = RunNote[int, tuple[ParameterOfResult, frozenset[int]]]()
+
+    def on_computed(self, m: Interpreter, s: State, fact: facts.Computed) -> None:
+        """Is a Parameter made of a result, behind which there are leaves that the program holds?"""
+        if fact.operation != "Parameter" or not isinstance(fact.result, Ref):
+            return
+        source = s.get(fact.operands.get("data"), Tensor)
+        if source is None or not source.requires_grad or source.leaf is not False:
+            return
+        behind = {leaf.id for leaf in leaves_behind(s, [source.grad_fn])} & held_by_variables(s)
+        if behind:
+            event = ParameterOfResult(site=fact.site, tensor=str(source.name))
+            self.made[fact.result.id] = (event, frozenset(behind))
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Does a gradient end in a Parameter, and reach what is behind it in no other way?"""
+        run = fact.run
+        if not self.made or run.opaque or run.call != "backward":
+            return
+        reached = {leaf.id for leaf in run.leaves}
+        for number in reached & self.made.keys():
+            event, behind = self.made[number]
+            if not reached & behind:
+                self.report(event)
 
 
 class ParameterOfResultRule(Rule):
@@ -53,6 +109,7 @@ class ParameterOfResultRule(Rule):
     effect = "silent"
     predicts = "no gradient flows to what the Parameter was computed from"
     symptom = "assert encoder.weight.grad is None"
+    trackers = (ParametersOfResults,)
 
     def on_parameter_of_result(self, event: ParameterOfResult) -> Iterator[Draft]:
         yield self.finding(

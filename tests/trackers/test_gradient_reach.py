@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
+from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
+from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.trackers.gradient_reach import GradientReach
 from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, check_right, each
 from tests.running import events
 
@@ -154,3 +160,51 @@ def test_a_parameter_of_a_result_matters_where_a_leaf_misses_its_gradient(
         + f"w = torch.ones(2, requires_grad=True)\nscale = nn.Parameter({data})\n({loss}).backward()\n"
     )
     assert bool(events(source, "ParameterOfResult")) is reported
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Reached(Event):
+    complete: bool
+    leaves: int
+
+
+class Reach(GradientReach):
+    derives = (Reached,)
+
+    def on_run_ended(self, m, s, fact):
+        site = Site(fact.module, fact.module.tree)
+        self.report(Reached(site=site, complete=self.is_complete(fact), leaves=len(self.fed)))
+
+
+TWO = f"""{TRAINING}
+net(torch.ones(1, 2)).sum().backward()
+"""
+LATER = """
+def later(n):
+    for i in range(n):
+        print(i, i + 1, i + 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "complete"),
+    [
+        (TWO, True),
+        (TWO + LATER, True),
+        (TWO + LATER.replace("print(i,", "net(torch.ones(1, 2)).sum().backward(i,"), False),
+        (TWO + "import other\n(net.weight.sum() * torch.sigmoid(other.loss)).backward()\n", False),
+    ],
+    ids=[
+        "all was executed",
+        "the rest calls no backward",
+        "the rest calls one",
+        "a graph of which nothing is known",
+    ],
+)
+def test_it_is_known_whether_other_passes_may_reach_more(source: str, complete: bool) -> None:
+    unfinished: list[str] = []
+    plan = ExecutionPlan(frozenset({"later"}), rest=5)
+    happened = analyze(lower_module(source, "p.py"), None, plan, unfinished, [Reach])
+    (event,) = [event for event in happened if isinstance(event, Reached)]
+    assert (event.complete, event.leaves) == (complete, 2)
+    assert bool(unfinished) is ("later" in source)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
+from tests.running import events
 
 # Right programs.
 RIGHT = {
@@ -106,3 +109,25 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+LOOP = """
+    for x in torch.rand(3, 2):
+        loss = net(x).sum()
+        loss.backward()
+        {keeping}
+"""
+
+
+@pytest.mark.parametrize(
+    "keeping", ["kept.append(loss)", "kept += [loss]", "total = total + loss", "total += loss"]
+)
+@pytest.mark.parametrize(
+    ("owner", "count"),
+    [("if True:", 1), ("def train():{own}", 1), ("def train():\n    global kept, total", 0)],
+)
+def test_a_function_that_nothing_calls_keeps_what_is_its_own(keeping: str, owner: str, count: int) -> None:
+    """Who else uses a variable of the module is known only where its body runs."""
+    start = "kept, total = [], 0"
+    head = f"import torch\nnet = torch.nn.Linear(2, 1)\n{start}\n{owner.format(own=f'{chr(10)}    {start}')}"
+    assert len(events(head + LOOP.format(keeping=keeping), "GraphKept")) == count

@@ -17,8 +17,8 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.facts import Appended
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
-from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -101,8 +101,7 @@ def list_append(m: Interpreter, s: State, call: Call) -> Result:
             mine.items.insert(0, call.args[1])
         else:
             mine.items.append(call.args[-1])
-            if isinstance(call.args[-1], (Tup, Ref)):
-                kept.note_append(m, s, call.site, call.self, call.args[-1])
+            m.tell(s, Appended(call.self, call.args[-1:], call.site))
     return NONE
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import (
-    BackwardCall,
     FreedGraph,
     InvalidTensorUse,
 )
@@ -27,12 +26,9 @@ from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.facts import BackwardRan, Taken
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.freed_graph_cause import cause_of
+from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
-from gradcheck_tool.trackers import gradient_reach as breaks
-from gradcheck_tool.trackers import inner_updates
-from gradcheck_tool.trackers import retained_graphs as kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,22 +142,7 @@ def _backward(
     for root in roots:
         if s[root].requires_grad is None:
             s.edit(root).requires_grad = True
-    cuts, terms = breaks.judge(m, s, p)
-    zero = breaks.zero_gradient(s, p, m.ledger)
-    if zero is not None:
-        m.emit(zero)
-    made = next((str(s[r].made_leaf) for r in roots if s[r].leaf and s[r].made_leaf), "")
-    m.emit(
-        BackwardCall(
-            site=call.site,
-            root=str(s[roots[0]].name),
-            retain_graph=bool(retain),
-            create_graph=bool(create),
-            breaks=cuts,
-            constant_terms=terms,
-            made_leaf=made,
-        )
-    )
+    m.tell(s, BackwardRan(p))
     states = run_functions(m, s, p)
     return [(st, NONE) for state in states for st in run_hooks(m, state, p)]
 
@@ -176,13 +157,9 @@ def run_pass(m: Interpreter, s: State, p: engine.BackwardPass) -> None:
         engine.run_backward(s, p)
     except Raised as error:
         if isinstance(error.event, FreedGraph):
-            freed = dataclasses.replace(cause_of(s, error.event), carrier=breaks.carrier(s, p))
+            freed = dataclasses.replace(cause_of(s, error.event), carrier=carrier(s, p))
             raise Raised(freed, error.kind) from error
         raise
-    breaks.note_pass(m, p)
-    kept.note_pass(m, p)
-    inner_updates.note_pass(m, p)
-    m.tell(s, BackwardRan(p))
     for event in p.silent[:1]:
         m.emit(event)
 
@@ -277,6 +254,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
         cotangents=given if call.flag(6, "is_grads_batched", False) is False else (),
     )
     run_pass(m, s, p)
+    m.tell(s, BackwardRan(p))
     results = _asked_for(s, p, inputs, call, create)
     states = run_functions(m, s, p)
     return [(st, Tup(tuple(results))) for st in states]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import FreedGraph, Site
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.backward import BackwardPass
 
 
 def cause_of(s: State, event: FreedGraph) -> FreedGraph:
@@ -24,6 +26,20 @@ def cause_of(s: State, event: FreedGraph) -> FreedGraph:
     inside = loop is None or built.module is not event.site.module or _contains(loop, built.node)
     outside_function = loop is not None and not inside and not _same_function(event.site, built)
     return dataclasses.replace(event, cause="carried" if inside or outside_function else "outside-loop")
+
+
+def carrier(s: State, p: BackwardPass) -> str:
+    """The text of what brings a graph that was freed into one that was not; empty where nothing does."""
+    for ref in p.ran:
+        node: Node = s[ref]
+        if node.freed:
+            continue
+        for at in node.inputs:
+            older = s.get(at, Node)
+            if older is not None and older.freed:
+                names = [str(t.name) for _, t in s.records(Tensor) if t.grad_fn == at and t.name]
+                return names[0] if names else ""
+    return ""
 
 
 def _has_gone_round(s: State) -> bool:

@@ -239,8 +239,10 @@ def apply_profile(
     text: Any,
 ) -> Value:
     """Apply a resolved profile to the tensors of a call."""
+    first = tensors.get("self")
+    history = s[first].grad_fn if isinstance(first, Ref) else None
     result = _apply_profile(s, profile, tensors, bound, leaf, site, text)
-    m.tell(s, Computed(leaf, tensors, result, site, text))
+    m.tell(s, Computed(leaf, bound, tensors, history, result, site, text))
     return result
 
 

@@ -25,7 +25,6 @@ from gradcheck_tool.interp import conditions, facts, registry
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, finder, method
 from gradcheck_tool.library.torch import layers
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -292,8 +291,8 @@ def state_dict(m: Interpreter, s: State, call: Call) -> Result:
 def load_state_dict(m: Interpreter, s: State, call: Call) -> Result:
     """Copies into the parameters under no_grad (their versions go up), or puts others in their place."""
     found = named_parameters(s, call.self)[0]
-    m.tell(s, facts.Taken([ref for _, ref in found], "loaded", call.site))
-    breaks.note_loaded(m, s, [ref for _, ref in found], call.get(0, "state_dict") or NONE)
+    table = call.get(0, "state_dict") or NONE
+    m.tell(s, facts.Taken([ref for _, ref in found], "loaded", call.site, table))
     assigned = call.flag(2, "assign", False)
     if assigned is not False:
         _replace_parameters(s, call, bool(assigned and call.flag(1, "strict", True)))

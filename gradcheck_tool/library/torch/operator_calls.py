@@ -20,7 +20,6 @@ from gradcheck_tool.interp.facts import Written
 from gradcheck_tool.interp.registry import finder
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import inner_updates
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -69,10 +68,7 @@ def call_operator(
     m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
 ) -> Value:
     """`left op right` with at least one tensor."""
-    result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
-    if op == "-":
-        inner_updates.note_difference(m, s, left, right, result, site)
-    return result
+    return call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
 
 
 def call_inplace_operator(

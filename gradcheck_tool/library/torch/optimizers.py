@@ -18,7 +18,6 @@ from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -223,12 +222,12 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     record = s[ref]
     kinds = gradient_kinds(s, params, is_open)
     name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
-    event = OptimizerStep(
-        site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.places.repeats(s, site)
+    m.emit(
+        OptimizerStep(
+            site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.places.repeats(s, site)
+        )
     )
-    m.emit(event)
-    breaks.note_step(m, s, event, params)
-    m.tell(s, Stepped(ref, params, site, name))
+    m.tell(s, Stepped(ref, params, site, name, scaler))
     _apply(m, s, ref, site, text, name)
 
 

@@ -12,7 +12,7 @@ from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value,
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call
-from gradcheck_tool.interp.facts import Used
+from gradcheck_tool.interp.facts import Computed, Used
 from gradcheck_tool.interp.iteration import drain, elements, exhaust
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
@@ -22,7 +22,6 @@ from gradcheck_tool.library.torch.module_tree import is_module, named_parameters
 from gradcheck_tool.library.torch.modules import make_layer
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
-from gradcheck_tool.trackers import gradient_reach as breaks
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
@@ -70,8 +69,8 @@ def parameter(m: Interpreter, s: State, call: Call) -> Result:
     )
     s[ref].is_param = True
     s[ref].inference = False
-    if source is not None and s[source].requires_grad and s[source].leaf is False:
-        breaks.note_parameter(m, s, ref, source, call.site)
+    given = {} if source is None else {"data": source}
+    m.tell(s, Computed("Parameter", {"data": data}, given, None, ref, call.site, call.text))
     return ref
 
 

@@ -93,14 +93,14 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
         )
         return NoGradient(None, str(tensor.name), "non-leaf")
     if tensor.grad == NONE and tensor.grad_state == "none" and tensor.requires_grad and tensor.leaf:
-        if _made_in_run(m, s, ref):
+        if _made_in_run(s, ref):
             return NoGradient(None, str(tensor.name), "no-backward")
     return tensor.grad
 
 
-def _made_in_run(m: Interpreter, s: State, ref: Ref) -> bool:
+def _made_in_run(s: State, ref: Ref) -> bool:
     """Is all that has happened to the tensor known? A function run on its own may be called after others."""
-    return m.keeper.main or len(s.frames) < 2 or ref.id > s.frames[1].id
+    return not s.after_body or len(s.frames) < 2 or ref.id > s.frames[1].id
 
 
 def _requires_grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:

@@ -1,0 +1,117 @@
+"""Backward calls, and the parts of their roots that are constants, cut off from what made them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.events import BackwardCall, GraphBreak
+from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
+from gradcheck_tool.domain.values import Ref
+from gradcheck_tool.engine.tensors import numel_is_one
+from gradcheck_tool.trackers.gradient_reach import GradientReach
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.backward import BackwardPass
+    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import BackwardRan
+
+# Operations of a root whose constant operands are terms of a sum, and those that scale it by a number.
+SUMS = frozenset(
+    {"+", "-", "+=", "-=", "add", "sub", "add_", "sub_", "AddBackward0", "SubBackward0", "RsubBackward1"}
+)
+SCALINGS = frozenset(
+    {"*", "/", "*=", "/=", "neg", "mul", "div", "MulBackward0", "DivBackward0", "NegBackward0"}
+)
+# Those that make one number of all elements: what was added to each is a term of the root's.
+TOTALS = frozenset({"mean", "sum", "MeanBackward0", "SumBackward0"})
+# Cuts that nobody asks for to get a constant: a constant term made so is no trick.
+UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy", "item"})
+
+
+Breaks = tuple[GraphBreak, ...]
+
+
+class ConstantTerms(GradientReach):
+    """Reports each backward call, with what entered its root cut off."""
+
+    derives = (BackwardCall,)
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
+        """Report the call."""
+        super().on_backward_ran(m, s, fact)
+        run = fact.run
+        if run.call != "backward":
+            return
+        breaks, terms = self._constants(s, run) if run.inputs is None else ((), ())
+        made = (str(s[root].made_leaf) for root in run.roots if s[root].leaf and s[root].made_leaf)
+        self.report(
+            BackwardCall(
+                site=run.site,
+                root=str(s[run.roots[0]].name),
+                retain_graph=bool(run.retain),
+                create_graph=bool(run.create),
+                breaks=breaks,
+                constant_terms=terms,
+                made_leaf=next(made, ""),
+            )
+        )
+
+    def _constants(self, s: State, run: BackwardPass) -> tuple[Breaks, Breaks]:
+        """The breaks of a pass and the constant terms of its roots."""
+        terms = {id(term) for term in _terms(s, run)}
+        breaks: dict[int, GraphBreak] = {}
+        constants: dict[int, GraphBreak] = {}
+        for ref in run.ran:
+            for loose in s[ref].constant_inputs:
+                is_term = id(loose) in terms
+                for cut in loose.severed:
+                    if cut.kind == "sample" or not (is_term or cut.kind == "retensor"):
+                        continue
+                    misses = not run.opaque and bool(self.missed(s, cut, run))
+                    if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
+                        if misses or is_term:
+                            breaks.setdefault(id(cut), self.described(cut))
+                    elif misses or _is_unasked(cut, loose, s[ref]):
+                        name = str(loose.name) or str(cut.call)
+                        constants.setdefault(id(loose), replace(self.described(cut), tensor=name))
+        return tuple(breaks.values()), tuple(constants.values())
+
+
+def _is_unasked(cut: GraphCut, loose: ConstantInput, node: Node) -> bool:
+    """Is it a constant term that nobody writes on purpose?
+
+    `loss + other.detach()` may be a trick to change a value only, and so is a shift by a statistic of the
+    value itself; a term that is computed from many other values that were cut off before is none.
+    """
+    if cut.kind in ("detach", "data"):
+        shifts = set(cut.sources) <= set(node.inputs)
+        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not shifts
+    return cut.kind in UNASKED
+
+
+def _terms(s: State, run: BackwardPass) -> list[ConstantInput]:
+    """The constant operands of the sums that a root ends in, scaled by numbers or not."""
+    found: list[ConstantInput] = []
+    todo: list[Any] = [s[root].grad_fn for root in run.roots if numel_is_one(s[root].shape) is not False]
+    seen: set[int] = set()
+    while todo:
+        at = todo.pop()
+        node = s.get(at, Node)
+        if node is None or at.id in seen:
+            continue
+        seen.add(at.id)
+        if node.op in SUMS:
+            found += [loose for loose in node.constant_inputs if numel_is_one(loose.shape) is True]
+            todo += node.inputs
+        elif node.op in TOTALS or _is_scaling(node):
+            todo += node.inputs
+    return found
+
+
+def _is_scaling(node: Node) -> bool:
+    """Is one tensor scaled here by a number that nothing was cut off from?"""
+    return (
+        node.op in SCALINGS and sum(isinstance(e, Ref) for e in node.inputs) == 1 and not node.constant_inputs
+    )
