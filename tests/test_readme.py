@@ -173,13 +173,21 @@ def test_editors_pattern_reads_the_lines_and_knows_when_a_round_begins_and_ends(
         assert any(re.match(pattern, words) for words in said)
 
 
-def test_the_rule_that_the_page_on_rules_shows_reports_what_it_shows(tmp_path):
+def test_the_rules_that_the_page_on_rules_shows_report_what_it_shows(tmp_path):
     page = (ROOT / "docs" / "writing-rules.md").read_text(encoding="utf-8")
-    rule, program = blocks("python", page)
+    name_rule, rule, program, triggers, tracker = blocks("python", page)
     (tmp_path / "tools" / "gradlint_rules").mkdir(parents=True)
     (tmp_path / "tools" / "gradlint_rules" / "team001.py").write_text(rule)
+    (tmp_path / "tools" / "gradlint_rules" / "team002.py").write_text(name_rule)
     (tmp_path / "pyproject.toml").write_text(blocks("toml", page)[0])
     (tmp_path / "train.py").write_text(program)
     result = gradlint("check", "--no-cache", cwd=tmp_path)
     assert result.stdout.rstrip("\n") == blocks("text", page)[0].rstrip("\n")
     assert "keeps the memory" in gradlint("rule", "TEAM001", cwd=tmp_path).stdout
+    (tmp_path / "train.py").write_text("import torch\n\n\ndef f():\n    torch.autograd.detect_anomaly()\n")
+    assert "warning[TEAM002]" in gradlint("check", "--no-cache", cwd=tmp_path).stdout
+    exec(triggers, {"__name__": "triggers"})
+    whole = (ROOT / "tests" / "rules" / "pack_of_three" / "team003_steps_twice.py").read_text(
+        encoding="utf-8"
+    )
+    assert all(line.strip().strip('"') in whole for line in tracker.splitlines())

@@ -24,7 +24,9 @@ def handler_name(event: type[Event]) -> str:
 def event_classes(base: type[Event] = Event) -> Iterator[type[Event]]:
     """Every event class, bases included, so that a rule may judge all engine errors at once."""
     yield base
-    for kind in base.__subclasses__():
+    # A dataclass with slots is a second class, made of the first, which lives until it is collected.
+    latest = {(kind.__module__, kind.__qualname__): kind for kind in base.__subclasses__()}
+    for kind in latest.values():
         yield from event_classes(kind)
 
 

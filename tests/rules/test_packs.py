@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from gradcheck_tool import Event, when
 from gradcheck_tool.report import sarif
 from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.rulebook.builtin import builtin_pack
 from gradcheck_tool.rulebook.documentation import render, render_catalogue
+from gradcheck_tool.rulebook.handlers import event_classes
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
 from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.rulebook.triggers import triggers_of
 
 THREE = Path(__file__).parent / "pack_of_three"
 
@@ -144,3 +147,18 @@ def test_a_brief_docstring_is_the_documentation(tmp_path: Path) -> None:
     assert "Every backward is reported." in render_catalogue(list(rules.known))
     report = sarif.render([], ReportContext(tmp_path, lambda *_: (), lambda: rules.known))
     assert '"id": "TEAM001"' in report
+
+
+@pytest.mark.parametrize("handler", ["on_engine_error", "on_event", "on_file"])
+def test_a_rule_on_many_events_has_the_triggers_of_all(tmp_path: Path, handler: str) -> None:
+    many = GOOD.replace("on_backward_call(self, event: BackwardCall)", f"{handler}(self, event)")
+    rules = RuleSet.load([pack(tmp_path, team=many)])
+    triggers = set(triggers_of(type(rules.rule("TEAM001"))))
+    assert {when.BACKWARD, when.SHARED_WRITE, when.FUNCTION_CLASS} <= triggers
+
+
+def test_every_event_says_where_it_may_happen_or_has_rules_that_do() -> None:
+    anywhere = {"Event", "EngineError", "NameUse", "MethodUse"}
+    for kind in event_classes():
+        if kind.__module__ == Event.__module__:
+            assert bool(kind.triggers) == (kind.__name__ not in anywhere), kind
