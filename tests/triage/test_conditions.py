@@ -1,0 +1,97 @@
+"""The conditions of triggers: a function of which each holds, and one of which it does not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from gradcheck_tool.ir.outline import outline
+from gradcheck_tool.triage.triage import Triage
+from gradcheck_tool.trigger import Condition, Trigger
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+CASES = [
+    (Condition.IN_TRAINING_FILE, "optimizer.step()", "optimizer.zero_grad()"),
+    (Condition.WRITES_TO_SHARED, "self.weight.mul_(2)", "x.mul_(2)"),
+    (
+        Condition.WRITES_TO_SHARED,
+        "w = model.weight.view(-1)\nw[0] = 1",
+        "w = model.weight.view(-1)\nv = w[0]",
+    ),
+    (
+        Condition.WRITES_TO_SHARED,
+        "for row in x.unbind():\n    row += 1",
+        "for row in x.rows():\n    row += 1",
+    ),
+    (Condition.GIVES_TO_NUMPY, "y = nn.Linear(2, 2)(x)\nnp.mean(y)", "y = nn.Linear(2, 2)(x)\nnp.mean(x)"),
+    (Condition.GIVES_TO_NUMPY, "nn.Linear(2, 2)(x).numpy()", "nn.Linear(2, 2)(x).detach().numpy()"),
+    (Condition.COPIES_COMPUTED, "y = self.weight * 2\ndeepcopy(y)", "deepcopy(model)"),
+    (Condition.DROPS_COPY, "y = x * 2\ny.detach()", "y = x * 2\nz = y.detach()"),
+    (
+        Condition.GATHERS_IN_LOOP,
+        "model.eval()\nfor x in data:\n    total += model(x)",
+        "for x in data:\n    total += model(x)",
+    ),
+]
+
+
+def holds(condition: Condition, source: str) -> bool:
+    outlined = outline(source)
+    assert outlined is not None
+    return bool(Triage([Trigger(where=condition)]).candidates(outlined).functions)
+
+
+def function(body: str, head: str = "def f(self, x, model):\n") -> str:
+    return HEAD + head + textwrap.indent(body, "    ") + "\n"
+
+
+@pytest.mark.parametrize(("condition", "hit", "miss"), CASES)
+def test_a_condition_holds_of_one_function_and_not_of_another(
+    condition: Condition, hit: str, miss: str
+) -> None:
+    assert holds(condition, function(hit))
+    assert not holds(condition, function(miss))
+
+
+def test_a_function_under_no_grad_records_no_graph() -> None:
+    assert holds(Condition.RECORDS_GRAPH, function("return x.grad"))
+    assert not holds(Condition.RECORDS_GRAPH, HEAD + "@torch.no_grad()\ndef f(x):\n    return x.grad\n")
+
+
+CLASS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {}
+"""
+
+
+def test_modules_may_be_kept_in_a_list_and_are_not_in_a_module_list() -> None:
+    assert holds(Condition.KEEPS_IN_CONTAINER, HEAD + CLASS.format("self.layers = [nn.Linear(2, 2)]"))
+    right = "self.layers = nn.ModuleList([nn.Linear(2, 2)])"
+    assert not holds(Condition.KEEPS_IN_CONTAINER, HEAD + CLASS.format(right))
+
+
+def test_methods_of_function_classes_and_what_names_them() -> None:
+    source = HEAD + "class Double(torch.autograd.Function):\n    def forward(ctx, x):\n        return x\n"
+    assert holds(Condition.IN_FUNCTION_CLASS, source)
+    assert holds(Condition.IN_FUNCTION_CLASS, source + "\n\ndef f(x):\n    return Double.apply(x)\n")
+    assert not holds(Condition.IN_FUNCTION_CLASS, source.replace("autograd.Function", "nn.Module"))
+
+
+def test_a_view_that_goes_through_a_layer_that_writes() -> None:
+    layer = CLASS.format("self.act = nn.ReLU(inplace=True)")
+    forward = "\n    def forward(self, x):\n        a, b = x.chunk(2)\n        return self.{}(a)\n"
+    assert holds(Condition.CALLS_INPLACE_LAYER, HEAD + layer + forward.format("act"))
+    assert not holds(Condition.CALLS_INPLACE_LAYER, HEAD + layer + forward.format("other"))
+
+
+def test_every_condition_is_tried() -> None:
+    tried = {condition for condition, _, _ in CASES} | {
+        Condition.RECORDS_GRAPH,
+        Condition.KEEPS_IN_CONTAINER,
+        Condition.IN_FUNCTION_CLASS,
+        Condition.CALLS_INPLACE_LAYER,
+    }
+    assert tried == set(Condition)
