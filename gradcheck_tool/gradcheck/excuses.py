@@ -14,7 +14,7 @@ from gradcheck_tool.gradcheck.solvers import TOLERATED, iterates, loops
 from gradcheck_tool.gradcheck.stencil import scales, wide
 
 if TYPE_CHECKING:
-    from gradcheck_tool.gradcheck.diagnose import Diagnosis
+    from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 _OTHER_VALUES = ("signs", "large values", "small values", "tiny values", "zeros", "a zero row")

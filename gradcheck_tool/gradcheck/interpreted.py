@@ -139,7 +139,11 @@ def check_interpreted(
         order, answer = Path(folder, "order"), Path(folder, "answer")
         torch.save((function, inputs, dict(kwargs or {}), options), order)
         child = subprocess.run(  # noqa: S603  (this Python, with arguments of our own)
-            [sys.executable, "-c", f"from {__name__} import serve; serve(*{[str(order), str(answer)]})"],
+            [
+                sys.executable,
+                "-c",
+                f"from {__name__}_child import serve; serve(*{[str(order), str(answer)]})",
+            ],
             env={**os.environ, _VARIABLE: "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             capture_output=True,
             text=True,
@@ -150,15 +154,3 @@ def check_interpreted(
             raise ChildProcessError(f"the check of {function} failed:\n{child.stderr[-4000:]}")
         report: Report = pickle.loads(answer.read_bytes())  # noqa: S301  (written by our own child)
     return report
-
-
-def serve(order: str, answer: str) -> None:
-    """The child: check what the order names and write the report."""
-    from importlib import import_module
-
-    from gradcheck_tool.gradcheck import check_function
-
-    function, inputs, kwargs, options = torch.load(order, weights_only=False)
-    module, _, name = function.partition(":")
-    target = functools.reduce(getattr, name.split("."), import_module(module))
-    Path(answer).write_bytes(pickle.dumps(check_function(target, inputs, kwargs, **options)))

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck.compare import dense, gradients
-from gradcheck_tool.gradcheck.diagnose import Diagnosis, diagnose
+from gradcheck_tool.gradcheck.diagnose import diagnose
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
 from gradcheck_tool.gradcheck.evidence import Evidence
 from gradcheck_tool.gradcheck.limits import patiently
 from gradcheck_tool.gradcheck.problem import LARGE, Problem

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradcheck_tool.gradcheck.compare import gradients
-from gradcheck_tool.gradcheck.diagnose import Diagnosis
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
 from gradcheck_tool.gradcheck.stencil import CAUTION, Gap, Judgement, coarsest, ladder, scales, slope, wide
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gradcheck_tool.harness.outcomes import environment_finding
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.gradcheck import Report
-    from gradcheck_tool.harness.inputs import Case
+    from gradcheck_tool.harness.inputs.case import Case
     from gradcheck_tool.harness.units import Unit
 
 _KNOWN = ("GC106", "GC202", "GC206")

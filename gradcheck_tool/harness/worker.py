@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.gradcheck import Report
-    from gradcheck_tool.harness.inputs import Case, CasesFound
+    from gradcheck_tool.harness.inputs.case import Case, CasesFound
     from gradcheck_tool.harness.units import Unit
 
 # The part of the time limit after which the stack is written down, and after which no case is begun.
@@ -159,7 +159,8 @@ def _report(function: type, case: Case, settings: dict[str, Any]) -> Report:
 
 
 def _inputs(function: type, unit: Unit, settings: dict[str, Any]) -> CasesFound:
-    from gradcheck_tool.harness.inputs import InputSettings, cases
+    from gradcheck_tool.harness.inputs.case import InputSettings
+    from gradcheck_tool.harness.inputs.finding import cases
 
     wanted = InputSettings(
         device=unit.device,

@@ -7,7 +7,7 @@ from torch.autograd import Function
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.harness.functions import FunctionRef, Rows
 from gradcheck_tool.harness.incoming import check_incoming
-from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.units import Unit
 
 UNIT = Unit(FunctionRef(__file__, Rows(1, 9), "Any", "test_incoming", "/"), "cpu", None)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradcheck_tool.gradcheck.samples import registered
-from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.case import Case
 
 if TYPE_CHECKING:
-    from gradcheck_tool.harness.inputs import InputSettings
+    from gradcheck_tool.harness.inputs.case import InputSettings
 
 
 def declared_cases(function: type, settings: InputSettings) -> tuple[Case, ...]:

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.trial import try_call
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.harness.record.calls import arguments_of, cotangents_of, digest_of, replay
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.functions import FunctionRef
-    from gradcheck_tool.harness.inputs import InputSettings
+    from gradcheck_tool.harness.inputs.case import InputSettings
     from gradcheck_tool.harness.record.calls import RecordedCall
 
 

@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.effect import Effect
+from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.facts import Written
 from gradcheck_tool.interp.registry import finder
 from gradcheck_tool.library.torch.manual_updates import note_assigned, note_manual_step, note_zeroed
@@ -103,3 +104,11 @@ def call_compare(m: Interpreter, s: State, op: str, left: Value, right: Value, s
     effect = Effect(node="", differentiable=(False,), dtypes=("bool",))
     shape = shapes.broadcast([s[r].shape for r in refs.values()])
     return engine.apply(s, effect, refs, site, text, [shape])[0]
+
+
+def tensor_native(name: str) -> Native | None:
+    """The native for a tensor method: one that is registered, or an operation of the tables."""
+    native = registry.METHODS.get(("tensor", name))
+    if native is not None:
+        return native
+    return find_native(f"torch.Tensor.{name}")

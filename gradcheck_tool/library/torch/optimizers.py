@@ -15,6 +15,7 @@ from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Schedul
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
@@ -44,15 +45,6 @@ NAMES = [
 ]
 NON_LEAF = "can't optimize a non-leaf Tensor"
 CLOSURE = "step() missing 1 required positional argument: 'closure'"
-KINDS = {
-    "none": "none",
-    "fresh": "fresh",
-    "mixed": "fresh",
-    "used": "stale",
-    "zeroed": "zeroed",
-    "assigned": "fresh",
-    "scaled": "scaled",
-}
 
 
 @function(*(f"torch.optim.{name}" for name in NAMES))
@@ -142,14 +134,6 @@ def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
     if not isinstance(held, Tup):
         return [], True
     return [p for p in held.items if isinstance(p, Ref)], held.open
-
-
-def gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
-    """What the `.grad` of parameters that require grad are, in the words of `OptimizerStep`."""
-    kinds = {KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].requires_grad is not False}
-    if is_open or not kinds:
-        kinds.add("unknown")
-    return frozenset(kinds)
 
 
 def step_parameters(

@@ -17,6 +17,7 @@ from gradcheck_tool.interp.iteration import drain, elements, exhaust
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
+from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import is_module, named_parameters, parameters_of
 from gradcheck_tool.library.torch.modules import make_layer
@@ -164,8 +165,6 @@ def clip(m: Interpreter, s: State, call: Call) -> Result:
     given = gone_through(m, s, given, call.site)
     params, is_open = parameters_of(s, given)
     exhaust(s, given)
-    from gradcheck_tool.library.torch.optimizers import gradient_kinds
-
     limit = registry.const(call.get(1, "max_norm"))
     kinds = gradient_kinds(s, params, is_open)
     m.emit(

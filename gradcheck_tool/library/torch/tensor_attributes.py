@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 from gradcheck_tool.library.torch.manual_updates import note_manual_step
+from gradcheck_tool.library.torch.operator_calls import tensor_native
 from gradcheck_tool.library.torch.tensor_effects import PERMUTED, STRIDED
-from gradcheck_tool.library.torch.tensor_values import receiver, tensor_native
+from gradcheck_tool.library.torch.tensor_values import receiver
 
 NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
 

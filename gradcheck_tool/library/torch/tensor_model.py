@@ -13,10 +13,10 @@ from gradcheck_tool.library.torch.operator_calls import (
     call_inplace_operator,
     call_operator,
     call_unary,
+    tensor_native,
 )
 from gradcheck_tool.library.torch.tensor_attributes import get_attribute, node_attribute, set_attribute
 from gradcheck_tool.library.torch.tensor_items import get_item, rows, set_item
-from gradcheck_tool.library.torch.tensor_values import tensor_native
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State

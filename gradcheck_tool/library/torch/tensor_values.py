@@ -11,12 +11,10 @@ from gradcheck_tool.domain.values import (
     Symbol,
     Value,
 )
-from gradcheck_tool.interp import registry
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-    from gradcheck_tool.interp.registry import Native
 
 
 def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
@@ -49,16 +47,6 @@ def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
             if isinstance(name, str) and not s[ref].name:
                 s.edit(ref).name = name
     return ref
-
-
-def tensor_native(name: str) -> Native | None:
-    """The native for a tensor method: one of this file, or an operation of the tables."""
-    native = registry.METHODS.get(("tensor", name))
-    if native is not None:
-        return native
-    from gradcheck_tool.library.torch.operator_calls import find_native
-
-    return find_native(f"torch.Tensor.{name}")
 
 
 def receiver(m: Interpreter, s: State, call: Call) -> Ref:

@@ -8,8 +8,9 @@ import torch
 
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.harness.functions import FunctionRef, Rows
-from gradcheck_tool.harness.inputs import InputSettings, cases
+from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.files import fingerprint
+from gradcheck_tool.harness.inputs.finding import cases
 from gradcheck_tool.harness.record.recorder import Recorder
 
 

@@ -9,7 +9,8 @@ import torch
 import gradcheck_tool
 from gradcheck_tool.gradcheck.manifolds import recognised
 from gradcheck_tool.harness.discovery import Discovery
-from gradcheck_tool.harness.inputs import InputSettings, cases
+from gradcheck_tool.harness.inputs.case import InputSettings
+from gradcheck_tool.harness.inputs.finding import cases
 from gradcheck_tool.harness.inputs.synthesised.specs import FLOATING, SPECIAL, TensorSpec, build, describe
 from gradcheck_tool.harness.loading import load_function
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.callsites import call_sites
 from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_directly
 from gradcheck_tool.harness.inputs.synthesised.domains import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.harness.functions import FunctionRef
-    from gradcheck_tool.harness.inputs import InputSettings
+    from gradcheck_tool.harness.inputs.case import InputSettings
     from gradcheck_tool.harness.inputs.synthesised.callsites import CallSite
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 

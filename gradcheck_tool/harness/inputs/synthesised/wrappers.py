@@ -20,7 +20,7 @@ from gradcheck_tool.gradcheck.held import tensors_inside
 from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.harness.inputs import Case
+from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.candidates import candidates
 from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of
 from gradcheck_tool.harness.inputs.synthesised.search import Search, State

@@ -1,0 +1,1 @@
+"""Kinds of mistakes in gradients, one module each."""

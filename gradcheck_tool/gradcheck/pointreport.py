@@ -1,0 +1,186 @@
+"""Findings about a gradient at one point: the diagnosis, the numbers, the heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.gradcheck.compare import (
+    Mismatch,
+    dense,
+)
+from gradcheck_tool.gradcheck.diagnose import diagnose
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
+from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, localise
+from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
+from gradcheck_tool.gradcheck.intended import looks_intended
+from gradcheck_tool.gradcheck.pooled import diagnose_pooled
+from gradcheck_tool.gradcheck.session import Session, code_of
+from gradcheck_tool.gradcheck.stencil import Gap
+from gradcheck_tool.gradcheck.surrogates import said_by_callers, said_by_name
+
+if TYPE_CHECKING:
+    from gradcheck_tool.gradcheck.problem import Problem
+
+
+_STRUCTURAL = {
+    "transposed", "permuted", "swapped", "conjugate", "accumulation", "broadcast", "not-linear-in-cotangent",
+    "ignores-cotangent", "output-ignored", "nan", "batch", "none",
+}  # fmt: skip
+
+
+_MISPLACED = ("sign", "swapped", "transposed", "permuted")
+
+
+_NO_SIMPLE_MISTAKE = ("unknown", "missing-term")
+
+
+def report(session: Session, mismatches: list[Mismatch], label: str, *, natural: bool) -> None:
+    """Turn proven mismatches into findings, or into one `info` where the deviation looks intended."""
+    if not mismatches:
+        return
+    # A saturated output that is exactly zero shows no noise, and a derivative of 1e-20 there no mistake.
+    least = 0.0 if natural else 1e-9 * session.usual
+    mismatches = [m for m in mismatches if not abs(m.judgement.gap.size) <= least]
+    mismatches = [m for m in mismatches if not is_within_rounding(session, m)]
+    if not mismatches:
+        return
+    session.conclude([m.index for m in mismatches], "wrong")
+    intended = session.surrogate
+    if intended is None:
+        intended = session.declared or _looks(session, mismatches, natural=natural)
+    if intended is not None:
+        plain = _plain_mistakes(session, mismatches)
+        meant = [m for m in mismatches if m not in plain]
+        session.deviates([m.index for m in meant], intended, meant[0].judgement.gap)
+        mismatches = plain
+    for m in mismatches:
+        _report_one(session, m, label, natural=natural)
+
+
+def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
+    """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose."""
+    seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches]) if natural else None
+    said = said_by_name(session.klass) if seen is None else None
+    return seen if said is None else f"another gradient on purpose: {said}"
+
+
+def _plain_mistakes(session: Session, mismatches: list[Mismatch]) -> list[Mismatch]:
+    """Inputs of a straight-through Function that have a derivative, and get it with the wrong sign or in the
+    wrong place: no substitute for the derivative of another input explains that.
+    """
+    flat = [m for m in mismatches if abs(m.judgement.gap.numeric) <= m.judgement.gap.error]
+    if not flat or session.coarse:
+        return []
+    steep = [m for m in mismatches if m not in flat]
+    return [m for m in steep if _diagnosed(session, m).word in _MISPLACED]
+
+
+def _diagnosed(session: Session, m: Mismatch) -> Diagnosis:
+    return diagnose(gather(m, body_at(session, m.problem), session.draws, m.entries), session.klass)
+
+
+def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
+    if m.at_kink and not torch.isfinite(dense(m.analytic, m.problem.values[m.index]).abs()).all():
+        answer = Diagnosis("nan", f"the gradient of input {m.index} is not finite although the derivative is")
+        session.add(
+            "GC105",
+            "nan",
+            _told(answer.text, label),
+            **_numbers(m, m.entries[0], m.judgement.gap),
+            problem=m.problem,
+        )
+        return
+    if session.coarse:
+        answer = diagnose_pooled(m.problem, m.index, session.draws)
+        session.add(
+            code_of(answer.word),
+            answer.word,
+            answer.text,
+            **{**answer.facts, **_numbers(m, -1, m.judgement.gap)},
+            problem=m.problem,
+        )
+        return
+    found, dense_error = list(m.entries), False
+    n = m.problem.values[m.index].numel()
+    if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
+        found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
+    evidence = gather(m, body_at(session, m.problem), session.draws, found)
+    answer = diagnose(evidence, session.klass)
+    if is_excused(session, evidence, answer, label):
+        session.verdicts[m.index].word = "ok"
+        return
+    if answer.word in _NO_SIMPLE_MISTAKE and session.klass is not None:
+        said = said_by_callers(session.klass)
+        if said is not None:
+            session.deviates([m.index], f"another gradient on purpose: {said}", m.judgement.gap)
+            return
+    word = answer.word
+    if not natural and word not in _STRUCTURAL:
+        word = _word_of_variation(label, word)
+    flat, gap = _worst(evidence, m)
+    session.verdicts[m.index].heat = _heat(evidence)
+    facts: dict[str, Any] = {**answer.facts, **({"variation": label} if label else {})}
+    if dense_error:
+        facts["localised"] = "the wrong entries are too many to be listed"
+    session.add(
+        code_of(word),
+        word,
+        _told(answer.text, label),
+        **{**facts, **_numbers(m, flat, gap)},
+        problem=m.problem,
+    )
+
+
+def body_at(session: Session, problem: Problem) -> Problem | None:
+    """The Function's own forward at a point, as a problem; None where it cannot be differentiated."""
+    return None if session.body is None else session.body.with_leaves(problem.leaves)
+
+
+def _word_of_variation(label: str, word: str) -> str:
+    for prefix, answer in (
+        ("batch", "region" if word == "region" else "batch"),
+        ("repeated", "accumulation"),
+        ("layout", "layout"),
+        ("argument", word),
+    ):
+        if label.startswith(prefix):
+            return answer
+    return "region"
+
+
+def _told(text: str, label: str) -> str:
+    return f"{text} (for the variation: {label})" if label else text
+
+
+def _worst(evidence: Evidence, m: Mismatch) -> tuple[int, Gap]:
+    """The entry with the largest disagreement, and its numbers."""
+    gap = torch.nan_to_num((evidence.analytic[0] - evidence.reference[0]).abs(), nan=1e300) * evidence.known
+    if gap.numel() == 0 or float(gap.max()) == 0.0:
+        return -1, m.judgement.gap
+    flat = int(gap.argmax())
+    a, r = complex(evidence.analytic[0][flat].item()), complex(evidence.reference[0][flat].item())
+    return flat, Gap(a.real, r.real, float(evidence.tolerance[0][flat]))
+
+
+def _numbers(m: Mismatch, flat: int, gap: Gap) -> dict[str, Any]:
+    shape = m.problem.values[m.index].shape
+    index = None if flat < 0 else [int(k) for k in torch.unravel_index(torch.tensor(flat), shape)]
+    ratio = gap.analytic / gap.numeric if gap.numeric else None
+    return {
+        "input": m.index,
+        "argument": m.problem.wrt[m.index],
+        "index": index,
+        "analytic": gap.analytic,
+        "numeric": gap.numeric,
+        "numeric_error": gap.error,
+        "ratio": ratio,
+    }
+
+
+def _heat(evidence: Evidence) -> Tensor:
+    """Size of the disagreement per entry of the input, averaged over the cotangents."""
+    gap: Tensor = torch.nan_to_num((evidence.analytic - evidence.reference).abs()) * evidence.known
+    return gap.mean(0).reshape(evidence.shape)
