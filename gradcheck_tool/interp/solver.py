@@ -110,17 +110,15 @@ class Solver:
 
     def site(self, s: State, node: Any) -> Site:
         """The place of a node of the function that is running; in a model, of the user's call of it."""
-        return self._user_site(s) or Site(s[s.frames[-1]].env.module, node)
+        env = s[s.frames[-1]].env
+        called_at = self._user_site(s) if env.is_model else None
+        return called_at or Site(env.module, node)
 
     def _user_site(self, s: State) -> Site | None:
-        """Where the user's code led to the model that is running; None where no model is."""
-        for ref in reversed(s.frames):
-            frame: Frame = s[ref]
-            if not frame.env.is_model:
-                return None
-            if frame.site is not None:
-                return Site(frame.site.module, frame.site.node, is_indirect=True)
-        return None
+        """Where the user's code led to the model that is running; None while its module is imported."""
+        frames = (s[ref] for ref in reversed(s.frames))
+        site = next((frame.site for frame in frames if frame.site is not None), None)
+        return None if site is None else Site(site.module, site.node, is_indirect=True)
 
     def label(self, s: State, node: Any) -> Label:
         """The source text of a node of the function that is running; in a model, of the user's call of it."""

@@ -162,7 +162,7 @@ def differentiate(m: Interpreter, s: State, call: Call) -> Result:
     elif isinstance(value, Tup) and value.items:
         value = value.items[0]
     site = None if func is None else return_of(func)
-    if func is None or site is None or value == NONE:
+    if func is None or func.env.is_model or site is None or value == NONE:
         return NONE
     text = f"backward of what {func.function.name} returns"
     if isinstance(value, Symbol) and s.severed.get(value):

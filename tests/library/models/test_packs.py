@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,6 @@ from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.library.model_packs import ModelPacks, modelled_names
 from gradcheck_tool.session.files import FileChecker
 from gradcheck_tool.sources.prefilter import mentions_torch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACK = '''
     """colossalai/booster.py"""
@@ -84,6 +83,21 @@ def places(found: list[Any]) -> list[tuple[str, int]]:
 
 def test_nothing_is_known_of_it_without_a_pack(tmp_path: Path) -> None:
     assert not findings(tmp_path, program())
+
+
+def test_the_page_on_models_shows_what_happens(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+    model, source, base = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    folder = tmp_path / "models"
+    (folder / "colossalai").mkdir(parents=True)
+    (folder / "colossalai" / "booster.py").write_text(model, encoding="utf-8")
+    (folder / "own.py").write_text(base, encoding="utf-8")
+    (finding,) = findings(tmp_path, source, folder)
+    assert (finding.code, finding.location.start.row) == ("GL401", 10)
+    assert finding.message.startswith(re.search(r"GL401\]: (.*)\n", page)[1])  # type: ignore[index]
+    derived = "import own\nimport torch\nclass M(own.LightningModule):\n"
+    derived += "    def training_step(self, batch):\n        return torch.ones(2).sum()\n"
+    assert places(findings(tmp_path, derived, folder)) == [("GL501", 5)]
 
 
 @pytest.mark.parametrize("imports", SPELLINGS)

@@ -28,6 +28,29 @@ trainer.train()  # <- raises
 
 ```python
 import torch
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+
+class Twice(Trainer):
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        loss = model(**inputs).logits.pow(2).mean()
+        self.accelerator.backward(loss)
+        self.accelerator.backward(loss)  # <- GL101
+        return loss.detach()
+
+
+config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+sample = {"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.tensor(1)}
+trainer = Twice(
+    model=BertForSequenceClassification(config),
+    args=TrainingArguments("out", max_steps=1, use_cpu=True, report_to=[]),
+    train_dataset=[sample] * 8,
+)
+trainer.train()
+```
+
+```python
+import torch
 from transformers import Trainer
 
 
