@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Dict, Func, Instance
+from gradcheck_tool.domain.records import Class, Dict, Func, Instance
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Symbol, Tup, unknown
 from gradcheck_tool.interp.havoc import forget_groups, havoc, reachable
 from gradcheck_tool.interp.iteration import drain
@@ -135,16 +135,18 @@ def driver(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("gradlint_model.driver", "__call__")
 def mark_driver(m: Interpreter, s: State, call: Call) -> Result:
-    func = call.args[0]
-    s.edit(func).attrs[DRIVER] = s[call.self].attrs["#names"]  # type: ignore[arg-type]
+    func = call.get(0, "method") or NONE
+    if s.get(func, Func) is not None:
+        s.edit(func).attrs[DRIVER] = s[call.self].attrs["#names"]  # type: ignore[arg-type]
     return func
 
 
 @function("gradlint_model.complete")
 def complete(m: Interpreter, s: State, call: Call) -> Result:
     """A class that has no more attributes and parameters than its model."""
-    cls = call.args[0]
-    s.edit(cls).open = False  # type: ignore[arg-type]
+    cls = call.get(0, "cls") or NONE
+    if s.get(cls, Class) is not None:
+        s.edit(cls).open = False  # type: ignore[arg-type]
     return cls
 
 
@@ -154,7 +156,7 @@ def differentiate(m: Interpreter, s: State, call: Call) -> Result:
 
     What goes wrong is reported at the method's `return`.
     """
-    returned_by, value = call.args
+    returned_by, value = call.get(0, "method") or NONE, call.get(1, "result") or NONE
     func = s.get(returned_by.func if isinstance(returned_by, Bound) else returned_by, Func)
     table = s.get(value, Dict)
     if table is not None:

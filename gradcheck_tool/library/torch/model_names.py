@@ -36,7 +36,7 @@ def model_names(s: State, value: Value) -> list[str]:
             out.append("torch.nn.Module")
         if name.startswith("torch.optim.lr_scheduler."):
             out.append("scheduler")
-        elif name.startswith("torch.optim."):
+        elif name.startswith("torch.optim.") and not name.startswith("torch.optim.swa_utils."):
             out.append("torch.optim.Optimizer")
     return list(dict.fromkeys(out))
 

@@ -153,6 +153,18 @@ def test_a_native_function_wins_over_a_model(tmp_path: Path) -> None:
     assert not findings(tmp_path, source, tmp_path / "models")
 
 
+def test_models_that_are_written_wrongly_break_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "bad.py").write_text(
+        "from gradlint_model import *\nimport gradlint_model as g\n"
+        "def step(*a):\n    g.differentiate(); g.complete(); g.driver()(); g.either(); g.saves()\n    return g.rounds(1)\n",
+        encoding="utf-8",
+    )
+    source = "import torch\nimport bad\nw = torch.ones(2, requires_grad=True)\nbad.step(w)\n"
+    assert not findings(tmp_path, source + "w.sum().backward()\n", folder)
+
+
 def test_a_model_is_never_imported(tmp_path: Path, pack: Path) -> None:
     with (pack / "colossalai" / "booster.py").open("a", encoding="utf-8") as file:
         file.write(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")

@@ -1,4 +1,4 @@
-"""Frameworks that call backward and step for the program, as the machine follows them.
+"""Frameworks that call backward and step for the program, as their models follow them.
 
 They are not installed here: each mistake is one that PyTorch raises, or that applies gradients twice, once
 the framework's calls are written out.
