@@ -188,7 +188,7 @@ class _Watcher:
         result = self._checker.check_data(data, str(path), self._config)
         lines = {f"finding {_finding(finding)}" for finding in result.findings}
         lines |= {f"event {_event(event, locate)}" for event, locate in self._events}
-        steps = sum(m.executed for m in self._machines)
+        steps = sum(m.budget.executed for m in self._machines)
         yield f"{name}: {steps} steps{', ' + result.problem if result.problem else ''}"
         yield from (f"{name}: {line}" for line in sorted(lines))
 

@@ -13,7 +13,7 @@ from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
-from gradcheck_tool.interp.budget import bounded
+from gradcheck_tool.interp.entry_points import bounded
 from gradcheck_tool.interp.facts import PathEnded, RunEnded
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
@@ -56,9 +56,9 @@ def analyze(
     library.load()
     events: list[Event] = []
     m = Solver(lambda event: _collect(events, event, module), plan.limit, plan.total)
-    m.imports = imports
-    m.models = models or model_packs(())
-    m.main = module
+    m.program.imports = imports
+    m.program.models = models or model_packs(())
+    m.program.main = module
     start = State()
     listening = listen(m, trackers)
     ends = _run_body(m, start, module)
@@ -67,16 +67,16 @@ def analyze(
         _report(m, end)
     if base is not None:
         base.exc = None
-        m.total_left = min(m.total_left, plan.rest)
+        m.budget.total = min(m.budget.total, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
     tell(m)
-    cut_short = plan.starts if base is not None and m.exhausted else frozenset()
-    m.tell(base or start, RunEnded(module, not m.exhausted, cut_short))
+    cut_short = plan.starts if base is not None and m.budget.exhausted else frozenset()
+    m.tell(base or start, RunEnded(module, not m.budget.exhausted, cut_short))
     for tracker in listening:
         tracker.conclude()
     if unfinished is not None:
-        unfinished += dict.fromkeys(m.exhausted)
+        unfinished += dict.fromkeys(m.budget.exhausted)
     return events
 
 
@@ -107,12 +107,12 @@ class _Starts:
     def prepare(self, m: Interpreter) -> None:
         """Set the limit of what makes an object for the next ones."""
         if self._plan.mentions is None:
-            m.limit = min(self._plan.limit, max(SHARE, m.total_left // 3))
+            m.budget.limit = min(self._plan.limit, max(SHARE, m.budget.total // 3))
 
     def begin(self, m: Interpreter) -> None:
         """Set the limit of the next one: twice its share, as most take less."""
         if self._plan.mentions is None:
-            m.limit = min(self._plan.limit, max(SHARE, 2 * m.total_left // max(1, self._waiting)))
+            m.budget.limit = min(self._plan.limit, max(SHARE, 2 * m.budget.total // max(1, self._waiting)))
             self._waiting -= 1
 
 
@@ -163,7 +163,7 @@ def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _
         wrapper = base.get(value, Instance)
         inner = wrapper.attrs.get("#func") if wrapper is not None else value
         func = base.get(inner, Func)
-        if func is None or id(func.function) in m.entered or func.function not in starts:
+        if func is None or id(func.function) in m.program.entered or func.function not in starts:
             continue
         if name == "__init__":
             constructed = True
@@ -229,7 +229,7 @@ def _run_function(
     m: Interpreter, base: State, ref: Ref, func: Func, receiver: Value | None, again: bool = False
 ) -> None:
     function: ir.Function = func.function
-    if id(function) in m.entered and not again:
+    if id(function) in m.program.entered and not again:
         return
     s = base.fork()
     args = entry_arguments.arguments(m, s, function, skip=0 if receiver is None else 1)

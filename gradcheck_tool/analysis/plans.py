@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.interp.budget import rows
+from gradcheck_tool.interp.entry_points import rows
 from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 
 if TYPE_CHECKING:

@@ -10,17 +10,13 @@ from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Ref, Text, Value
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from gradcheck_tool.domain.events import Event, Site
+    from gradcheck_tool.interp.budget import Budget
     from gradcheck_tool.interp.places import Places
+    from gradcheck_tool.interp.program import Program
     from gradcheck_tool.ir import nodes as ir
-
-
-class BudgetExhausted(Exception):
-    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
-
-    exits: Sequence[FrameExit] = ()
 
 
 @dataclass(slots=True)
@@ -118,18 +114,9 @@ class Interpreter(Protocol):
     noted: set[tuple[object, ...]]
     suspicions: Any
     places: Places
-    limit: int
-    steps_left: int
-    total_left: int
-    executed: int
-    entered: set[int]
+    budget: Budget
+    program: Program
     raised: dict[int, Event]
-    exhausted: list[str]
-    importing: set[int]
-    promised: dict[Value, Value]
-    main: ir.ModuleIR | None
-    imports: Any
-    models: Any
 
     def call(
         self,

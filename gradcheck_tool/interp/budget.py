@@ -1,36 +1,37 @@
-"""The work limit of an entry point: how many instructions it may execute."""
+"""The work limit: how many instructions an entry point, and all of them, may execute."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradcheck_tool.domain.values import NONE
-from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Interpreter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gradcheck_tool.domain.state import State
-    from gradcheck_tool.ir import nodes as ir
+    from collections.abc import Sequence
 
 
-def bounded(
-    m: Interpreter, run: Callable[[], list[FrameExit]], s: State, entry: ir.Function
-) -> list[FrameExit]:
-    """Run an entry point within the work limit; what it found before the limit stands."""
-    given = m.steps_left = min(m.limit, m.total_left)
-    depth = len(s.frames)
-    try:
-        return run()
-    except BudgetExhausted as limit:
-        m.exhausted.append(entry.qualname)
-        del s.frames[depth:]
-        s.exc = None
-        return [*(end for end in limit.exits if end.kind == "raise"), FrameExit(s, "return", NONE)]
-    finally:
-        m.total_left -= given - m.steps_left
-        m.executed += given - m.steps_left
+class BudgetExhausted(Exception):
+    """The work limit of one entry point is reached; `exits` are the ways out of its frame that were found."""
+
+    exits: Sequence[Any] = ()
 
 
-def rows(module: ir.ModuleIR) -> int:
-    return module.source.count("\n") + 1
+@dataclass(slots=True)
+class Budget:
+    """Instructions that may be executed.
+
+    Attributes:
+        limit: how many one entry point may execute.
+        total: how many are left for all entry points.
+        left: how many are left for the one that is running.
+        executed: how many were executed.
+        exhausted: the names of the entry points that reached the limit.
+    """
+
+    limit: int
+    total: int
+    left: int = field(init=False)
+    executed: int = 0
+    exhausted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.left = self.limit

@@ -47,7 +47,7 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
     frame_ref = s.new(frame)
     function: ir.Function = func.function
     if function.is_generator:
-        m.entered.add(id(function))
+        m.program.entered.add(id(function))
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
     for manager in managers:
         m.enter(s, manager, call.site)

@@ -14,7 +14,7 @@ from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp.api import Env, Interpreter
-from gradcheck_tool.interp.budget import bounded, rows
+from gradcheck_tool.interp.entry_points import bounded, rows
 from gradcheck_tool.interp.names import imported_object
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def import_value(m: Interpreter, s: State, i: ir.Import) -> Value:
     env = s[s.frames[-1]].env
     if env.is_model:
         return imported_object(_absolute(env, i.module, i.level), 0, i.attribute, i.top)
-    if m.imports is None:
+    if m.program.imports is None:
         return imported_object(i.module, i.level, i.attribute, i.top)
     return Symbol(("import", i.module, i.level, i.attribute, i.top), PROMISE)
 
@@ -63,14 +63,14 @@ def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
     """The value itself, or what was promised: an object of a module of the repository, or a library's."""
     if type(value) is not Symbol or value.kind != PROMISE:
         return value
-    known = m.promised.get(value)
+    known = m.program.promised.get(value)
     if known is None:
         key: Any = value.key
         _, module, level, attribute, top = key
-        library = m.promised[value] = imported_object(module, level, attribute, top)
+        library = m.program.promised[value] = imported_object(module, level, attribute, top)
         known = _from_repository(m, s, module, level, attribute, top) or library
         if isinstance(known, Ref):
-            del m.promised[value]  # every state has to get the records
+            del m.program.promised[value]  # every state has to get the records
     return known
 
 
@@ -117,14 +117,14 @@ def star_names(m: Interpreter, s: State, module: str, level: int) -> dict[str, V
 
 def import_module(m: Interpreter, s: State, dotted: str, level: int) -> Value | None:
     """A module of the repository as an object; None if it is not of the repository."""
-    if m.imports is None or (not dotted and not level):
+    if m.program.imports is None or (not dotted and not level):
         return None
     key = Symbol(("module", level, dotted))
     if key in s.memory:
         return s.memory[key]
-    if m.total_left <= 0:
+    if m.budget.total <= 0:
         return None
-    return _import(m, s, key, m.imports(dotted, level), dotted)
+    return _import(m, s, key, m.program.imports(dotted, level), dotted)
 
 
 def import_model(m: Interpreter, s: State, dotted: str) -> Value | None:
@@ -132,7 +132,11 @@ def import_model(m: Interpreter, s: State, dotted: str) -> Value | None:
     key = Symbol(("model", dotted))
     if key in s.memory:
         return s.memory[key]
-    return None if m.models is None else _import(m, s, key, m.models.module(dotted), dotted, is_model=True)
+    return (
+        None
+        if m.program.models is None
+        else _import(m, s, key, m.program.models.module(dotted), dotted, is_model=True)
+    )
 
 
 def _import(
@@ -144,7 +148,7 @@ def _import(
     is_model: bool = False,
 ) -> Value | None:
     """A module as an object. Importing adds what its body left to `s`."""
-    if module is None or id(module) in m.importing:
+    if module is None or id(module) in m.program.importing:
         return None
     made = _EXECUTED.get(id(module))
     if made is None or made.module is not module:
@@ -189,17 +193,17 @@ def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(LibraryObject("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
-    left, limit, total, executed = m.steps_left, m.limit, m.total_left, m.executed
-    m.limit = IMPORT_LIMIT
-    m.total_left = given = max(total, IMPORT_LIMIT)
-    m.importing.add(id(module))
+    left, limit, total, executed = m.budget.left, m.budget.limit, m.budget.total, m.budget.executed
+    m.budget.limit = IMPORT_LIMIT
+    m.budget.total = given = max(total, IMPORT_LIMIT)
+    m.program.importing.add(id(module))
     ends = bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
-    m.importing.discard(id(module))
-    m.steps_left, m.limit = left, limit
+    m.program.importing.discard(id(module))
+    m.budget.left, m.budget.limit = left, limit
     if is_model:
-        m.total_left, m.executed = total, executed
+        m.budget.total, m.budget.executed = total, executed
     else:
         # Lowering it takes about as long as executing as many instructions as it has rows.
-        m.total_left += total - given - rows(module)
+        m.budget.total += total - given - rows(module)
     end = next((e.state for e in ends if e.kind == "return"), s)
     return Executed(module, end.heap, value)

@@ -27,7 +27,7 @@ DRIVER = "#driver"
 
 def resolve(m: Interpreter, s: State, value: LibraryObject, site: Any) -> Value | None:
     """What a model has under the qualified name of a library object; None where no model has it."""
-    found = None if m.models is None else m.models.split(value.name)
+    found = None if m.program.models is None else m.program.models.split(value.name)
     if found is None or not found[1]:
         return None
     dotted, (name, *rest) = found
@@ -65,7 +65,7 @@ def member(m: Interpreter, s: State, owner: LibraryObject, name: Value, site: An
     """What a library's module has under a name that is computed; None where nothing is known of that."""
     if isinstance(name, Const) and isinstance(name.value, str):
         return attributes.get(m, s, owner, name.value, site)
-    found = None if m.models is None else m.models.split(owner.name)
+    found = None if m.program.models is None else m.program.models.split(owner.name)
     if found is None or found[1]:
         return None
     variables = module_variables(s, import_model(m, s, found[0]))

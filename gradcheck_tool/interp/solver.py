@@ -19,9 +19,11 @@ from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Rec
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import calls, conditions, counting, managers
-from gradcheck_tool.interp.api import BudgetExhausted, FrameExit, Label
+from gradcheck_tool.interp.api import FrameExit, Label
+from gradcheck_tool.interp.budget import Budget, BudgetExhausted
 from gradcheck_tool.interp.iteration import advance, is_bounded, is_near, make
 from gradcheck_tool.interp.places import Places
+from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.liveness import live_in
@@ -50,11 +52,13 @@ Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 
 
 class Solver:
-    """Runs code. Events go to `emit`; `limit` bounds the instructions of one entry point, `total` of all.
+    """Runs code: the interpreter.
 
-    `executed` counts instructions, `noticed` what was reported and noted, `listeners` hear the facts that are
-    told, `entered` collects the functions whose code was executed, `noted` what has been said already,
-    `exhausted` the names of the entry points that reached the limit.
+    Attributes:
+        noticed: counts what was reported and noted.
+        noted: what has been reported already.
+        listeners: hear the facts that are told, by kind.
+        raised: the events of exceptions that are on their way out, by record.
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
@@ -65,18 +69,9 @@ class Solver:
         self.noted: set[tuple[object, ...]] = set()
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.suspicions = Suspicions()
-        self.limit = limit
-        self.steps_left = limit
-        self.total_left = total
-        self.executed = 0
-        self.entered: set[int] = set()
         self.raised: dict[int, Event] = {}
-        self.exhausted: list[str] = []
-        self.importing: set[int] = set()
-        self.promised: dict[Value, Value] = {}
-        self.main: ir.ModuleIR | None = None
-        self.imports: Callable[[str, int], ir.ModuleIR | None] | None = None
-        self.models: Any = None
+        self.budget = Budget(limit, total)
+        self.program = Program()
         self.summaries: dict[int, History] = {}
         self._rank: dict[int, dict[int, int]] = {}
 
@@ -150,7 +145,7 @@ class Solver:
 
     def _run_blocks(self, s: State, block: int, index: int, exits: list[FrameExit]) -> None:
         function: ir.Function = s[s.frames[-1]].function
-        self.entered.add(id(function))
+        self.program.entered.add(id(function))
         rank = self.rank(function)
         before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}
@@ -164,7 +159,7 @@ class Solver:
             at = min(pending, key=rank.__getitem__)
             live = live_in(function).get(at)
             waiting = pending.pop(at)
-            self.steps_left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
+            self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
             states = join(waiting, live, MAX_STATES, at not in function.loops)
             leaving: list[State] = []
             if at in function.loops:
@@ -217,16 +212,17 @@ class Solver:
     ) -> list[tuple[int, State]]:
         out: list[tuple[int, State]] = []
         stack = [(s, index)]
+        budget = self.budget
         instrs, count = block.instrs, len(block.instrs)
         price = 0 if s.fixed(s.frames[-1]).env.is_model else 1
-        self.steps_left -= 0 if price else 1 + count // MODEL_DISCOUNT
+        budget.left -= 0 if price else 1 + count // MODEL_DISCOUNT
         while stack:
             state, at = stack.pop()
             alive = True
             while at < count:
                 instr = instrs[at]
-                self.steps_left -= price
-                if self.steps_left < 0:
+                budget.left -= price
+                if budget.left < 0:
                     raise BudgetExhausted
                 if type(instr) is ir.Yield:
                     value = NONE if instr.value is None else self.get(state, instr.value)

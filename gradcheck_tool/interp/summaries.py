@@ -101,7 +101,7 @@ class Summary:
         states = [s.fork() for _ in self.ways[1:]] + [s]
         out: Outcomes = []
         for state, way in zip(states, self.ways, strict=True):
-            m.steps_left -= (len(s.heap) // COPIED + len(way.records) + len(way.path_condition)) // COPIED
+            m.budget.left -= (len(s.heap) // COPIED + len(way.records) + len(way.path_condition)) // COPIED
             for number, record in way.records.items():
                 state.heap[names.number(number)] = names.record(record, state.owner)
             state.path_condition.update((names(key), fact) for key, fact in way.path_condition.items())

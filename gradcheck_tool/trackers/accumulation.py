@@ -116,11 +116,11 @@ class Windows(Tracker):
 
     def _unreached(self, m: Interpreter, event: BackwardCall) -> Site | None:
         """A call that would clear these gradients, in code that ran, on a line that was never reached."""
-        if m.exhausted or m.main is None:
+        if m.budget.exhausted or m.program.main is None:
             return None
         module, wanted = event.site.module, f"{event.accumulated[0].owner}.zero_grad"
         for function in (module.body, *module.functions):
-            for block in function.blocks.values() if id(function) in m.entered else ():
+            for block in function.blocks.values() if id(function) in m.program.entered else ():
                 for i in block.instrs:
                     if isinstance(i, ir.Call) and id(i) not in self.ran and type(i.node).__name__ == "Call":
                         site = Site(module, i.node)

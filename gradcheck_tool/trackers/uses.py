@@ -88,10 +88,10 @@ class Uses(Tracker):
 
         They are those that the module's body has bound to names of libraries.
         """
-        if m.main is None or not fact.cut_short:
+        if m.program.main is None or not fact.cut_short:
             return
         bound = s[s.frames[0]].locals
-        for function in _named(m.main.body, fact.cut_short):
+        for function in _named(m.program.main.body, fact.cut_short):
             known: dict[ir.Reg, LibraryObject] = {}
             for instr in (instr for block in function.blocks.values() for instr in block.instrs):
                 if isinstance(instr, ir.LoadName) and instr.scope is ir.Scope.GLOBAL and instr.name in bound:
@@ -101,7 +101,7 @@ class Uses(Tracker):
                 elif isinstance(instr, ir.GetAttr) and instr.obj in known:
                     known[instr.dst] = LibraryObject(canonical(f"{known[instr.obj].name}.{instr.name}"))
                 elif isinstance(instr, ir.Call) and instr.func in known:
-                    self._unreached(Site(m.main, instr.node), known[instr.func].name, instr)
+                    self._unreached(Site(m.program.main, instr.node), known[instr.func].name, instr)
 
     def _unreached(self, site: Site, name: str, call: ir.Call) -> None:
         sure = all(argument.kind is not ir.ArgKind.DOUBLE_STAR for argument in call.args)

@@ -108,7 +108,7 @@ class Work:
             for finding in check_source(source, "program.py", rules)
             if not finding.code.startswith("TEAM")
         ]
-        return found, sum(m.executed for m in self.runs)
+        return found, sum(m.budget.executed for m in self.runs)
 
 
 def test_a_pack_changes_no_other_finding_and_costs_what_its_rules_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,34 @@
+"""The program that is executed: its main module, where its imports lead, and what of it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.values import Value
+    from gradcheck_tool.ir import nodes as ir
+
+Imports = Callable[[str, int], "ir.ModuleIR | None"]
+
+
+@dataclass(slots=True)
+class Program:
+    """What one interpreter executes.
+
+    Attributes:
+        main: the module that is executed as `__main__`.
+        imports: finds another module of the repository by its dotted name and number of leading dots.
+        models: the model packs, which have the modules of libraries.
+        entered: the functions whose code was executed, by identity.
+        importing: the modules whose bodies are running, by identity.
+        promised: what imports lead to, where that is no record of a state.
+    """
+
+    main: ir.ModuleIR | None = None
+    imports: Imports | None = None
+    models: Any = None
+    entered: set[int] = field(default_factory=set)
+    importing: set[int] = field(default_factory=set)
+    promised: dict[Value, Value] = field(default_factory=dict)
