@@ -89,12 +89,12 @@ class Tensor(Record):
     `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `is_summary` marks a stand-in
     for a set of parameters that are not known one by one.
     `detached_because` says why it has no graph although something it was made from had one.
-    `grad_via_base` tells that it requires grad because its base does, so it has no gradient of its own.
+    `grad_via_base` says that it requires grad because its base does, so it has no gradient of its own.
     `version_counter` is what counts writes through it: NONE where that is the storage's own version, a symbol
     for tensors that share memory and count for themselves (`.data`). `overlaps` tells that elements share
     memory (`expand`): `some`, `all` of them one place, or none (empty).
     `grads_of` are the leaves whose `.grad` it was computed from. `severed` are what it was computed from that
-    lost its history, `made_leaf` what told a computed constant to require grad.
+    lost its history, `made_leaf` what made a computed constant require grad.
     `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that;
     `data_replaced` tells where and how.
     """
@@ -209,7 +209,7 @@ class Tensor(Record):
 class SavedTensor:
     """One tensor that a graph node saved: its storage, what counts its writes, and the version it had then.
 
-    `edge` is where the tensor's own history goes on, for gradients of gradients. `holder` is the tensor
+    `edge` is where the tensor's own history continues, for gradients of gradients. `holder` is the tensor
     itself where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what
     it had then. `recomputed`: nothing is held; a checkpoint computes again with what the tensor has then, and
     no version is asked for.

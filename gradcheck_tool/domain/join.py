@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class _Isomorphism:
     """A one-to-one map between what two states made since they parted, built while comparing.
 
-    With `exact`, a version that a graph of both states has saved is no other version. (Rounds of a loop are
-    compared without: what a graph of an earlier round has saved is seldom asked for again.)
+    With `exact`, a version that a graph of both states has saved is no other version. (Iterations of a loop
+    are compared without: what a graph of an earlier one has saved is seldom asked for again.)
     """
 
     __slots__ = ("_back", "_forth", "_saved", "_unchanged", "exact", "first", "loose", "second", "todo")
@@ -83,7 +83,7 @@ class _Isomorphism:
             return a.id not in self._forth
         if b.id in self.first.heap or a.id in self._unchanged:
             return False
-        # What an earlier round of a loop has made is in the heap of a later one, where nothing holds it.
+        # What an earlier iteration of a loop has made is in the heap of a later one, where nothing holds it.
         if a.id in self.second.heap and (self.exact or not self.loose):
             return False
         fresh_pair = a.id not in self._forth

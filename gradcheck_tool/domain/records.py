@@ -169,9 +169,9 @@ class Iter(Record):
 
 
 class Generator(Record):
-    """A suspended generator: its frame and where it goes on; `block` None once it has finished.
+    """A suspended generator: its frame and where it resumes; `block` is None once it has finished.
 
-    `managers` are those of its decorators, which are entered whenever it goes on.
+    `managers` are those of its decorators, which are entered whenever it resumes.
     """
 
     __slots__ = ("block", "frame", "index", "managers")

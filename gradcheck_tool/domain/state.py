@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Record)
 
 
 class State:
-    """One way the program may have come here: heap, call stack, grad mode, known conditions.
+    """One feasible way to a point of the program: heap, call stack, grad mode, known conditions.
 
     `exc` is the exception on its way out. `grad` is grad mode (None: unknown) and `inference`
     inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep

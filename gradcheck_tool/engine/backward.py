@@ -49,7 +49,7 @@ class BackwardPass:
 
     `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
     `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient,
-    `ran` the nodes, `opaque` tells whether the graph goes on where the model cannot see.
+    `ran` the nodes, `opaque` tells whether the graph continues where the model cannot see.
     `flows` maps an edge to the edges of its gradient's own history (create_graph).
     """
 

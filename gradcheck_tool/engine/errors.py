@@ -80,7 +80,7 @@ def story(site: Any, message: str) -> StoryStep:
 def refused(
     site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str, error: str = "RuntimeError"
 ) -> Raised:
-    """The error of a call that the engine refuses for this tensor; `why` is told at the tensor's place."""
+    """The error of a call that the engine refuses for a tensor; `why` is reported at the tensor's place."""
     return Raised(
         InvalidTensorUse(
             site=site,

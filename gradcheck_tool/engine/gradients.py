@@ -106,7 +106,7 @@ def gradient(s: State, p: BackwardPass, target: Ref, history: tuple[Value, ...])
 
 
 def _may_lead_to(s: State, p: BackwardPass, at: Value, *, borrows: bool) -> bool:
-    """May the pass come to an edge? Not to that of a tensor which requires grad for its base alone."""
+    """May the pass reach an edge? Not that of a tensor which requires grad for its base alone."""
     if not isinstance(at, Ref):
         return not borrows
     return at in {*p.leaves, *p.ran} or at in p.flows or at.id in _reachable(s, p)

@@ -34,7 +34,7 @@ class Env:
 
 @dataclass(slots=True)
 class FrameExit:
-    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which goes on at block, index)."""
+    """One way out of a frame: `kind` is `return`, `raise` or `yield` (which resumes at block, index)."""
 
     state: State
     kind: str

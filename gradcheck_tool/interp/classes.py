@@ -9,7 +9,9 @@ from gradcheck_tool.domain.values import (
     NONE,
     Const,
     LibraryObject,
+    Method,
     Ref,
+    Super,
     Symbol,
     Tup,
     Value,
@@ -19,6 +21,7 @@ from gradcheck_tool.interp.facts import ObjectMade
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import resolved
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -118,8 +121,6 @@ def instantiate(
     if init is None and "#dataclass" in record.attrs:
         return _init_dataclass(m, s, ref, cls, args, kwargs, site)
     if init is None:
-        from gradcheck_tool.domain.values import Method, Super
-
         base = Method(Super(cls, ref), "__init__")
         return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site)]
     states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site)]
@@ -136,8 +137,6 @@ def _enum_member(s: State, cls: Ref) -> Value | None:
 
 def fields_of(s: State, cls: Value) -> list[tuple[str, Value | None]]:
     """The annotated fields of a dataclass or NamedTuple with their defaults, bases first."""
-    from gradcheck_tool.ir import syntax
-
     record = s.get(cls, Class)
     if record is None:
         return []

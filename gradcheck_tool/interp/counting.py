@@ -1,8 +1,8 @@
-"""Numbers that grow from round to round of a loop, and what comparisons with them can still come out as.
+"""Numbers that grow from one iteration of a loop to the next, and how comparisons with them may end.
 
-The first rounds of a loop have exact numbers. A later one has a number of which it is known only that it
-comes after that of the round before: rounds in between may have been left out. What has been decided about
-the numbers of earlier rounds bounds it: an `i == last` that was true is false from then on.
+The first iterations of a loop have exact numbers. A later one has a number of which it is known only that it
+comes after that of the iteration before: some in between may have been left out. What has been decided about
+the numbers of earlier iterations bounds it: an `i == last` that was true is false from then on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # So many numbers are tried at most.
 MAX_TRIED = 512
-# The rounds of so short a cycle are executed one after the other; none is left out.
+# The iterations of so short a cycle are executed one after the other; none is left out.
 SHORT_CYCLE = 4
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -36,7 +36,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Later:
-    """What identifies a number of a later round.
+    """What identifies a number of a later iteration.
 
     It comes after `previous`, in `among` where that is known.
     """
@@ -70,9 +70,9 @@ def answer(s: State, condition: Symbol) -> bool | None:
 
 
 def pin(s: State, condition: Value) -> None:
-    """Let a number be the very next one: no round of a short cycle, and none after a leap, is left out.
+    """Let a number be the very next one: no iteration of a short cycle, and none after a leap, is left out.
 
-    A leap leaves rounds out that went the other way. Before another leap there is one that does.
+    A leap leaves iterations out that went the other way. Before another leap there is one that does.
     """
     number = _only_number(condition)
     key = _later(number)
@@ -84,19 +84,19 @@ def pin(s: State, condition: Value) -> None:
 
 
 def _is_leap(s: State, number: Value) -> bool:
-    """Has it been decided of a number that it is not the very next after that of the round before?"""
+    """Has it been decided of a number that it is not the very next after that of the iteration before?"""
     key = _later(number)
     return key is not None and _next(s, key) != next(_candidates(s, number), None)  # type: ignore[arg-type]
 
 
 def is_pinned(s: State, number: Value) -> bool:
-    """Is it known which number of a later round this is?"""
+    """Is it known which number of a later iteration this is?"""
     least = next(_candidates(s, number), None) if isinstance(number, Symbol) and _later(number) else None
     return least is not None and s.path_condition.get(_equals(number, least)) is True  # type: ignore[arg-type]
 
 
 def is_possible(s: State, number: Symbol) -> bool:
-    """Is there a number left for a later round?"""
+    """Is there a number left for a later iteration?"""
     key = _later(number)
     return key is None or key.among is None or next(_candidates(s, number), None) is not None
 
@@ -178,7 +178,7 @@ def _difference(s: State, left: Value | None, right: Value | None) -> _Bounds:
     if left == right:
         return _Bounds(0, 0)
     found = _decided(s, left, right)
-    # What is true of the number of an earlier round bounds that of a later one on one side only.
+    # What is true of the number of an earlier iteration bounds that of a later one on one side only.
     for earlier, growth in _earlier(left):
         told = _decided(s, earlier, right)
         found = found.both(_Bounds(low=told.low + growth, open_low=told.open_low))
@@ -189,7 +189,7 @@ def _difference(s: State, left: Value | None, right: Value | None) -> _Bounds:
 
 
 def _earlier(value: Value | None) -> Iterator[tuple[Value | None, float]]:
-    """The numbers of the rounds before, each with how much greater the value is at least."""
+    """The numbers of the iterations before, each with how much greater the value is at least."""
     growth = 0.0
     while (key := _later(value)) is not None and (key.among is None or key.among.step > 0):
         value, number = _split(key.previous)
@@ -247,7 +247,7 @@ def _evaluate(value: Value, number: Symbol, one: int) -> Any:
 
 
 def _only_number(condition: Value) -> Symbol | None:
-    """The number of a later round that a condition depends on if it depends on nothing else."""
+    """The number of a later iteration that a condition depends on if it depends on nothing else."""
     numbers = set(_leaves(condition))
     only = numbers.pop() if len(numbers) == 1 else None
     return only if isinstance(only, Symbol) and _later(only) else None
@@ -265,7 +265,7 @@ def _leaves(value: Value) -> Iterator[Value]:
 
 
 def _candidates(s: State, number: Symbol) -> Iterator[int]:
-    """Which numbers it may be, in order, of the first that come after that of the round before."""
+    """Which numbers it may be, in order, of the first that come after that of the iteration before."""
     facts = [(fact, is_true) for fact, is_true in s.path_condition.items() if _only_number(fact) == number]
     for one in islice(_following(s, number), MAX_TRIED):
         if all(_agrees(fact, is_true, number, one) for fact, is_true in facts):
@@ -280,7 +280,7 @@ def _agrees(fact: Value, is_true: bool, number: Symbol, one: int) -> bool:
 
 
 def _following(s: State, number: Symbol) -> Iterable[int]:
-    """What comes after the number of the round before, and is not too low for what has been decided."""
+    """What comes after the number of the iteration before, and is not too low for what has been decided."""
     key = _later(number)
     first = _next(s, key) if key is not None else None
     if key is None or first is None:
@@ -292,7 +292,7 @@ def _following(s: State, number: Symbol) -> Iterable[int]:
 
 
 def _next(s: State, key: Later) -> int | None:
-    """The very next number after that of the round before; None where there is none."""
+    """The very next number after that of the iteration before; None where there is none."""
     least: int | None = None
     if isinstance(key.previous, Const):
         least = key.previous.value

@@ -56,7 +56,7 @@ def may_raise_unseen(m: Interpreter, s: State, i: ir.Call) -> bool:
                 return False
             s.edit(ref).iterations[-1 - handler] = 1
             return True
-        # A generator goes on elsewhere than where it was made.
+        # A generator resumes elsewhere than where it was made.
         if frame.site is None or frame.function.is_generator:
             return False
         node = frame.site.node

@@ -89,7 +89,7 @@ def forget_written(s: State, values: Iterable[Value]) -> None:
 
 
 def forget_groups(s: State) -> None:
-    """Something unknown was told to act: it may have cleared or filled gradients that are not known."""
+    """Something unknown has run: it may have cleared or filled gradients that are not known."""
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.forgets = True
     for number, record in list(dict.items(s.heap)):

@@ -126,7 +126,7 @@ def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
             return [(s, STOP)]
         return [(s, items[position])]
     if not is_open or len(items) >= SEVERAL:
-        # An open list may well end here; that it goes on is one more case of the elements that are known.
+        # An open list may well end here; that it continues is one more case of the elements that are known.
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
     kind = items[-1].kind if items and isinstance(items[-1], Symbol) else None
@@ -240,7 +240,7 @@ def is_bounded(s: State, iterator: Value) -> bool:
 
 
 def is_near(counter: Value, limit: Value) -> bool:
-    """Are these two known numbers a few rounds apart?"""
+    """Are these two known numbers a few iterations apart?"""
     numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
     if len(numbers) < 2 or not all(isinstance(number, (int, float)) for number in numbers):
         return False
@@ -253,7 +253,7 @@ def _is_listed(s: State, iterator: Value) -> bool:
 
 
 def _advance_zip(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
-    """Element by element. A listed part decides the length: where one is listed, unknown ones go on."""
+    """Element by element. A listed part decides the length: where one is listed, unknown ones continue."""
     rows: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
     done: Outcomes = []
     listed = any(_is_listed(s, part) for part in record.parts)

@@ -1,11 +1,10 @@
-"""The abstract machine: executes functions of the IR on sets of states.
+"""The interpreter's loop: executes functions of the IR on sets of states.
 
-`run_frame` is the solver: blocks wait with the states that reached them, the block that comes first in
-the function's order goes next, so that all ways into a join have arrived before it runs and loops
-come round before what follows them. States that are the same at a join become one; a loop ends when
-a state comes round that was there before.
+Blocks wait with the states that reached them. The block that comes first in the function's order runs next,
+so that all ways into a join arrive before it runs, and a loop finishes before what follows it. States that
+are equivalent at a join become one; a loop ends when every state at its head was there before.
 
-Known unsoundness, all of it on the side of silence: loops are cut after a few rounds, states beyond a
+Known unsoundness, all of it on the side of silence: loops are cut after a few iterations, states beyond a
 limit are dropped, deep recursion returns something unknown.
 """
 
@@ -36,18 +35,18 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.summaries import History
 
 MAX_STATES = 8
-MAX_ROUNDS = 5
-# Rounds of which none is left out: two cycles of the longest that is followed, and one more.
+MAX_UNROLLED = 5
+# Iterations of which none is left out: two cycles of the longest that is followed, and one more.
 MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = 18
-WIDEN_ROUND = 2
+WIDEN_AT = 2
 MAX_SEEN = 32
 COMPARISON = 20
 # So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
 MODEL_DISCOUNT = 10
 
 
-# States that were at a loop head, by the head and the rounds of the loops around it.
+# States that were at a loop head, by the head and the iterations of the loops around it.
 Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 
 
@@ -179,10 +178,10 @@ class Solver:
     ) -> tuple[list[State], list[State]]:
         """Which states are to run the loop's body, and which are only to leave the loop.
 
-        A state that has been here before, in the same round of the loops around, does neither. (In another
-        round there are other numbers, which decide how those end.) Once there were very many, the body is run
-        only for one that enters the loop or cannot leave it yet, and the others leave it, so that what
-        follows is run in any case.
+        A state that has been here before, in the same iteration of the loops around, does neither. (In
+        another iteration there are other numbers, which decide how those end.) Once there were very many,
+        the body is run only for one that enters the loop or cannot leave it yet, and the others leave it, so
+        that what follows is run in any case.
         """
         new: list[State] = []
         leaving: list[State] = []
@@ -192,8 +191,8 @@ class Solver:
         for state in states:
             mark = signature(state, live)
             counts = state[state.frames[-1]].iterations
-            most = self._most_rounds(state, block)
-            loose = counts.get(head, 0) > WIDEN_ROUND and most == MAX_ROUNDS
+            most = self._most_iterations(state, block)
+            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if most != MAX_PINNED and any(
                 mark == known and equivalent(old, state, live, loose) for known, old in before
@@ -304,7 +303,7 @@ class Solver:
             self._goes_on(s, block, out, exits)
 
     def _arrive(self, s: State, target: int, back: bool, out: list[tuple[int, State]]) -> None:
-        """Go to a block; at the head of a loop count rounds, and forget counters from the third on."""
+        """Go to a block; at the head of a loop count iterations, and forget counters from the third on."""
         frame: Frame = s[s.frames[-1]]
         if target in frame.function.loops:
             frame = s.edit(s.frames[-1])
@@ -313,27 +312,27 @@ class Solver:
                 frame.entry[target] = s.heap.copy()
             else:
                 frame.iterations[target] = frame.iterations.get(target, 0) + 1
-                most = self._most_rounds(s, frame.function.blocks[target])
-                if frame.iterations[target] == WIDEN_ROUND and most != MAX_BOUNDED:
+                most = self._most_iterations(s, frame.function.blocks[target])
+                if frame.iterations[target] == WIDEN_AT and most != MAX_BOUNDED:
                     self._widen(s, frame.entry.get(target, {}))
                 if frame.iterations[target] > most:
                     return
         out.append((target, s))
 
-    def _most_rounds(self, s: State, head: ir.Block) -> int:
-        """How many rounds of a loop are executed: all of a few, those of short cycles, or the usual ones."""
+    def _most_iterations(self, s: State, head: ir.Block) -> int:
+        """How many iterations of a loop are executed: all of a few, all of short cycles, or the first."""
         if isinstance(head.terminator, ir.ForIter):
             iterator = self.get(s, head.terminator.iterator)
             if is_bounded(s, iterator):
                 return MAX_BOUNDED
             over = s.get(iterator, Iter)
-            return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_ROUNDS
+            return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_UNROLLED
         last = head.instrs[-1] if head.instrs else None
         counted = isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
-        return MAX_BOUNDED if counted else MAX_ROUNDS
+        return MAX_BOUNDED if counted else MAX_UNROLLED
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
-        """Forget numbers and lengths that the loop has changed: this is some later round of it."""
+        """Forget numbers and lengths that the loop has changed: this is some later iteration of it."""
         for number, record in list(dict.items(s.heap)):
             old = dict.get(entry, number)
             if old is None or old is record:
@@ -393,7 +392,7 @@ def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[
 
 
 def _some_later(before: Value, now: Const) -> Symbol:
-    """The number of some later round of a loop that has changed it so far from `before`."""
+    """The number of some later iteration of a loop that has changed it so far from `before`."""
     grows = (
         isinstance(before, Const)
         and type(before.value) is type(now.value) is int

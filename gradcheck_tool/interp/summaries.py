@@ -5,8 +5,8 @@ call is not executed where all that was read is the same, up to the numbers of u
 the same ways, with records and symbols of its own where the watched call had made some.
 
 Summarised are calls that touch no tensor or graph, leave what was there before as it was and say nothing:
-helpers that compute sizes, names, paths and options. What a call does to tensors is told by notes outside the
-states, too, which a copy would lack.
+helpers that compute sizes, names, paths and options. What a call does to tensors is also noted outside the
+states, which a copy would lack.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _watched(
 
 
 def _unwatch(s: State) -> None:
-    """Let a state go on by itself: what it has made now belongs to the summary, too."""
+    """Let a state continue by itself: what it has made now belongs to the summary, too."""
     s.owner = object()
     s.heap, s.path_condition, s.memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
 

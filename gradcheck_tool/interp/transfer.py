@@ -1,7 +1,6 @@
 """One function for each instruction: what it does to a state.
 
-A step returns None when the state simply went on (perhaps with `exc` set), or the list of states it
-became.
+It returns None when the state simply continues (perhaps with `exc` set), or the list of states it became.
 """
 
 from __future__ import annotations
