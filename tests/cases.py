@@ -4,6 +4,7 @@
 - A body that runs after `HEADER`: `check_raises`, `check_runs`, `check_wrong_gradients`, `check_right_gradients`.
 - A `Mistake` that PyTorch runs without an error, and its correction: `check_mistake`, `check_correction`.
 - A right program, in which no rule finds anything: `check_right`.
+- A `Fact`: what is true after some statements, and known to be true: `check_known`.
 """
 
 from __future__ import annotations
@@ -62,6 +63,13 @@ class Mistake(NamedTuple):
     def right(self) -> str:
         assert self.old in self.wrong
         return self.wrong.replace(self.old, self.new)
+
+
+class Fact(NamedTuple):
+    """Statements, and a condition that is true after them."""
+
+    statements: str
+    condition: str
 
 
 def each(programs: Mapping[str, Program]) -> pytest.MarkDecorator:
@@ -126,6 +134,16 @@ def check_correction(program: Mistake) -> None:
     """Without the symptom, nothing is reported."""
     assert not variables(program.right)["symptom"]
     _check_reports(program.right, _marked(program.wrong, keep=False))
+
+
+def check_known(program: Fact) -> None:
+    """The model takes the branch that Python takes: a second backward raises exactly where it is reached."""
+    for condition, row in ((program.condition, True), (f"not ({program.condition})", False)):
+        start = f"import torch\nfrom torch import nn\nw = torch.ones(2, requires_grad=True)\n{program.statements}\n"
+        source = f"{start}loss = w.exp().sum()\nloss.backward()\nif {condition}:\n    loss.backward()\n"
+        expected = source.count("\n") if row else None
+        assert happened(source)[0] == expected
+        assert predicted(source)[0] == expected
 
 
 def check_right(program: str) -> None:

@@ -183,7 +183,7 @@ class TestSettingsOfTheCommandLine:
             ('extend = "a.toml"', "--config: name the file itself"),
         ],
     )
-    def test_mistakes_are_told(self, tmp_path, setting, words):
+    def test_mistakes_are_reported(self, tmp_path, setting, words):
         with pytest.raises(ConfigError, match=re.escape(words)):
             self.in_force(tmp_path, setting)
 

@@ -112,7 +112,7 @@ class TestStart:
         assert status == 1
         assert "rich" not in modules
 
-    def test_what_is_known_is_told_without_loading_the_engine(self, tmp_path):
+    def test_known_results_are_reported_without_loading_the_engine(self, tmp_path):
         first, _ = self.imported("check", "--isolated", FIXTURES / "calls", cwd=tmp_path)
         again, _ = self.imported("check", "--isolated", FIXTURES / "calls", cwd=tmp_path)
         assert "typer" in first

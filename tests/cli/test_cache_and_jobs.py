@@ -82,7 +82,7 @@ class TestCache:
         again()
         assert again("--no-cache")[1] == {"a.py"}
 
-    def test_a_problem_is_told_every_time(self, gradlint, write):
+    def test_a_problem_is_reported_every_time(self, gradlint, write):
         write("broken.py", "def f(:\n")
         assert "does not parse" in gradlint("check").stderr
         assert "does not parse" in gradlint("check").stderr

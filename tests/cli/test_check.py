@@ -78,7 +78,7 @@ class TestExitStatus:
 
 
 class TestFilesThatCannotBeChecked:
-    def test_in_a_folder_are_told_of_and_the_others_go_on(self, gradlint, write, project):
+    def test_in_a_folder_are_reported_and_the_others_continue(self, gradlint, write, project):
         write("bad.py", BAD)
         write("broken.py", "def f(:\n    BAD\n")
         (project / "latin.py").write_bytes(b"import torch.autograd\ns = '\xe9'\n")
@@ -135,7 +135,7 @@ class TestFilesThatCannotBeChecked:
         assert (listed.exit_code, listed.stdout) == (2, "b.py\n")
         assert "closed: folder cannot be read" in listed.stderr
 
-    def test_a_fault_of_the_engine_is_told_and_the_others_go_on(self, gradlint, write, monkeypatch):
+    def test_a_fault_of_the_engine_is_reported_and_the_others_continue(self, gradlint, write, monkeypatch):
         from tests.fakes import fake_check_source
 
         def fragile(source, filename, *rest, **options):
@@ -307,7 +307,7 @@ class TestOutput:
         result = gradlint("check", "--show-files")
         assert (result.exit_code, result.stdout) == (0, "a.py\nb.py\n")
 
-    def test_colour_only_where_it_is_asked_for(self, gradlint, monkeypatch):
+    def test_colour_only_on_request(self, gradlint, monkeypatch):
         assert "\x1b[" not in gradlint("check").stdout
         monkeypatch.setenv("FORCE_COLOR", "1")
         assert "\x1b[" in gradlint("check").stdout
@@ -427,7 +427,7 @@ class TestSuppression:
 
 
 class TestFix:
-    def test_safe_fixes_only_unless_asked(self, gradlint, write):
+    def test_safe_fixes_only_by_default(self, gradlint, write):
         path = write("a.py", "x = BAD\ny = UGLY\n")
         result = gradlint("check", "--fix")
         assert result.exit_code == 1
@@ -454,7 +454,7 @@ class TestFix:
         subprocess.run(["git", "apply", "-p0", "-"], cwd=project, input=patch, check=True)
         assert path.read_bytes() == before.replace(b"BAD", b"good")
 
-    def test_diff_tells_of_what_it_leaves_out(self, gradlint, write):
+    def test_diff_names_what_it_leaves_out(self, gradlint, write):
         write("a.py", "x = UGLY\n")
         assert gradlint("check", "--diff").stderr == "Would fix 0 problems (1 more with --unsafe-fixes).\n"
         assert gradlint("check", "--diff", "--unsafe-fixes").stderr == "Would fix 1 problem.\n"
@@ -497,7 +497,7 @@ class TestBaseline:
         assert result.stderr.endswith(" 1 problem in the baseline.\n")
 
     @pytest.mark.parametrize("options", [[], ["--no-cache"]])
-    def test_the_last_line_tells_of_known_findings(self, gradlint, write, options, monkeypatch):
+    def test_the_last_line_counts_known_findings(self, gradlint, write, options, monkeypatch):
         monkeypatch.setattr(time, "time_ns", lambda: 10**19)  # long after the files were written
         write("a.py", "x = BAD\ny = BAD\n")
         gradlint("check", "--write-baseline", "b.json")
@@ -622,7 +622,7 @@ class TestNotebooks:
         assert json.loads(path.read_text())["cells"][1]["source"] == "x = BAD  # noqa: GL201"
         assert gradlint("check").exit_code == 0
 
-    def test_broken_cell_is_told_and_the_others_are_checked(self, gradlint, notebook):
+    def test_broken_cell_is_reported_and_the_others_are_checked(self, gradlint, notebook):
         notebook("import torch.autograd", "def f(:", "x = BAD")
         result = gradlint("check", "n.ipynb", "--output-format", "concise")
         assert result.exit_code == 1

@@ -119,7 +119,7 @@ def test_version(gradlint, word):
     assert gradlint(word).stdout == f"gradlint {__version__}\n"
 
 
-def test_help_tells_of_every_command_in_full(gradlint):
+def test_help_describes_every_command_in_full(gradlint):
     lines = gradlint("--help").stdout.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in lines] == list(COMMANDS)
     assert [line for line in lines if line.endswith("...")] == []

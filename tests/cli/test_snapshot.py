@@ -248,7 +248,7 @@ class TestWhatItHangsOn:
             assert "good" in path.read_text()
             write("a.py", "x = BAD\n")
 
-    def test_problems_are_told_every_time(self, main, write):
+    def test_problems_are_reported_every_time(self, main, write):
         write("pkg/broken.py", "def f(:\n")
         first = main("check", "pkg")
         assert first[0] == 0

@@ -1,4 +1,4 @@
-"""Small random programs that use autograd in every way the machine models; a seed gives one program.
+"""Small random programs that use autograd in every way the model covers; a seed gives one program.
 
 A program is valid Python whose shapes fit, so that what it raises, if it does, is autograd's doing. The
 generator follows only names and shapes; what the program does to autograd is for PyTorch to say.

@@ -1,4 +1,4 @@
-"""Whether the machine's verdict on a program is PyTorch's."""
+"""Whether the model's verdict on a program is PyTorch's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.differential.mend import program
 from tests.differential.oracle import Raise, changed_unseen, run, uses_changed
 from tests.running import Analysis
 
-# A write that a view forbids is told as a use of it where a method refuses before it writes.
+# A write that a view forbids is reported as a use of it where a method refuses before it writes.
 SAME_ERROR = {("ViewWrite", "InvalidTensorUse")}
 # What a program that changes values unseen by autograd has in its text.
 UNSEEN = (".data", ".numpy()", "vector_to_parameters", "assign=True", "half()", "float16()", "fused=True")
@@ -19,7 +19,7 @@ UNSEEN = (".data", ".numpy()", "vector_to_parameters", "assign=True", "half()", 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A raise that the machine predicts, and the lines of what leads to it."""
+    """A raise that the model predicts, and the lines of what leads to it."""
 
     line: int
     event: str
@@ -29,13 +29,13 @@ class Prediction:
 
 @dataclass
 class Verdict:
-    """What PyTorch and the machine say about one program.
+    """What PyTorch and the model say about one program.
 
-    `invalid` tells of a raise that is not autograd's: the program says nothing about the machine.
+    `invalid` is a raise that is not autograd's: the program says nothing about the model.
     `crashed` is the exception that ended the analysis, which nothing in a program may do.
-    `seen` tells whether the machine had a verdict on every backward that was executed.
+    `seen` tells whether the model had a verdict on every backward that was executed.
     `silent` are the lines where backward used values that were changed unseen, as PyTorch shows; of these
-    the machine says nothing of `silent_misses`, and it names `silent_alarms` where no value that was used had
+    the model does not report `silent_misses`, and it reports `silent_alarms` where no value that was used had
     been changed.
     """
 
@@ -61,7 +61,7 @@ class Verdict:
 
 @dataclass
 class Seen:
-    """What the machine says of a program: raises, backward calls it followed, and those with unseen changes."""
+    """What the model says of a program: raises, backward calls it followed, and those with unseen changes."""
 
     predicted: dict[Prediction, None] = field(default_factory=dict)
     followed: set[int] = field(default_factory=set)
@@ -106,7 +106,7 @@ def judge_source(source: str, seed: int = -1) -> Verdict:
         return verdict
     verdict.predicted = list(analysis.predicted)
     verdict.misses = [r for r in verdict.raises if not any(_agree(p, r) for p in verdict.predicted)]
-    # Only what was executed can be wrong: PyTorch never came to the code after its raise, nor to a handler of
+    # Only what was executed can be wrong: PyTorch never reached the code after its raise, nor to a handler of
     # what was not raised.
     # What PyTorch raised and the program caught is no false alarm either.
     places = {r.line for r in verdict.raises}.union(*(r.caught for r in runs))
@@ -139,8 +139,8 @@ def _judge_unseen(verdict: Verdict, analysis: Seen) -> None:
         verdict.silent_alarms -= frozenset().union(*(lines if lines is not None else fine for lines in used))
 
 
-def _told_elsewhere(prediction: Prediction) -> bool:
-    """Mistakes that are told where they are made, not where PyTorch notices them.
+def _reported_elsewhere(prediction: Prediction) -> bool:
+    """Mistakes that are reported where they are made, not where PyTorch notices them.
 
     These are those in the class of a custom Function, and the write to the base of a view that forbids it.
     """
@@ -151,7 +151,7 @@ def _told_elsewhere(prediction: Prediction) -> bool:
 
 def _agree(prediction: Prediction, raised: Raise) -> bool:
     same = prediction.event == raised.event or (raised.event, prediction.event) in SAME_ERROR
-    return same and (prediction.line == raised.line or _told_elsewhere(prediction))
+    return same and (prediction.line == raised.line or _reported_elsewhere(prediction))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The smallest part of a program on which the machine is wrong in the same way."""
+"""The smallest part of a program on which the model is wrong in the same way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def kinds(verdict: Verdict) -> list[str]:
 
 
 def shrink(source: str, kind: str) -> str:
-    """Take lines out, largest pieces first, as long as the machine stays wrong in this way.
+    """Take lines out, largest pieces first, as long as the model stays wrong in this way.
 
     Args:
         source: a program.

@@ -69,7 +69,7 @@ def test_of_fixes_that_touch_the_first_is_taken():
     assert applicable([first, second, apart], "/repo/train.py", unsafe=False) == [first, apart]
 
 
-def test_unsafe_fixes_are_taken_only_when_asked_for():
+def test_unsafe_fixes_are_applied_only_on_request():
     unsafe = finding(fix=replacement(1, 1, 2, "x", safe=False))
     assert applicable([unsafe], "/repo/train.py", unsafe=False) == []
     assert applicable([unsafe], "/repo/train.py", unsafe=True) == [unsafe]

@@ -100,7 +100,7 @@ def test_a_light_tree_lowers_to_the_same_instructions(source: str) -> None:
     assert dump_module(light) == dump_module(lower_module(source, "file.py"))
 
 
-def test_nothing_is_lowered_before_it_is_asked_for() -> None:
+def test_nothing_is_lowered_before_it_is_needed() -> None:
     found = outline(SOURCE)
     assert found is not None
     module = lower_outline(found, "file.py")

@@ -61,7 +61,7 @@ def marked_rows(program: Program, code: str) -> list[int]:
     return [mark.row for mark in program.marks if mark.code == code]
 
 
-def foretold(rule: Rule, text: str) -> bool:
+def predicted(rule: Rule, text: str) -> bool:
     """Whether one of the rule's predictions is part of what PyTorch said."""
     return any(part in text for part in (rule.predicts or "nothing").split(" | "))
 
@@ -78,7 +78,7 @@ def test_example_raises_what_the_rule_predicts(rule: Rule, program: Program) -> 
         warnings.simplefilter("ignore")
         with pytest.raises(Exception, match=r"\w") as caught:
             run(program.source, rule.code)
-    assert foretold(rule, str(caught.value))
+    assert predicted(rule, str(caught.value))
     expected = marked_rows(program, RAISES) or marked_rows(program, rule.code)
     assert expected[0] in rows_of(caught.value, rule.code)
 
@@ -104,7 +104,7 @@ def test_example_warns_as_the_rule_predicts(rule: Rule, program: Program) -> Non
         warnings.simplefilter("always")
         run(program.source, rule.code)
     torch.set_warn_always(False)
-    said = [warning for warning in caught if foretold(rule, str(warning.message))]
+    said = [warning for warning in caught if predicted(rule, str(warning.message))]
     assert said, [str(warning.message) for warning in caught]
     rows = {warning.lineno for warning in said if warning.filename == f"<{rule.code}>"}
     assert rows <= set(marked_rows(program, rule.code))

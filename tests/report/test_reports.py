@@ -204,7 +204,7 @@ def test_sarif_links_to_the_documentation_where_it_has_an_address(monkeypatch):
     assert links()["GL201"] == "https://example.org/blob/main/docs/rules.md#gl201"
 
 
-def test_sarif_tells_the_story_as_a_code_flow_that_ends_at_the_finding():
+def test_sarif_gives_the_story_as_a_code_flow_that_ends_at_the_finding():
     result = json.loads(render("sarif", [IN_PLACE], CONTEXT))["runs"][0]["results"][0]
     flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
     regions = [step["location"]["physicalLocation"]["region"]["startLine"] for step in flow]

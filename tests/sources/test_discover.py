@@ -115,7 +115,7 @@ def test_each_file_once(tree):
     assert found(root, "a", ".", "a/b.py") == ["a/b.py"]
 
 
-def test_missing_paths_are_told(tmp_path):
+def test_missing_paths_are_reported(tmp_path):
     configs = Configs(tmp_path, Overrides())
     assert discover([tmp_path / "no"], configs.for_folder).missing == [tmp_path / "no"]
 

@@ -97,7 +97,7 @@ def test_cells_in_other_languages_are_left_out(source):
     assert program("a = 1", source, "b = 2") == "a = 1\nb = 2\n"
 
 
-def test_a_broken_cell_may_do_anything_with_what_it_names_and_is_told():
+def test_a_broken_cell_may_do_anything_with_what_it_names_and_is_reported():
     parsed = parse_notebook(notebook(code("a = 1"), code("def f(:\n  x, y = <YOUR CODE>"), code("b = 2")))
     known = "f = x = y = get_ipython(f, x, y, YOUR, CODE)\n\n"
     assert parsed.program == f"a = 1\n{known}b = 2\n"
@@ -137,7 +137,7 @@ def test_what_is_no_notebook_is_an_error(data):
         parse_notebook(data)
 
 
-def test_a_notebook_of_an_old_format_is_told_how_to_be_renewed():
+def test_an_error_about_an_old_format_says_how_to_convert_the_notebook():
     with pytest.raises(SourceError, match="nbconvert"):
         parse_notebook(b'{"nbformat": 3, "worksheets": [{"cells": []}]}')
 

@@ -125,6 +125,35 @@ symptom = float(net.weight.grad[0, 0]) == 3
         "for _ in range(3):\n",
         "for _ in range(3):\n    optimizer.zero_grad()\n",
     ),
+    "a step in a method that a loop calls finds no gradients": Mistake(
+        HEAD
+        + """
+class Planner:
+    def __init__(self, policy):
+        self.policy = policy
+        self.optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+
+    def path(self, state):
+        places = []
+        for _ in range(3):
+            state = state + self.policy(state)
+            places.append(state.tolist())
+        return torch.tensor(places, requires_grad=True)
+
+    def improve(self, start):
+        self.optimizer.zero_grad()
+        self.path(start).pow(2).sum().backward()
+        self.optimizer.step()  # <- GL404
+
+planner = Planner(nn.Linear(2, 2))
+before = planner.policy.weight.detach().clone()
+for _ in range(3):
+    planner.improve(torch.ones(2))
+symptom = torch.equal(before, planner.policy.weight)
+""",
+        "places.append(state.tolist())\n        return torch.tensor(places, requires_grad=True)",
+        "places.append(state)\n        return torch.stack(places)",
+    ),
 }
 
 

@@ -1,22 +1,14 @@
-"""Hooks of modules and tensors: what they return, and what they change."""
+"""Hooks that write to their argument, or compute a new value and return nothing."""
 
 from __future__ import annotations
 
-from tests.cases import HEAD, Mistake, check_agreement, check_correction, check_mistake, each
-
-# `# raises` marks the line where PyTorch raises.
-PROGRAMS = {
-    "the output of a layer with a backward hook is a view of what the layer returns": """
-import torch
-from torch import nn
-entry = nn.Identity()
-entry.register_full_backward_hook(lambda module, grad_input, grad_output: None)
-features = nn.Linear(2, 2)(torch.ones(1, 2))
-seen = entry(features)
-(seen.sum() + features.sum()).backward()
-seen += 1  # raises
-""",
-}
+from tests.cases import (
+    HEAD,
+    Mistake,
+    check_correction,
+    check_mistake,
+    each,
+)
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -37,12 +29,21 @@ symptom = weight.grad.tolist() == [1, 1]
         "    pass\n",
         "    return kept\n",
     ),
+    "a hook that writes to the gradient it is given": Mistake(
+        HEAD
+        + """
+w = torch.ones(2, requires_grad=True)
+other = torch.ones(2, requires_grad=True)
+h = w * 1
+h.register_hook(lambda grad: grad.mul_(2))  # <- GL806 HookMisuse
+cotangent = torch.ones(2)
+(h + other).backward(cotangent)
+symptom = cotangent.tolist() == [2, 2]
+""",
+        "grad.mul_(2)",
+        "grad * 2",
+    ),
 }
-
-
-@each(PROGRAMS)
-def test_model_and_pytorch_agree(program: str) -> None:
-    check_agreement(program)
 
 
 @each(MISTAKES)

@@ -1,0 +1,65 @@
+"""`with`: managers of the program, in their order."""
+
+from __future__ import annotations
+
+from tests.cases import Fact, check_known, each
+
+FACTS = {
+    "enter and exit": Fact(
+        """\
+log = []
+class M:
+    def __enter__(self):
+        log.append('in')
+        return 5
+    def __exit__(self, *error):
+        log.append('out')
+with M() as value:
+    log.append('body')""",
+        "log[0] == 'in' and log[1] == 'body' and log[2] == 'out' and value == 5",
+    ),
+    "two managers leave in the opposite order": Fact(
+        """\
+log = []
+class M:
+    def __init__(self, n):
+        self.n = n
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        log.append(self.n)
+with M(1), M(2):
+    pass""",
+        "log[0] == 2 and log[1] == 1",
+    ),
+    "an exception that is suppressed": Fact(
+        """\
+class M:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return True
+with M():
+    raise ValueError
+after = True""",
+        "after",
+    ),
+    "a return inside": Fact(
+        """\
+log = []
+class M:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        log.append(1)
+def f():
+    with M():
+        return 7""",
+        "f() == 7 and len(log) == 1",
+    ),
+}
+
+
+@each(FACTS)
+def test_the_model_knows_what_python_computes(program: Fact) -> None:
+    check_known(program)

@@ -1,0 +1,49 @@
+"""Operators on numbers, texts and containers."""
+
+from __future__ import annotations
+
+from tests.cases import Fact, check_known, each
+
+FACTS = {
+    "arithmetic": Fact(
+        "a, b = 7, 2", "a + b == 9 and a // b == 3 and a % b == 1 and a ** b == 49 and -a == -7"
+    ),
+    "numbers of two kinds": Fact("a = 1 + 2.5", "a == 3.5 and a / 7 == 0.5"),
+    "texts": Fact("name = 'con' + 'v' + str(1)", "name == 'conv1' and 'v' in name"),
+    "lists": Fact("a = [1] * 2 + [3]", "len(a) == 3 and a[1] == 1 and a[2] == 3"),
+    "in place": Fact(
+        """\
+a = [1]
+b = a
+a += [2]""",
+        "len(b) == 2 and b[1] == 2 and a is b",
+    ),
+    "in place on a number": Fact(
+        """\
+a = 1
+b = a
+a += 2""",
+        "b == 1 and a == 3",
+    ),
+    "membership": Fact("a = ('x', 'y')", "'x' in a and 'z' not in a"),
+    "identity": Fact(
+        """\
+a = None
+b = []
+c = b""",
+        "a is None and b is not a and c is b",
+    ),
+    "a chain of comparisons": Fact("a = 3", "1 < a <= 3 < 4"),
+    "short circuits": Fact(
+        """\
+a = [] or 'rest'
+b = 0 and unknown_name""",
+        "a == 'rest' and b == 0",
+    ),
+    "a conditional expression": Fact("a = 'yes' if 2 > 1 else 'no'", "a == 'yes'"),
+}
+
+
+@each(FACTS)
+def test_the_model_knows_what_python_computes(program: Fact) -> None:
+    check_known(program)

@@ -1,0 +1,21 @@
+"""Data sets and loaders: batches are data without a history."""
+
+from __future__ import annotations
+
+from tests.cases import Fact, check_known, each
+
+FACTS = {
+    "a batch of a data set": Fact(
+        """\
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.ones(4, 2), torch.ones(4)), batch_size=2)
+for x, y in loader:
+    out = x""",
+        "not out.requires_grad and out.dim() == 2",
+    ),
+}
+
+
+@each(FACTS)
+def test_the_model_knows_what_python_computes(program: Fact) -> None:
+    check_known(program)

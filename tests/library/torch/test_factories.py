@@ -1,0 +1,24 @@
+"""Functions that make tensors: leaves without a history."""
+
+from __future__ import annotations
+
+from tests.cases import Fact, check_known, each
+
+FACTS = {
+    "of sizes": Fact("x = torch.zeros(2, 3)", "x.shape == (2, 3) and x.is_leaf and not x.requires_grad"),
+    "that require grad": Fact("x = torch.randn(2, requires_grad=True)", "x.requires_grad and x.is_leaf"),
+    "like another one": Fact("x = torch.ones_like(w)", "not x.requires_grad and x.shape == w.shape"),
+    "of values": Fact("x = torch.tensor([1.0, 2.0])", "x.shape == (2,) and not x.requires_grad"),
+    "of integers": Fact("x = torch.arange(3)", "not x.is_floating_point() and x.shape[0] == 3"),
+    "from an array": Fact(
+        """\
+import numpy
+x = torch.from_numpy(numpy.ones(2))""",
+        "not x.requires_grad",
+    ),
+}
+
+
+@each(FACTS)
+def test_the_model_knows_what_python_computes(program: Fact) -> None:
+    check_known(program)

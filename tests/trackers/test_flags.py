@@ -1,0 +1,69 @@
+"""Attempts to freeze tensors and modules that have no effect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import (
+    HEAD,
+    TRAINING,
+    Mistake,
+    check_correction,
+    check_mistake,
+    each,
+)
+from tests.running import events
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "a parameter is compared with a flag": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+for p in net.parameters():
+    p.requires_grad == False  # <- GL316 FlagWrite
+symptom = net.weight.requires_grad
+""",
+        "==",
+        "=",
+    ),
+    "a misspelt flag": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+for p in net.parameters():
+    p.require_grad = False  # <- GL316 FlagWrite
+symptom = net.weight.requires_grad
+""",
+        "require_grad",
+        "requires_grad",
+    ),
+    "a flag of a module": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+net.requires_grad = False  # <- GL316 FlagWrite
+symptom = net.weight.requires_grad
+""",
+        "net.requires_grad = False",
+        "net.requires_grad_(False)",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)
+
+
+@pytest.mark.parametrize(
+    ("store", "count"),
+    [("net.weight.my_mark = 1", 1), ("net.weight.requires_grad = False", 0), ("net.weight.grad = None", 0)],
+)
+def test_an_attribute_that_tensors_do_not_have_is_reported(store: str, count: int) -> None:
+    assert len(events(TRAINING + store + "\n", "FlagWrite")) == count

@@ -1,0 +1,112 @@
+"""Parameters that an optimizer should train and does not have."""
+
+from __future__ import annotations
+
+from tests.cases import (
+    HEAD,
+    Mistake,
+    check_correction,
+    check_mistake,
+    each,
+)
+
+# Silent mistakes, and what corrects them.
+MISTAKES = {
+    "a parameter between layers is given to no optimizer": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 4)
+        self.place = nn.Parameter(torch.randn(1, 4))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x) + self.place))
+
+net = Net()
+weights = [p for m in net.modules() if isinstance(m, nn.Linear) for p in m.parameters()]
+optimizer = torch.optim.SGD(weights, lr=0.1)  # <- GL319
+start = net.place.detach().clone()
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.place)
+""",
+        "SGD(weights,",
+        "SGD([*weights, net.place],",
+    ),
+    "a layer that is replaced after the optimizer was made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(2, 2)
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.head = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
+start = net.head.weight.detach().clone()
+for _ in range(2):
+    optimizer.zero_grad()
+    net(torch.ones(1, 2)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.head.weight)
+""",
+        """optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.head = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
+""",
+        """net.head = nn.Linear(2, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+""",
+    ),
+    "a parameter is unfrozen after the optimizer was made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 4)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x)))
+
+def trainable(module, flag):
+    for weight in module.parameters():
+        weight.requires_grad = flag  # <- GL318
+
+net = Net()
+trainable(net.body, False)
+optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+start = net.body.weight.detach().clone()
+for epoch in range(4):
+    if epoch == 2:
+        trainable(net.body, True)
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.body.weight)
+""",
+        "        trainable(net.body, True)\n",
+        "        trainable(net.body, True)\n"
+        '        optimizer.add_param_group({"params": list(net.body.parameters())})\n',
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)
