@@ -60,12 +60,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Node as Node
     from gradcheck_tool.domain.graph import Tensor as Tensor
     from gradcheck_tool.domain.records import Instance as Instance
+    from gradcheck_tool.domain.records import List as List
     from gradcheck_tool.domain.state import State as State
     from gradcheck_tool.domain.values import Const as Const
     from gradcheck_tool.domain.values import LibraryObject as LibraryObject
     from gradcheck_tool.domain.values import Ref as Ref
     from gradcheck_tool.domain.values import Slice as Slice
     from gradcheck_tool.domain.values import Text as Text
+    from gradcheck_tool.domain.values import Tup as Tup
     from gradcheck_tool.domain.values import Value as Value
     from gradcheck_tool.engine.backward import BackwardPass as BackwardPass
     from gradcheck_tool.findings import Applicability as Applicability
@@ -191,9 +193,9 @@ _PUBLIC = {
         "WindowDiscarded",
     ),
     "gradcheck_tool.domain.graph": ("GraphCut", "Node", "Tensor"),
-    "gradcheck_tool.domain.records": ("Instance",),
+    "gradcheck_tool.domain.records": ("Instance", "List"),
     "gradcheck_tool.domain.state": ("State",),
-    "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Text", "Value"),
+    "gradcheck_tool.domain.values": ("Const", "LibraryObject", "Ref", "Slice", "Text", "Tup", "Value"),
     "gradcheck_tool.engine.backward": ("BackwardPass",),
     "gradcheck_tool.interp.api": ("Interpreter",),
     "gradcheck_tool.trackers.gradient_reach": ("GradientReach", "held_by_variables", "leaves_behind"),

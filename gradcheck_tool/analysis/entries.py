@@ -21,7 +21,6 @@ from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers.catalogue import BUILT_IN
-from gradcheck_tool.trackers.suspicions import tell
 from gradcheck_tool.trackers.tracker import Tracker, listen
 
 if TYPE_CHECKING:
@@ -70,7 +69,6 @@ def analyze(
         m.budget.total = min(m.budget.total, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
-    tell(m)
     cut_short = plan.starts if base is not None and m.budget.exhausted else frozenset()
     m.tell(base or start, RunEnded(module, not m.budget.exhausted, cut_short))
     for tracker in listening:

@@ -112,7 +112,6 @@ class Interpreter(Protocol):
     noticed: int
     listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]]
     noted: set[tuple[object, ...]]
-    suspicions: Any
     places: Places
     budget: Budget
     program: Program

@@ -26,7 +26,6 @@ from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.liveness import live_in
-from gradcheck_tool.trackers.suspicions import Suspicions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +66,6 @@ class Solver:
         self.noticed = 0
         self.noted: set[tuple[object, ...]] = set()
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
-        self.suspicions = Suspicions()
         self.raised: dict[int, Event] = {}
         self.budget = Budget(limit, total)
         self.program = Program()

@@ -2,7 +2,43 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import (
+    Draft,
+    Interpreter,
+    InvalidTensorUse,
+    List,
+    Rule,
+    Severity,
+    State,
+    Tracker,
+    Tup,
+    facts,
+    when,
+)
+
+
+class EmptyInputs(Tracker):
+    """Follows calls of `autograd.grad` that get an empty list of inputs whenever they run.
+
+    A list that a loop fills where a test says so is empty on one of many paths only.
+    """
+
+    derives = (InvalidTensorUse,)
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """Does the call get inputs?"""
+        if fact.by != "autograd.grad":
+            return
+        site, row = fact.site, s.get(fact.given, List)
+        is_empty = fact.given == Tup(()) or (row is not None and not row.open)
+        if fact.records or not is_empty:
+            self.drop(id(site.node))
+            return
+        text = "`inputs` argument to `grad()` cannot be empty."
+        event = InvalidTensorUse(
+            site=site, text=text, kind="empty-inputs", tensor="", call=str(m.label(s, site.node))
+        )
+        self.hold(id(site.node), event)
 
 
 class BackwardWithoutInputs(Rule):
@@ -48,6 +84,7 @@ class BackwardWithoutInputs(Rule):
     severity = Severity.ERROR
     predicts = "`inputs` argument to `backward()` cannot be empty."
     triggers = when.DIFFERENTIATION
+    trackers = (EmptyInputs,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
         if event.kind == "empty-inputs":

@@ -95,11 +95,11 @@ def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: 
         )
 
 
-def _empty_inputs(call: Call, name: str) -> Raised:
+def _empty_inputs(call: Call) -> Raised:
     return Raised(
         InvalidTensorUse(
             site=call.site,
-            text=f"`inputs` argument to `{name}()` cannot be empty.",
+            text="`inputs` argument to `backward()` cannot be empty.",
             kind="empty-inputs",
             tensor="",
             call=str(call.text),
@@ -125,7 +125,7 @@ def _backward(
         inputs=None if inputs is None or inputs == NONE else _tensors(m, s, inputs, call.site),
     )
     if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
-        raise _empty_inputs(call, "backward")
+        raise _empty_inputs(call)
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
@@ -225,16 +225,11 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     inputs = _tensors(m, s, wanted, call.site)
     for ref in inputs:
         engine.follow_base(s, ref)
-    m.tell(s, Taken(inputs, "autograd.grad", call.site))
+    m.tell(s, Taken(inputs, "autograd.grad", call.site, wanted))
     complete = one or not elements(s, wanted)[1]
-    place = ("empty-inputs", id(call.site.node))
     if complete and not inputs and (wanted == Tup(()) or s.get(wanted, List) is not None):
-        # A list that a loop fills where a test says so is empty on one of many paths only.
-        refused = _empty_inputs(call, "grad")
-        if refused.event is not None:
-            m.suspicions.hold(place, refused.event)
+        # A list that a loop fills where a test says so is empty on one of many paths only: no event yet.
         raise Raised(None)
-    m.suspicions.drop(place)
     if not roots or not inputs or not complete:
         _forget_graphs(s, roots, call)
         return Tup((), open=True) if not one else Tup((unknown(),))
