@@ -203,7 +203,7 @@ class GradientsApplied(Fact):
     """A step moves parameters by their gradients, which are not marked as used yet.
 
     With a closure an optimizer may do so several times in a step. `name` is that of the optimizer, `text` the
-    call's.
+    call's; both are empty where the program does it without an optimizer.
     """
 
     parameters: Sequence[Ref]

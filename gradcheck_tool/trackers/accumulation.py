@@ -79,6 +79,9 @@ class Windows(Tracker):
         twice = [t for t in tensors if t.grad_state in ("mixed", "mixed-used") and t.step_site is not None]
         if not twice or twice[-1].backward_site is None:
             return
+        if not fact.name:
+            self._applied_by_hand(twice[0], fact.site)
+            return
         where, owner = twice[-1].backward_site, fact.name
         steps = (
             StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here"),
@@ -96,6 +99,26 @@ class Windows(Tracker):
             ),
         )
         self.twice.setdefault((id(where.node), owner), (event, fact.parameters[0].id))
+
+    def _applied_by_hand(self, leaf: Tensor, site: Site) -> None:
+        """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
+        where, before = leaf.backward_site, leaf.step_site
+        if leaf.grad_state != "mixed":
+            return
+        steps = (
+            StoryStep(before, f"the gradient of `{leaf.name}` is used here"),
+            StoryStep(where, "this backward adds to the gradient, because nothing has cleared it"),
+            StoryStep(site, "the old gradient is used again together with the new"),
+        )
+        event = BackwardCall(
+            site=where,
+            story=steps,
+            root=receiver_text(where),
+            retain_graph=False,
+            create_graph=False,
+            accumulated=(Accumulation(str(leaf.name), "", True, where, before, True),),
+        )
+        self.report(event)
 
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
         """Report windows that are thrown away, and gradients that are applied twice."""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import (
-    Accumulation,
-    BackwardCall,
-    GradientsCleared,
-)
+from gradcheck_tool.domain.events import GradientsCleared
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.engine.errors import story
-from gradcheck_tool.interp.places import receiver_text
+from gradcheck_tool.interp.facts import GradientsApplied
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -30,17 +25,17 @@ def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, 
     if source is None:
         return
     if owner in source.grads_of:
-        _use_gradient(m, s.edit(owner), site)
+        _use_gradient(m, s, owner, site)
         return
     for at in source.grads_of:
         if not s[at].is_param and target.leaf is True and target.requires_grad is False:  # type: ignore[index]
-            _use_gradient(m, s.edit(at), site)  # type: ignore[arg-type]
+            _use_gradient(m, s, at, site)  # type: ignore[arg-type]
 
 
-def _use_gradient(m: Interpreter, leaf: Tensor, site: Any) -> None:
-    """The gradient of a leaf is used: for the second time, if nothing has cleared it."""
-    if leaf.grad_state == "mixed" and leaf.step_site is not None:
-        _note_applied_twice(m, leaf, site)
+def _use_gradient(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
+    """The gradient of a leaf is used."""
+    m.tell(s, GradientsApplied((ref,), site, "", ""))
+    leaf = s.edit(ref)
     if leaf.grad_state in ("fresh", "mixed"):
         leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
         leaf.step_site = site
@@ -71,24 +66,3 @@ def note_assigned(s: State, value: Value) -> None:
         held = s.get(s[leaf].grad, Tensor)  # type: ignore[index]
         if tensor is not None and held is not None and held.storage == tensor.storage:
             s.edit(leaf).grad_state = "assigned"  # type: ignore[arg-type]
-
-
-def _note_applied_twice(m: Interpreter, leaf: Tensor, site: Any) -> None:
-    """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
-    where = leaf.backward_site
-    again = Accumulation(str(leaf.name), "", True, where, leaf.step_site, True)
-    steps = (
-        story(leaf.step_site, f"the gradient of `{leaf.name}` is used here"),
-        story(where, "this backward adds to the gradient, because nothing has cleared it"),
-        story(site, "the old gradient is used again together with the new"),
-    )
-    m.emit(
-        BackwardCall(
-            site=where,
-            story=steps,
-            root=receiver_text(where),
-            retain_graph=False,
-            create_graph=False,
-            accumulated=(again,),
-        )
-    )
