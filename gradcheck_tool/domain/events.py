@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcheck_tool import when
 
 if TYPE_CHECKING:
-    from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the analysed code: a node of one module.
+    """A place in the analysed code: a node of one module, as the IR has them.
 
     `is_indirect` tells that the model of a library acts there, which the code at the place calls.
     """
 
-    module: ModuleIR
+    module: Any
     node: Any
     is_indirect: bool = field(default=False, compare=False)
 

@@ -21,7 +21,8 @@ _ATOMIC = ("Name", "Attribute", "Call", "Subscript")
 
 def source_text(site: Site) -> str:
     """The source text of a site's node, without parentheses around it."""
-    return site.module.spans.text(site.node)
+    text: str = site.module.spans.text(site.node)
+    return text
 
 
 def with_method(text: str, call: str) -> str:
