@@ -110,20 +110,14 @@ class Taken(Fact):
 
 @dataclass(slots=True, eq=False)
 class ItemWritten(Fact):
-    """`container[index] = value` is about to be carried out."""
+    """`container[index] = value` is about to be carried out.
+
+    Without an `index`, the value has been added to a list or set, by a call or as one that `+=` adds.
+    """
 
     container: Value
-    index: Value
+    index: Value | None
     value: Value
-    site: Site
-
-
-@dataclass(slots=True, eq=False)
-class Appended(Fact):
-    """Elements are put into a list or set, one by a call or all that `+=` adds."""
-
-    container: Ref
-    values: Sequence[Value]
     site: Site
 
 

@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.facts import Appended
+from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         mine = s.edit(left)  # type: ignore[arg-type]
         mine.items += items
         mine.open = mine.open or is_open
-        m.tell(s, Appended(left, items, site))  # type: ignore[arg-type]
+        for item in items:
+            m.tell(s, ItemWritten(left, None, item, site))
         return [(s, left)]
     record = s.get(left, Instance)
     own = (

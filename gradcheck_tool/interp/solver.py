@@ -54,17 +54,14 @@ class Solver:
 
     Attributes:
         noticed: counts what was reported and noted.
-        noted: what has been reported already.
         listeners: hear the facts that are told, by kind.
         raised: the events of exceptions that are on their way out, by record.
     """
 
     def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
-
         self.places = Places()
         self._tell = emit
         self.noticed = 0
-        self.noted: set[tuple[object, ...]] = set()
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.raised: dict[int, Event] = {}
         self.budget = Budget(limit, total)
@@ -90,13 +87,6 @@ class Solver:
         """Let all trackers that listen hear what has happened in a state."""
         for hear in self.listeners.get(type(fact), ()):
             hear(self, s, fact)
-
-    def notes(self) -> tuple[int, ...]:
-        """How much is told and noted; the same before and after what notes nothing.
-
-        Notes of tensors and graphs are left out.
-        """
-        return (self.noticed, len(self.raised), len(self.noted))
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -374,6 +364,7 @@ class Solver:
         """Let an exception of a built-in class start in this state."""
         ref = s.new(Instance(LibraryObject(f"builtins.{kind}")))
         if event is not None:
+            self.noticed += 1
             self.raised[ref.id] = event
             s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
         s.exc = ref

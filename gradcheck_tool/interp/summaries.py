@@ -247,7 +247,7 @@ def _watched(
         _unwatch(s)
     for state, _ in out:
         _unwatch(state)
-    if watch.spoiled or not intact or before.notes != m.notes() or not out:
+    if watch.spoiled or not intact or before.noticed != m.noticed or not out:
         return out, None
     ways = [before.way(state, value) for state, value in out]
     if any(way is None for way in ways):
@@ -265,7 +265,7 @@ class _Before:
     """A state as it was when a watched call began."""
 
     def __init__(self, m: Interpreter, s: State, start: int) -> None:
-        self.notes = m.notes()
+        self.noticed = m.noticed
         self._start = start
         self._caller = s.frames[-1].id if s.frames else 0
         self._heap, self._path_condition, self._memory = dict(s.heap), dict(s.path_condition), dict(s.memory)

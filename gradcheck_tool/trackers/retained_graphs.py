@@ -19,13 +19,10 @@ from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import (
-        Appended,
         AttributeWritten,
         BackwardRan,
         Computed,
@@ -105,6 +102,9 @@ class RetainedGraphs(Tracker):
     def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
         """Is a result stored in place of what it was computed from, or beside others?"""
         site, container = fact.site, fact.container
+        if fact.index is None:
+            self._added(s, fact)
+            return
         targets = getattr(site.node, "targets", None)
         if not targets or not isinstance(container, Ref) or s.get(fact.value, Tensor) is None:
             return
@@ -132,18 +132,15 @@ class RetainedGraphs(Tracker):
 
     # -- containers -----------------------------------------------------------------------------------
 
-    def on_appended(self, m: Interpreter, s: State, fact: Appended) -> None:
+    def _added(self, s: State, fact: ItemWritten) -> None:
         """`kept.append(result)` and `kept += [result]`."""
         node = fact.site.node
+        owner: Any = getattr(getattr(node, "func", None), "value", None)
+        written = list(getattr(node, "args", ()))
         if isinstance(node, syntax.AugAssign):
-            written: Sequence[Any] = getattr(node.value, "elements", ())
-            if len(fact.values) == 1 and len(written) == 1:
-                self._collect(s, fact.site, fact.container, fact.values[0], node.target, written[0].value)
-            return
-        func, args = getattr(node, "func", None), list(getattr(node, "args", ()))
-        owner = getattr(func, "value", None)
-        if owner is not None and len(args) == 1:
-            self._collect(s, fact.site, fact.container, fact.values[0], owner, args[0].value)
+            owner, written = node.target, list(getattr(node.value, "elements", ()))
+        if owner is not None and len(written) == 1 and isinstance(fact.container, Ref):
+            self._collect(s, fact.site, fact.container, fact.value, owner, written[0].value)
 
     def _collect(
         self, s: State, site: Site, container: Ref, value: Value, name_node: Any, value_node: Any

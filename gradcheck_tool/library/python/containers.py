@@ -17,7 +17,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.facts import Appended
+from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def list_append(m: Interpreter, s: State, call: Call) -> Result:
             mine.items.insert(0, call.args[1])
         else:
             mine.items.append(call.args[-1])
-            m.tell(s, Appended(call.self, call.args[-1:], call.site))
+            m.tell(s, ItemWritten(call.self, None, call.args[-1], call.site))
     return NONE
 
 
