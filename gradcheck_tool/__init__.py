@@ -17,45 +17,27 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import BackwardCall as BackwardCall
     from gradcheck_tool.domain.events import CheckpointUse as CheckpointUse
     from gradcheck_tool.domain.events import ClipGradients as ClipGradients
-    from gradcheck_tool.domain.events import DistributedMisuse as DistributedMisuse
-    from gradcheck_tool.domain.events import DroppedResult as DroppedResult
     from gradcheck_tool.domain.events import EngineError as EngineError
-    from gradcheck_tool.domain.events import EvalModeTraining as EvalModeTraining
     from gradcheck_tool.domain.events import Event as Event
-    from gradcheck_tool.domain.events import ExhaustedParameters as ExhaustedParameters
-    from gradcheck_tool.domain.events import FlagWrite as FlagWrite
     from gradcheck_tool.domain.events import FreedGraph as FreedGraph
-    from gradcheck_tool.domain.events import FunctionDefect as FunctionDefect
-    from gradcheck_tool.domain.events import FunctionDefinition as FunctionDefinition
     from gradcheck_tool.domain.events import FunctionError as FunctionError
     from gradcheck_tool.domain.events import GradientsCleared as GradientsCleared
-    from gradcheck_tool.domain.events import GradModeMisuse as GradModeMisuse
     from gradcheck_tool.domain.events import GradRead as GradRead
     from gradcheck_tool.domain.events import GraphBreak as GraphBreak
-    from gradcheck_tool.domain.events import GraphKept as GraphKept
-    from gradcheck_tool.domain.events import HookMisuse as HookMisuse
     from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
     from gradcheck_tool.domain.events import LeafWrite as LeafWrite
-    from gradcheck_tool.domain.events import MethodUse as MethodUse
-    from gradcheck_tool.domain.events import ModuleAttribute as ModuleAttribute
-    from gradcheck_tool.domain.events import NameUse as NameUse
     from gradcheck_tool.domain.events import NoGraph as NoGraph
     from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
     from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
-    from gradcheck_tool.domain.events import ParameterReplaced as ParameterReplaced
     from gradcheck_tool.domain.events import RetainGradCall as RetainGradCall
     from gradcheck_tool.domain.events import SavedTensorModified as SavedTensorModified
     from gradcheck_tool.domain.events import ScalerError as ScalerError
-    from gradcheck_tool.domain.events import SchedulerStep as SchedulerStep
     from gradcheck_tool.domain.events import Site as Site
     from gradcheck_tool.domain.events import StoryStep as StoryStep
-    from gradcheck_tool.domain.events import UncalledMethod as UncalledMethod
     from gradcheck_tool.domain.events import UnguardedNone as UnguardedNone
-    from gradcheck_tool.domain.events import UntrainedModule as UntrainedModule
     from gradcheck_tool.domain.events import UnusedInput as UnusedInput
     from gradcheck_tool.domain.events import UnversionedWrite as UnversionedWrite
     from gradcheck_tool.domain.events import ViewWrite as ViewWrite
-    from gradcheck_tool.domain.events import WindowDiscarded as WindowDiscarded
     from gradcheck_tool.domain.graph import GraphCut as GraphCut
     from gradcheck_tool.domain.graph import Node as Node
     from gradcheck_tool.domain.graph import Tensor as Tensor
@@ -103,6 +85,24 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import Rule as Rule
     from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
     from gradcheck_tool.rulebook.ruleset import by_site as by_site
+    from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
+    from gradcheck_tool.trackers.events import DroppedResult as DroppedResult
+    from gradcheck_tool.trackers.events import EvalModeTraining as EvalModeTraining
+    from gradcheck_tool.trackers.events import ExhaustedParameters as ExhaustedParameters
+    from gradcheck_tool.trackers.events import FlagWrite as FlagWrite
+    from gradcheck_tool.trackers.events import FunctionDefect as FunctionDefect
+    from gradcheck_tool.trackers.events import FunctionDefinition as FunctionDefinition
+    from gradcheck_tool.trackers.events import GradModeMisuse as GradModeMisuse
+    from gradcheck_tool.trackers.events import GraphKept as GraphKept
+    from gradcheck_tool.trackers.events import HookMisuse as HookMisuse
+    from gradcheck_tool.trackers.events import MethodUse as MethodUse
+    from gradcheck_tool.trackers.events import ModuleAttribute as ModuleAttribute
+    from gradcheck_tool.trackers.events import NameUse as NameUse
+    from gradcheck_tool.trackers.events import ParameterReplaced as ParameterReplaced
+    from gradcheck_tool.trackers.events import SchedulerStep as SchedulerStep
+    from gradcheck_tool.trackers.events import UncalledMethod as UncalledMethod
+    from gradcheck_tool.trackers.events import UntrainedModule as UntrainedModule
+    from gradcheck_tool.trackers.events import WindowDiscarded as WindowDiscarded
     from gradcheck_tool.trackers.gradient_reach import GradientReach as GradientReach
     from gradcheck_tool.trackers.gradient_reach import held_by_variables as held_by_variables
     from gradcheck_tool.trackers.gradient_reach import leaves_behind as leaves_behind
@@ -148,48 +148,50 @@ _PUBLIC = {
     ),
     "gradcheck_tool.rulebook.ruleset": ("Draft", "DraftFix", "Replacement", "Rule", "RuleSet", "by_site"),
     "gradcheck_tool.domain.events": (
-        "EvalModeTraining",
-        "UntrainedModule",
         "Accumulation",
         "BackwardCall",
         "CheckpointUse",
         "ClipGradients",
-        "DistributedMisuse",
-        "DroppedResult",
         "EngineError",
         "Event",
-        "ExhaustedParameters",
-        "FlagWrite",
         "FreedGraph",
-        "FunctionDefect",
-        "FunctionDefinition",
         "FunctionError",
-        "GradModeMisuse",
         "GradRead",
         "GradientsCleared",
         "GraphBreak",
-        "GraphKept",
-        "HookMisuse",
         "InvalidTensorUse",
         "LeafWrite",
-        "MethodUse",
-        "ModuleAttribute",
-        "NameUse",
         "NoGraph",
         "NonScalarRoot",
         "OptimizerStep",
-        "ParameterReplaced",
         "RetainGradCall",
         "SavedTensorModified",
         "ScalerError",
-        "SchedulerStep",
         "Site",
         "StoryStep",
-        "UncalledMethod",
         "UnguardedNone",
         "UnusedInput",
         "UnversionedWrite",
         "ViewWrite",
+    ),
+    "gradcheck_tool.trackers.events": (
+        "DistributedMisuse",
+        "DroppedResult",
+        "EvalModeTraining",
+        "ExhaustedParameters",
+        "FlagWrite",
+        "FunctionDefect",
+        "FunctionDefinition",
+        "GradModeMisuse",
+        "GraphKept",
+        "HookMisuse",
+        "MethodUse",
+        "ModuleAttribute",
+        "NameUse",
+        "ParameterReplaced",
+        "SchedulerStep",
+        "UncalledMethod",
+        "UntrainedModule",
         "WindowDiscarded",
     ),
     "gradcheck_tool.domain.graph": ("GraphCut", "Node", "Tensor"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Event, NameUse, Site
+from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.builtin import builtin_pack
@@ -22,6 +22,7 @@ from gradcheck_tool.rulebook.selection import (
 )
 from gradcheck_tool.rulebook.triggers import is_named, triggers_of
 from gradcheck_tool.spelling import nearest
+from gradcheck_tool.trackers.events import NameUse
 from gradcheck_tool.triage.triage import Triage
 
 if TYPE_CHECKING:

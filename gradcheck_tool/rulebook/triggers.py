@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Event, NameUse
 from gradcheck_tool.rulebook.handlers import event_classes, judged_events
+from gradcheck_tool.trackers.events import NameUse
 from gradcheck_tool.trigger import Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.domain.events import Event
     from gradcheck_tool.rulebook.rule import Rule
 
 # At the end of a name: all names that begin so.

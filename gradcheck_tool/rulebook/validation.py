@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import NameUse
 from gradcheck_tool.rulebook.handlers import handler_name, handlers, known_handlers
 from gradcheck_tool.rulebook.triggers import triggers_of
 from gradcheck_tool.spelling import nearest
+from gradcheck_tool.trackers.events import NameUse
 
 if TYPE_CHECKING:
     from gradcheck_tool.rulebook.rule import Rule

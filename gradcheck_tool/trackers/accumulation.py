@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import Accumulation, BackwardCall, Site, StoryStep, WindowDiscarded
+from gradcheck_tool.domain.events import Accumulation, BackwardCall, Site, StoryStep
 from gradcheck_tool.domain.values import Method
 from gradcheck_tool.interp.places import branches, owner_text, path_to, precedes, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.trackers.events import WindowDiscarded
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 

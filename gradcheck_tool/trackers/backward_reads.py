@@ -15,8 +15,8 @@ from gradcheck_tool.trackers.function_contracts import defect, on_ctx_only
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.domain.events import FunctionDefect
     from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
+    from gradcheck_tool.trackers.events import FunctionDefect
 
 SAVED = frozenset({"saved_tensors", "saved_variables", "saved_values"})
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import DistributedMisuse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.library.torch.distributed import COLLECTIVES, DDP, in_no_sync
+from gradcheck_tool.trackers.events import DistributedMisuse
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 

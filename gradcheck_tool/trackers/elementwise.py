@@ -23,8 +23,8 @@ from gradcheck_tool.trackers.function_contracts import defect
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gradcheck_tool.domain.events import FunctionDefect
     from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
+    from gradcheck_tool.trackers.events import FunctionDefect
 
 Vector = list[float]
 COUNT = 3

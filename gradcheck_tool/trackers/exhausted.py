@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import ExhaustedParameters
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Generator, Iter
 from gradcheck_tool.domain.values import Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.parameters import parameters_in
+from gradcheck_tool.trackers.events import ExhaustedParameters
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import FlagWrite
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Frame, Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Symbol, Value
@@ -12,6 +11,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import is_loaded, receiver_text, text_of
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.trackers.events import FlagWrite
 from gradcheck_tool.trackers.tracker import Tracker
 from gradcheck_tool.trackers.uses import running
 

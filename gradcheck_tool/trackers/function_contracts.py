@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcheck_tool.domain.events import FunctionDefect, Site
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, kept, writes
+from gradcheck_tool.trackers.events import FunctionDefect
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
 LEAVES = frozenset({"data", "detach", "numpy"})

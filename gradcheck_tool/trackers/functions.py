@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Method, Ref, Tup, Value
@@ -13,6 +12,7 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
 from gradcheck_tool.trackers import backward_reads, function_contracts
+from gradcheck_tool.trackers.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.trackers.function_contracts import defect
 from gradcheck_tool.trackers.tracker import Tracker
 

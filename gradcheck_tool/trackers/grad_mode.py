@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import GradModeMisuse, Site
 from gradcheck_tool.domain.values import FALSE, TRUE, LibraryObject
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.grad_modes import CLASSES
+from gradcheck_tool.trackers.events import GradModeMisuse
 from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
 from gradcheck_tool.trackers.uses import running
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.interp.api import Interpreter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import HookMisuse, Site
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Func
 from gradcheck_tool.domain.values import Bound, Partial, Value
@@ -12,6 +12,7 @@ from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.library.torch.function_text import FunctionBody, writes
+from gradcheck_tool.trackers.events import HookMisuse
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import EvalModeTraining, Site
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, TRUE, Const, LibraryObject, Ref
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_tree import modules, named_parameters
+from gradcheck_tool.trackers.events import EvalModeTraining
 from gradcheck_tool.trackers.notes import RunNote, StateNote
 from gradcheck_tool.trackers.tracker import Tracker
 

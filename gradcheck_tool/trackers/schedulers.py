@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import SchedulerStep
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, LibraryObject, Ref
+from gradcheck_tool.trackers.events import SchedulerStep
 from gradcheck_tool.trackers.notes import RunNote, StateNote
 from gradcheck_tool.trackers.tracker import Tracker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import ParameterReplaced, Site, UntrainedModule
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import Const, Ref, Tup, Value, fresh
@@ -13,6 +13,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters
 from gradcheck_tool.library.torch.parameters import parameters_in
+from gradcheck_tool.trackers.events import ParameterReplaced, UntrainedModule
 from gradcheck_tool.trackers.notes import RunNote, StateNote
 from gradcheck_tool.trackers.tracker import Tracker
 from gradcheck_tool.trackers.unregistered import is_kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import DroppedResult, MethodUse, NameUse, Site, UncalledMethod
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Ref, Symbol, Value
@@ -14,6 +14,7 @@ from gradcheck_tool.interp.places import chain_owner, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.model_names import model_names
 from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.trackers.events import DroppedResult, MethodUse, NameUse, UncalledMethod
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.analysis.entries import analyze
-from gradcheck_tool.domain.events import FunctionDefinition
 from gradcheck_tool.harness.discovery import BASES, Discovery
 from gradcheck_tool.harness.roots import import_folders, place_of
 from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.trackers.events import FunctionDefinition
 
 BODY = """
     @staticmethod

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
-from gradcheck_tool.domain.events import MethodUse, NameUse, NoGraph, UncalledMethod
+from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.library.model_packs import ModelPacks
+from gradcheck_tool.trackers.events import MethodUse, NameUse, UncalledMethod
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from gradcheck_tool.analysis.entries import analyze, needed
-from gradcheck_tool.domain.events import EvalModeTraining, Event
+from gradcheck_tool.domain.events import Event
 from gradcheck_tool.domain.join import join
 from gradcheck_tool.domain.records import Frame, Instance
 from gradcheck_tool.domain.state import State
@@ -16,6 +16,7 @@ from gradcheck_tool.interp import facts
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.trackers.events import EvalModeTraining
 from gradcheck_tool.trackers.modes import Modes
 from gradcheck_tool.trackers.notes import RunNote, StateNote, StoryNote
 from gradcheck_tool.trackers.tracker import Tracker, listen

@@ -6,10 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import (
-    FreedGraph,
-    InvalidTensorUse,
-)
+from gradcheck_tool.domain.events import FreedGraph, InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (

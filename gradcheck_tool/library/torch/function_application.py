@@ -6,9 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import (
-    FunctionError,
-)
+from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Func, Instance, List
 from gradcheck_tool.domain.values import (

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import (
-    FunctionError,
-)
+from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import (

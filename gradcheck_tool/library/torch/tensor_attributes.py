@@ -6,11 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import (
-    GradientsCleared,
-    GradRead,
-    InvalidTensorUse,
-)
+from gradcheck_tool.domain.events import GradientsCleared, GradRead, InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     NONE,

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import (
-    InvalidTensorUse,
-    RetainGradCall,
-)
+from gradcheck_tool.domain.events import InvalidTensorUse, RetainGradCall
 from gradcheck_tool.domain.values import (
     NONE,
     Const,

@@ -1,0 +1,303 @@
+"""What the trackers that are built in report, besides what the interpreter and the models report themselves.
+
+These are the events that several rules judge, or that the trackers of one concern share. What serves a single
+rule is defined in that rule's file, beside its tracker. The module is light: all rules load it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcheck_tool import when
+from gradcheck_tool.domain.events import Event
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NameUse(Event):
+    """A resolved name of a library is used: `name` is fully qualified (`torch.autograd.Variable`).
+
+    `keywords` are the keyword arguments where it is called, `called` whether it is. The site is the
+    call where it is called, else the name.
+    """
+
+    name: str
+    called: bool = False
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class MethodUse(Event):
+    """A method or attribute of an abstract object: `receiver` is its kind (`tensor`, `module`,
+    `optimizer`, `context`, `scaler`, `unknown`), `name` the attribute.
+    """
+
+    receiver: str
+    subject: str
+    name: str
+    called: bool = False
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class FunctionDefinition(Event):
+    """A subclass of torch.autograd.Function is defined; `methods` maps names to their IR."""
+
+    triggers = when.CUSTOM_FUNCTIONS
+
+    function: str
+    methods: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class SchedulerStep(Event):
+    """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
+    since the scheduler was made, although a step of it follows in the same loop.
+    """
+
+    triggers = (*when.TRAINING, when.STEP)
+
+    scheduler: str
+    optimizer: str
+    early: bool
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class WindowDiscarded(Event):
+    """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
+
+    The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
+    the step, in the same loop, or empty where the step follows the loop, in each round of one around it.
+    All gradients but the last iteration's of a window are thrown away.
+    """
+
+    triggers = when.TRAINING
+
+    target: str
+    optimizer: str
+    condition: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class UncalledMethod(Event):
+    """An expression statement names a method without calling it: `optimizer.zero_grad`.
+
+    `receiver` is the kind of object as in `MethodUse`, known for certain.
+    """
+
+    triggers = (*when.TRAINING, when.STEP)
+
+    receiver: str
+    subject: str
+    name: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class DroppedResult(Event):
+    """An expression statement calls something that only returns a new tensor: `x.detach()`, `x.to(d)`.
+
+    `tensor` is the subject, `call` the text, `name` the method.
+    """
+
+    triggers = (when.DROPPED_COPY,)
+
+    tensor: str
+    call: str
+    name: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ModuleAttribute(Event):
+    """An `nn.Module` keeps in an attribute something that it does not register, and nothing else does.
+
+    `kind`: `module-list` or `module-dict` (a list, tuple or dict that holds modules),
+    `parameter-list` (a list, tuple or dict of Parameters), `tensor` (a leaf that requires grad and is
+    no Parameter) or `moved-parameter` (`nn.Parameter(...).to()` and the like: a result, no Parameter).
+    Emitted once a class, at the assignment, when the whole constructor has been executed and neither
+    `add_module`, `register_*`, an `nn.Sequential(*...)` nor an optimizer got the elements.
+    `call` is the text of the assigned value.
+    """
+
+    triggers = when.REGISTRATION
+
+    module: str
+    attribute: str
+    kind: str
+    call: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class FlagWrite(Event):
+    """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
+
+    `receiver` is `tensor`, `state-dict` (a tensor of one) or `module`, `name` the attribute
+    (`require_grad`, `requires_grad`, ...). Attempts to freeze that assign nothing are `compared` (the flag
+    is compared as a statement) and `rebound` (a name that nothing reads gets the detached parameter).
+    Not emitted where the analysed class defines that attribute.
+    """
+
+    triggers = (when.REQUIRES_GRAD,)
+
+    receiver: str
+    subject: str
+    name: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ExhaustedParameters(Event):
+    """An iterator of parameters (`model.parameters()` kept in a variable) is used up already.
+
+    `call` is the text of the use, `use` is `clip` or `loop`.
+    """
+
+    triggers = (*when.TRAINING, when.CLIP_GRAD)
+
+    iterator: str
+    call: str
+    use: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ParameterReplaced(Event):
+    """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
+    new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
+    parameter of this name before; `was_frozen`: it is the old one, which did not require grad until then.
+    """
+
+    triggers = when.TRAINING
+
+    attribute: str
+    optimizer: str
+    is_new: bool = False
+    was_frozen: bool = False
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GradModeMisuse(Event):
+    """A grad mode is switched in a way that does not do what it says.
+
+    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement),
+    `never-restored` (`torch.set_grad_enabled(False)` as a statement, and no path of the program
+    turns it on again before a forward that is trained), `enable-in-inference` (enable_grad inside
+    inference_mode).
+    """
+
+    triggers = (when.MISUSED_GRAD_MODE, when.GRAD_MODE_IN_INFERENCE, when.INFERENCE_MODE)
+
+    kind: str
+    call: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GraphKept(Event):
+    """A value with a graph is kept from one iteration to the next and no backward ever uses it.
+
+    `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop) or `attribute`.
+    `container` is what keeps it, `value` what is kept. Only emitted in grad mode and when the
+    container is neither back-propagated nor passed to something unknown before its values are
+    detached.
+    """
+
+    triggers = (*when.TRAINING, when.GATHERING_LOOP)
+
+    container: str
+    value: str
+    kind: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class FunctionDefect(Event):
+    """A custom autograd.Function is wrong in a way that nothing raises.
+
+    `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute
+    of ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is
+    called instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place
+    without mark_dirty), `writes-cotangent` (backward writes its argument), `hidden-tensors` (tensors
+    that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
+    autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
+    without @staticmethod) or `none-guard` (set_materialize_grads(False), and a gradient used without a
+    test for None: Python raises there), `none-for-input` (backward returns a literal None for an argument
+    from which forward's result is computed, and apply certainly gets a tensor there that requires
+    grad), `state-on-class` (forward stores something on the class or a global that backward reads),
+    `unused-ctx` (forward keeps something on ctx that no other method reads), `intermediate-kept` (a
+    tensor that forward computes from an input, and does not return, is kept for backward, and the
+    program differentiates the backward again: that part of the second derivative is missing),
+    `unread-argument` (an argument that forward only puts on ctx, where no method reads it: it has no
+    effect), `unread-saved` (save_for_backward, and no method reads saved tensors), `ignores-cotangent`
+    (backward computes a gradient without reading the gradient that it is given) or `wrong-derivative` (the
+    gradient of an elementwise Function is not what the values of its forward say).
+    `detail` names the tensor, attribute or method.
+    """
+
+    triggers = when.CUSTOM_FUNCTIONS
+
+    function: str
+    kind: str
+    detail: str = ""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class HookMisuse(Event):
+    """A hook does what hooks may not.
+
+    `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
+    `returns-nothing` (a tensor hook binds a new value to its argument's name, or
+    computes from it into a local that nothing else reads, and returns nothing on every path), for which
+    `passes` says what therefore goes on unchanged: `gradient`, `output` or `input`.
+    """
+
+    triggers = (when.HOOK,)
+
+    kind: str
+    subject: str
+    call: str
+    passes: str = "gradient"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class UntrainedModule(Event):
+    """A newly made module gets gradients in a loop, but no optimizer has its parameters.
+
+    `is_parameter`: it is a parameter of a module, the rest of which is trained. Only emitted when its
+    parameters require grad, nothing was loaded into it, no unknown code got them, and `optimizer`, which
+    has other parameters of the same loss, steps in that loop. The site is where the optimizer is made.
+    """
+
+    triggers = when.TRAINING
+
+    module: str
+    optimizer: str
+    is_parameter: bool = False
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class EvalModeTraining(Event):
+    """A module is trained in evaluation mode, by a place that has trained it in training mode before.
+
+    The site is the call of `eval()`, after which a forward without gradients evaluated the module and
+    nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
+    """
+
+    triggers = when.TRAINING
+
+    module: str
+    call: str
+    optimizer: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class DistributedMisuse(Event):
+    """A protocol of torch.distributed or DistributedDataParallel is broken.
+
+    `kind`: `inner-module` (`ddp.module(x)` computes a root that is back-propagated, so that gradients
+    are not reduced), `no-sync-backward` (no_sync() is around backward but not around its forward, which
+    decides), `inplace-collective` (all_reduce, broadcast or reduce of a tensor that requires grad, which
+    is back-propagated afterwards) or `gather-detaches` (what all_gather or gather filled enters a root
+    while the tensor that was sent requires grad and enters it in no other way).
+    """
+
+    triggers = (*when.DIFFERENTIATION, when.NO_SYNC)
+
+    kind: str
+    call: str
+    subject: str
