@@ -11,6 +11,7 @@ from gradcheck_tool.domain import events as ev
 from gradcheck_tool.findings import Finding, Location, Position
 from gradcheck_tool.rulebook.handlers import event_classes
 from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.trackers import events as told
 
 RULES = RuleSet.load().select(["ALL"])
 
@@ -95,15 +96,15 @@ def clip(*gradients: str, **facts: Any) -> ev.Event:
 
 
 def named(name: str, *keywords: str, called: bool = True) -> ev.Event:
-    return event(ev.NameUse, name=name, called=called, keywords=keywords)
+    return event(told.NameUse, name=name, called=called, keywords=keywords)
 
 
 def method(receiver: str, name: str, *keywords: str) -> ev.Event:
-    return event(ev.MethodUse, receiver=receiver, subject="x", name=name, called=True, keywords=keywords)
+    return event(told.MethodUse, receiver=receiver, subject="x", name=name, called=True, keywords=keywords)
 
 
 def attribute(kind: str) -> ev.Event:
-    return event(ev.ModuleAttribute, module="Net", attribute="layers", kind=kind, call="[...]")
+    return event(told.ModuleAttribute, module="Net", attribute="layers", kind=kind, call="[...]")
 
 
 def contract(kind: str) -> ev.Event:
@@ -111,19 +112,19 @@ def contract(kind: str) -> ev.Event:
 
 
 def defect(kind: str) -> ev.Event:
-    return event(ev.FunctionDefect, function="Scale", kind=kind, detail="x")
+    return event(told.FunctionDefect, function="Scale", kind=kind, detail="x")
 
 
 def mode(kind: str) -> ev.Event:
-    return event(ev.GradModeMisuse, kind=kind, call="torch.no_grad()")
+    return event(told.GradModeMisuse, kind=kind, call="torch.no_grad()")
 
 
 def distributed(kind: str) -> ev.Event:
-    return event(ev.DistributedMisuse, kind=kind, call="call(x)", subject="ddp")
+    return event(told.DistributedMisuse, kind=kind, call="call(x)", subject="ddp")
 
 
 def kept(kind: str) -> ev.Event:
-    return event(ev.GraphKept, container="total", value="loss", kind=kind)
+    return event(told.GraphKept, container="total", value="loss", kind=kind)
 
 
 def checkpoint(reentrant: bool | None, inputs: bool | None, trains: bool) -> ev.Event:
@@ -186,21 +187,21 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL313", attribute("tensor")),
     ("GL314", attribute("moved-parameter")),
     ("GL315", event(own("ParameterOfResult"), tensor="y")),
-    ("GL316", event(ev.FlagWrite, receiver="module", subject="net", name="requires_grad")),
-    ("GL316", event(ev.FlagWrite, receiver="tensor", subject="p", name="require_grad")),
-    ("GL317", event(ev.ExhaustedParameters, iterator="params", call="clip(params)", use="clip")),
-    ("GL318", event(ev.ParameterReplaced, attribute="net.head", optimizer="opt")),
-    ("GL319", event(ev.UntrainedModule, module="scorer", optimizer="opt")),
+    ("GL316", event(told.FlagWrite, receiver="module", subject="net", name="requires_grad")),
+    ("GL316", event(told.FlagWrite, receiver="tensor", subject="p", name="require_grad")),
+    ("GL317", event(told.ExhaustedParameters, iterator="params", call="clip(params)", use="clip")),
+    ("GL318", event(told.ParameterReplaced, attribute="net.head", optimizer="opt")),
+    ("GL319", event(told.UntrainedModule, module="scorer", optimizer="opt")),
     ("GL401", backward(accumulated=(LEAF,))),
     ("GL402", step("zeroed")),
     ("GL403", clip("none")),
     ("GL403", clip("stale")),
     ("GL403", clip("zeroed")),
     ("GL404", step("none", in_loop=True)),
-    ("GL405", event(ev.WindowDiscarded, target="opt", optimizer="opt", condition="i % 4 == 0")),
-    ("GL406", event(ev.SchedulerStep, scheduler="sched", optimizer="opt", early=True)),
+    ("GL405", event(told.WindowDiscarded, target="opt", optimizer="opt", condition="i % 4 == 0")),
+    ("GL406", event(told.SchedulerStep, scheduler="sched", optimizer="opt", early=True)),
     ("GL407", invalid("closure-missing")),
-    ("GL408", event(ev.UncalledMethod, receiver="optimizer", subject="opt", name="zero_grad")),
+    ("GL408", event(told.UncalledMethod, receiver="optimizer", subject="opt", name="zero_grad")),
     ("GL411", clip("scaled")),
     ("GL412", step("scaled")),
     ("GL413", event(ev.ScalerError, kind="unscale-twice", scaler="scaler", optimizer="opt")),
@@ -222,7 +223,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL506", event(own("NonReparametrised"), distribution="dist", call="dist.sample()")),
     ("GL507", backward(made_leaf="loss.requires_grad_()")),
     ("GL508", invalid("not-implemented")),
-    ("GL509", event(ev.DroppedResult, tensor="x", call="x.detach()", name="detach")),
+    ("GL509", event(told.DroppedResult, tensor="x", call="x.detach()", name="detach")),
     ("GL510", mode("not-called")),
     ("GL511", mode("bare")),
     ("GL512", mode("never-restored")),
@@ -264,7 +265,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL803", backward(breaks=(cut("create-graph"),))),
     ("GL804", backward(create_graph=True)),
     ("GL805", event(ev.UnguardedNone, input="y", call="g.norm()")),
-    ("GL806", event(ev.HookMisuse, kind="mutates-gradient", subject="h", call="g.mul_(2)")),
+    ("GL806", event(told.HookMisuse, kind="mutates-gradient", subject="h", call="g.mul_(2)")),
     (
         "GL807",
         event(
@@ -276,7 +277,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
         ),
     ),
     ("GL808", checkpoint(reentrant=True, inputs=False, trains=True)),
-    ("GL809", event(ev.HookMisuse, kind="returns-nothing", subject="w", call="grad = grad * mask")),
+    ("GL809", event(told.HookMisuse, kind="returns-nothing", subject="w", call="grad = grad * mask")),
     ("GL810", distributed("inner-module")),
     ("GL811", distributed("no-sync-backward")),
     ("GL813", distributed("inplace-collective")),
@@ -293,7 +294,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL910", method("tensor", "backward", "retain_variables")),
     ("GL912", method("tensor", "reinforce")),
     ("GL415", event(own("MaskedDecay"), parameter="weight", optimizer="opt")),
-    ("GL516", event(ev.EvalModeTraining, module="model", call="model.eval()", optimizer="opt")),
+    ("GL516", event(told.EvalModeTraining, module="model", call="model.eval()", optimizer="opt")),
     (
         "GL517",
         event(
@@ -305,14 +306,14 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL725", defect("unread-saved")),
     ("GL726", defect("ignores-cotangent")),
     ("GL729", defect("wrong-derivative")),
-    ("GL316", event(ev.FlagWrite, receiver="state-dict", subject="p", name="requires_grad")),
-    ("GL318", event(ev.ParameterReplaced, attribute="net.table", optimizer="opt", is_new=True)),
+    ("GL316", event(told.FlagWrite, receiver="state-dict", subject="p", name="requires_grad")),
+    ("GL318", event(told.ParameterReplaced, attribute="net.table", optimizer="opt", is_new=True)),
     ("GL401", backward(accumulated=(LEAF,), unreached=HERE)),
     ("GL505", event(own("ZeroGradient"), root="loss", op="x.round()", tensor="weight", all_of_them=False)),
-    ("GL509", event(ev.DroppedResult, tensor="p.data", call="p.data.clamp(0, 1)", name="clamp")),
+    ("GL509", event(told.DroppedResult, tensor="p.data", call="p.data.clamp(0, 1)", name="clamp")),
     (
         "GL809",
-        event(ev.HookMisuse, kind="returns-nothing", subject="layer", call="out + v", passes="output"),
+        event(told.HookMisuse, kind="returns-nothing", subject="layer", call="out + v", passes="output"),
     ),
 ]
 
@@ -343,7 +344,7 @@ LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
     "clipping where gradients are fresh on another visit": (clip("none"), clip("fresh")),
     "measuring a norm": (clip("none", measures=True), clip("scaled", measures=True)),
     "a scheduler after its optimizer": (
-        event(ev.SchedulerStep, scheduler="sched", optimizer="opt", early=False),
+        event(told.SchedulerStep, scheduler="sched", optimizer="opt", early=False),
     ),
     "clearing fresh gradients": (event(ev.GradientsCleared, target="opt", fresh=True),),
     "the gradient of a leaf before backward": (
@@ -373,12 +374,14 @@ LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
         checkpoint(reentrant=True, inputs=None, trains=True),
         checkpoint(reentrant=True, inputs=False, trains=False),
     ),
-    "a module's own attribute": (event(ev.FlagWrite, receiver="module", subject="net", name="frozen"),),
-    "requires_grad of a tensor": (event(ev.FlagWrite, receiver="tensor", subject="p", name="requires_grad"),),
+    "a module's own attribute": (event(told.FlagWrite, receiver="module", subject="net", name="frozen"),),
+    "requires_grad of a tensor": (
+        event(told.FlagWrite, receiver="tensor", subject="p", name="requires_grad"),
+    ),
     "other methods as statements": (
-        event(ev.DroppedResult, tensor="x", call="x.register_hook(f)", name="register_hook"),
-        event(ev.UncalledMethod, receiver="optimizer", subject="opt", name="param_groups"),
-        event(ev.UncalledMethod, receiver="unknown", subject="x", name="step"),
+        event(told.DroppedResult, tensor="x", call="x.register_hook(f)", name="register_hook"),
+        event(told.UncalledMethod, receiver="optimizer", subject="opt", name="param_groups"),
+        event(told.UncalledMethod, receiver="unknown", subject="x", name="step"),
     ),
     "volatile of something else": (method("unknown", "volatile"), named("volatile_lib.f", "volatile")),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -164,3 +165,10 @@ def test_a_rule_that_sees_all_events_needs_all_trackers() -> None:
             yield from ()
 
     assert needed(RuleSet([Everything()])) == list(BUILT_IN)
+
+
+def test_there_are_at_most_25_facts_and_the_documentation_lists_them() -> None:
+    names = [kind.__name__ for kind in facts.Fact.__subclasses__() if kind.__module__ == facts.__name__]
+    page = (Path(__file__).parents[2] / "docs" / "facts.md").read_text(encoding="utf-8")
+    assert len(names) <= 25
+    assert [name for name in names if f"| `{name}` |" not in page] == []
