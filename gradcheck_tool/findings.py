@@ -77,7 +77,8 @@ class Finding:
     """One thing that is wrong at one place.
 
     `predicts` is the error text PyTorch would raise or the silent effect; None where the rule
-    foretells neither. `function`, `device`, `dtype` and `evidence` are set by the run-time engine.
+    foretells neither. `assumes` has in words what the finding takes from ordinary use of the code, beyond
+    what the code shows. `function`, `device`, `dtype` and `evidence` are set by the run-time engine.
     """
 
     code: str
@@ -89,6 +90,7 @@ class Finding:
     trace: tuple[TraceStep, ...] = ()
     fix: Fix | None = None
     url: str = ""
+    assumes: tuple[str, ...] = ()
     function: str | None = None
     device: str | None = None
     dtype: str | None = None

@@ -14,6 +14,7 @@ class Condition(Enum):
     RECORDS_GRAPH = "no decorator switches the recording of gradients off"
     IN_FUNCTION_CLASS = "it belongs to a subclass of torch.autograd.Function, or names one"
     CALLS_INPLACE_LAYER = "it calls a layer that the file makes with `inplace=True`"
+    IN_FORWARD = "it is the `forward` of a class that derives from another"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"
     GIVES_TO_NUMPY = "what the file computes with gradients may reach NumPy"
     COPIES_COMPUTED = "what is computed in it with gradients may be deep-copied"

@@ -115,6 +115,15 @@ SHARED_WRITE = Trigger(
     callers=False,
     mentions=("data", "init"),
 )
+# A module that writes in place: what its forward returns is differentiated.
+_WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
+FORWARD_WRITE = Trigger(pattern=_WRITE, where=Condition.IN_FORWARD, callers=False)
+FORWARD_INPLACE_LAYER = Trigger(
+    pattern=r"\bself\.\w+\(|inplace=True",
+    in_file=("inplace=True",),
+    where=Condition.IN_FORWARD,
+    callers=False,
+)
 # Activations that write to what they are given.
 INPLACE_LAYER = Trigger(
     ("chunk", "split", "unbind", "expand", "unfold", "iter", "zip"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import entry_arguments
+from gradcheck_tool.analysis import function_use, ordinary_use, roles
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.domain.events import EngineError, Event
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
@@ -22,6 +22,7 @@ from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.tracker import Tracker, listen
+from gradcheck_tool.triage.mentions import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,6 +59,7 @@ def analyze(
     m.program.imports = imports
     m.program.models = models or model_packs(())
     m.program.main = module
+    m.program.refinement = roles.Refinement(m)
     start = State()
     listening = listen(m, trackers)
     ends = _run_body(m, start, module)
@@ -70,6 +72,8 @@ def analyze(
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
     cut_short = plan.starts if base is not None and m.budget.exhausted else frozenset()
+    for event in ordinary_use.news(m.program.ordinary, events):
+        m.emit(event)
     m.tell(base or start, RunEnded(module, not m.budget.exhausted, cut_short))
     for tracker in listening:
         tracker.conclude()
@@ -98,6 +102,25 @@ class _Starts:
         self._plan = plan
         self._hot = plan.mentions.functions(module) if plan.mentions else set()
         self._waiting = len(plan.starts)
+        self._callers: list[tuple[ir.Function, set[str]]] = []
+        self._add_callers(module)
+
+    def _add_callers(self, module: ir.ModuleIR) -> None:
+        """What calls a function that is worth executing is executed, too: it says how the function is used."""
+        waiting = [(f, names_in(f)) for f in module.functions]
+        grew = True
+        while grew:
+            names = {f.name for f in module.functions if f in self and not f.name.startswith("__")} - {
+                "forward"
+            }
+            more = [f for f, mentioned in waiting if f not in self and mentioned & names]
+            self._hot |= {id(f) for f in more}
+            grew = bool(more)
+        self._callers = [(f, mentioned) for f, mentioned in waiting if f in self]
+
+    def is_called(self, function: ir.Function) -> bool:
+        """Does another one name the function, so that it is seen as its caller uses it?"""
+        return any(function.name in names for f, names in self._callers if f is not function)
 
     def __contains__(self, function: ir.Function) -> bool:
         return function.qualname in self._plan.starts or id(function) in self._hot
@@ -140,20 +163,40 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
 
 
 def _run_uncalled(m: Interpreter, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
-    """Run every function and method that nothing has called and that matters, with unknown arguments."""
-    for name, value in list(base[base.frames[0]].locals.items()):
-        if not isinstance(name, str) or not isinstance(value, Ref):
-            continue
-        record = base.heap.get(value.id)
-        if isinstance(record, Func) and record.env.module is module:
-            if record.function in starts:
-                starts.begin(m)
-                _run_function(m, base, value, record, None)
-        elif isinstance(record, Class) and record.env.module is module:
-            _run_methods(m, base, value, record, starts)
+    """Run every function and method that nothing has called and that matters, with unknown arguments.
+
+    Functions that others name come last: as part of these they have been executed as they are used.
+    """
+    for called in (False, True):
+        for name, value in list(base[base.frames[0]].locals.items()):
+            if not isinstance(name, str) or not isinstance(value, Ref):
+                continue
+            record = base.heap.get(value.id)
+            if isinstance(record, Func) and record.env.module is module:
+                if record.function in starts and starts.is_called(record.function) is called:
+                    starts.begin(m)
+                    _run_function(m, base, value, record, None)
+            elif isinstance(record, Class) and record.env.module is module:
+                if not called and function_use.is_function_class(base, value):
+                    _apply_function(m, base, value, record, starts)
+                _run_methods(m, base, value, record, starts, called=called)
 
 
-def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
+def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
+    """Apply a custom Function that nothing has applied."""
+    forward = function_use.forward_of(base, ref)
+    if forward is None or id(forward.function) in m.program.entered:
+        return
+    starts.begin(m)
+    s = base.fork()
+    run = lambda: _as_exits(function_use.apply(m, s, ref, record.name))  # noqa: E731
+    for end in bounded(m, run, s, forward.function):
+        _report(m, end)
+
+
+def _run_methods(
+    m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts, *, called: bool
+) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting = []
     constructed = False
@@ -163,11 +206,13 @@ def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: _
         func = base.get(inner, Func)
         if func is None or id(func.function) in m.program.entered or func.function not in starts:
             continue
+        if starts.is_called(func.function) is not called:
+            continue
         if name == "__init__":
             constructed = True
         else:
             waiting.append((inner, func, wrapper))
-    by_framework = driver(base, ref)
+    by_framework = None if called else driver(base, ref)
     if not waiting and not constructed and by_framework is None:
         return
     starts.prepare(m)
@@ -198,11 +243,12 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     s = base.fork()
     init = attributes.in_class(s, cls, "__init__")
     func = s.get(init, Func)
-    args = entry_arguments.arguments(m, s, func.function, skip=1) if func is not None else {}
+    cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
+    s = cast.state
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
-    for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], args, site)), s, entry):
+    for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], cast.values, site)), s, entry):
         if end.kind == "return" and isinstance(end.value, Ref):
             forget_scaling(end.state)
             if end.state.get(end.value, Instance) is not None:
@@ -229,9 +275,23 @@ def _run_function(
     function: ir.Function = func.function
     if id(function) in m.program.entered and not again:
         return
-    s = base.fork()
-    args = entry_arguments.arguments(m, s, function, skip=0 if receiver is None else 1)
+    owner = base.get(receiver, Instance)
+    cls = owner.cls if owner is not None and isinstance(owner.cls, Ref) else None
+    cast = roles.arguments(m, base.fork(), func, 0 if receiver is None else 1, cls)
+    s = cast.state
+    before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     site = m.site(s, function.node)
-    for end in bounded(m, lambda: _as_exits(m.call(s, target, [], args, site)), s, function):
+    forward = receiver is not None and function.name == "forward" and _is_module(base, receiver)
+    for end in bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, function):
         _report(m, end)
+        if forward and end.kind == "return":
+            event = ordinary_use.differentiated(end.state, end.value, function.qualname)
+            if event is not None:
+                m.program.ordinary.append(event)
+    m.program.assumes = before
+
+
+def _is_module(s: State, receiver: Value) -> bool:
+    record = s.get(receiver, Instance)
+    return record is not None and ordinary_use.is_module_class(s, record.cls)

@@ -37,6 +37,7 @@ def pack(finding: Finding) -> list[Any]:
             ],
         ],
         finding.url,
+        list(finding.assumes),
     ]
 
 
@@ -46,7 +47,7 @@ def unpack(packed: list[Any]) -> Finding:
     Raises:
         LookupError, TypeError, ValueError: it is something else.
     """
-    code, name, severity, message, location, predicts, trace, fix, url = packed
+    code, name, severity, message, location, predicts, trace, fix, url, assumes = packed
     return Finding(
         code=code,
         name=name,
@@ -54,6 +55,7 @@ def unpack(packed: list[Any]) -> Finding:
         message=message,
         location=_unpack_location(location),
         predicts=predicts,
+        assumes=tuple(assumes),
         trace=tuple(TraceStep(_unpack_location(place), text) for place, text in trace),
         fix=None
         if fix is None

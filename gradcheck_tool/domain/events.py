@@ -49,6 +49,7 @@ class Event:
     """Base of all events. `in_loop` is true where the site is inside a loop of its function.
 
     `triggers` say what makes a function worth executing for rules that judge the event and declare none.
+    `assumes` has in words what the event takes from ordinary use, beyond what the code shows.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
@@ -56,6 +57,7 @@ class Event:
     site: Site
     story: tuple[StoryStep, ...] = ()
     in_loop: bool = False
+    assumes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -93,7 +95,7 @@ class SavedTensorModified(EngineError):
     earlier iteration into the root ('' where the graph is this iteration's own).
     """
 
-    triggers = when.DIFFERENTIATION
+    triggers = (*when.DIFFERENTIATION, when.FORWARD_WRITE, when.FORWARD_INPLACE_LAYER)
 
     root: str
     tensor: str

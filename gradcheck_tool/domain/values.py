@@ -102,6 +102,8 @@ class Symbol:
 
 MAX_EXPRESSION = 5
 VERSION = "version"
+# The kind of what an opaque module returned, and of all that is read out of it.
+GRAPH = "graph"
 
 
 def _depth(key: object) -> int:

@@ -9,6 +9,7 @@ from gradcheck_tool.domain.events import UnguardedNone
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import (
+    GRAPH,
     NONE,
     Bound,
     Const,
@@ -100,7 +101,7 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     if isinstance(obj, LibraryObject):
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
-        key = Symbol(("attr", obj, name), "data" if obj.kind == "data" else None)
+        key = Symbol(("attr", obj, name), obj.kind if obj.kind in ("data", GRAPH) else None)
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:
         return [(s, obj.items[obj.fields.index(name)])]

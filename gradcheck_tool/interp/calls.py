@@ -15,6 +15,7 @@ from gradcheck_tool.domain.values import (
     Ref,
     Super,
     Symbol,
+    Tup,
     Value,
     unknown,
 )
@@ -175,10 +176,14 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
         if isinstance(s.heap[call.args[0].id], (Func, Class)):
             return [(s, call.args[0])]
     receiver = [func.receiver] if isinstance(func, Method) else []
-    havoc(s, [*receiver, *call.args, *call.kwargs.values()])
     name, owner = _named(func)
+    given = [*receiver, *call.args, *call.kwargs.values()]
+    havoc(s, given, name.rpartition(".")[2])
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
-    return [(s, unknown())]
+    result = unknown()
+    if any(isinstance(value, Ref) for value in given):
+        s.memory[Symbol(("made-from", result))] = Tup(tuple(given))
+    return [(s, result)]
 
 
 def _named(func: Value) -> tuple[str, list[Value]]:
@@ -188,4 +193,6 @@ def _named(func: Value) -> tuple[str, list[Value]]:
     key = func.key if isinstance(func, Symbol) else None
     if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
         return str(key[2]), [key[1]]
+    if isinstance(key, tuple) and len(key) == 3 and key[0] == "global":
+        return str(key[2]), []
     return (func.name, []) if isinstance(func, LibraryObject) else ("", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -48,8 +49,15 @@ def _parts(s: State, ref: Ref) -> list[Value]:
     return []
 
 
-def havoc(s: State, values: Iterable[Value]) -> None:
+# Names of functions that are given a module to change which of its parameters require a gradient.
+_FREEZES = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+
+
+def havoc(s: State, values: Iterable[Value], name: str = "_") -> None:
     """Forget what an unknown callee that got these values may have changed.
+
+    A callee whose `name` does not say that it freezes or writes leaves parameters as they are: a factory is
+    given a module to wrap it or to hand its parameters on. What has been accumulated it may use or clear.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -58,7 +66,10 @@ def havoc(s: State, values: Iterable[Value]) -> None:
     for ref in roots:
         record = s.heap[ref.id]
         if isinstance(record, Tensor):
-            _tensor(s, ref)
+            if record.is_param and not _FREEZES.search(name):
+                _gradient(s, ref)
+            else:
+                _tensor(s, ref)
         elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
@@ -99,6 +110,13 @@ def forget_groups(s: State) -> None:
 
 def _is_module_frame(record: Instance) -> bool:
     return "#frame" in record.attrs
+
+
+def _gradient(s: State, ref: Ref) -> None:
+    """Gradients that are there may have been applied, cleared or added to."""
+    tensor = s.edit(ref)
+    if tensor.grad_state != "none":
+        tensor.grad_state, tensor.grad = "unknown", unknown()
 
 
 def _tensor(s: State, ref: Ref) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Event
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.ir import nodes as ir
 
@@ -24,6 +25,9 @@ class Program:
         entered: the functions whose code was executed, by identity.
         importing: the modules whose bodies are running, by identity.
         promised: what imports lead to, where that is no record of a state.
+        refinement: gives roles to what unknown calls return; None where that stays unknown.
+        ordinary: what goes wrong in the ordinary use of units that nothing calls.
+        assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
     """
 
     main: ir.ModuleIR | None = None
@@ -32,3 +36,6 @@ class Program:
     entered: set[int] = field(default_factory=set)
     importing: set[int] = field(default_factory=set)
     promised: dict[Value, Value] = field(default_factory=dict)
+    refinement: Any = None
+    ordinary: list[Event] = field(default_factory=list)
+    assumes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ limit are dropped, deep recursion returns something unknown.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
@@ -81,7 +82,12 @@ class Solver:
     def emit(self, event: Event) -> None:
         """Report an event."""
         self.noticed += 1
-        self._tell(self.places.marked(event))
+        marked = self.places.marked(event)
+        self._tell(
+            replace(marked, assumes=(*marked.assumes, *self.program.assumes))
+            if self.program.assumes
+            else marked
+        )
 
     def tell(self, s: State, fact: Fact) -> None:
         """Let all trackers that listen hear what has happened in a state."""

@@ -79,10 +79,13 @@ def _bound(s: State, name: str, scope: ir.Scope) -> Value:
 
 def store_name(m: Interpreter, s: State, i: ir.StoreName) -> States:
     value = m.get(s, i.src)
+    before = s
+    if type(value) is Symbol and value.kind is None and m.program.refinement is not None:
+        s, value = m.program.refinement.variable(s, i.name, value, i.node)
     if isinstance(value, Ref) and not in_model(s):
         _name(m, s, i, value)
     s.edit(_owner(s, i.name, i.scope)).locals[i.name] = value
-    return None
+    return None if s is before else [s]
 
 
 def _name(m: Interpreter, s: State, i: ir.StoreName, value: Ref) -> None:
@@ -130,6 +133,9 @@ def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
 
 def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:
     obj, value, site = m.get(s, i.obj), m.get(s, i.src), m.site(s, i.node)
+    if type(value) is Symbol and value.kind is None and m.program.refinement is not None:
+        if s.get(obj, Instance) is not None:
+            s, value = m.program.refinement.attribute(s, obj, i.name, value, i.node)
     m.tell(s, AttributeWritten(obj, i.name, value, site, None if in_model(s) else i))
     return attributes.put(m, s, obj, i.name, value, site, i.augmented)
 

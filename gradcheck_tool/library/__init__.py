@@ -36,6 +36,7 @@ def load() -> None:
         module_calls,
         module_containers,
         modules,
+        opaque_modules,
         optimizers,
         parameters,
         saved_hooks,

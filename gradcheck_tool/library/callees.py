@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
-from gradcheck_tool.domain.values import LibraryObject, Method, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, TRUE, LibraryObject, Method, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
@@ -15,8 +15,9 @@ from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
 from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
+from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
-from gradcheck_tool.library.torch.tensor_values import adopt
+from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -75,25 +76,65 @@ class SymbolModel(DtypeModel):
     ) -> None:
         write_array(s, obj, site, text)
 
+    def binary(
+        self, m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+    ) -> Outcomes | None:
+        """What an opaque module returned is a tensor where it is an operand."""
+        a, b = (as_tensor(m, s, v, site) if _is_graph(v) else None for v in (left, right))
+        if a is None and b is None:
+            return None
+        return _TENSOR.binary(m, s, op, a or left, b or right, site, text)
+
+    def unary(self, m: Interpreter, s: State, op: str, obj: Symbol, site: Any, text: Any) -> Outcomes | None:
+        ref = as_tensor(m, s, obj, site) if _is_graph(obj) else None
+        return None if ref is None else _TENSOR.unary(m, s, op, ref, site, text)
+
     def inplace(
         self, m: Interpreter, s: State, op: str, left: Symbol, right: Value, site: Any, text: Any
-    ) -> None:
+    ) -> Outcomes | None:
+        ref = as_tensor(m, s, left, site) if _is_graph(left) else None
+        if ref is not None:
+            return _TENSOR.inplace(m, s, op, ref, right, site, text)
         write_array(s, left, site, text)
+        return None
 
     def call(self, m: Interpreter, s: State, obj: Symbol, call: Call) -> Outcomes | None:
         """A method of something unknown: only tensors have some of them, others leave gradients alone."""
         key = obj.key
         if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
-            return [(s, unknown("data"))] if obj.kind == "data" else None
+            return [(s, _of_data(s, call))] if obj.kind == "data" else None
         name = str(key[2])
         if name in TENSOR_ONLY and isinstance(key[1], Symbol):
             receiver = adopt(m, s, key[1], call.site)
             return m.call_method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
         if obj.kind == "data":
-            return [(s, unknown("data"))]
+            return [(s, _of_data(s, call))]
         if name not in HARMLESS:
             forget_groups(s)
         return None
+
+
+def _of_data(s: State, call: Call) -> Value:
+    """What an object of a library returns that only carries data: data, unless it is given a graph."""
+    if not any(_may_have_graph(s, value) for value in (*call.args, *call.kwargs.values())):
+        return unknown("data")
+    result = unknown()
+    s.memory[Symbol(("may-have-graph", result))] = TRUE
+    return result
+
+
+def _may_have_graph(s: State, value: Value) -> bool:
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return tensor.requires_grad is True
+    return _is_graph(value) or Symbol(("may-have-graph", value)) in s.memory
+
+
+def _is_graph(value: Value) -> bool:
+    return isinstance(value, Symbol) and value.kind == GRAPH
+
+
+_TENSOR = TensorModel()
 
 
 def _stable(func: LibraryObject, call: Call) -> Value:

@@ -20,6 +20,8 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "function", f"{finding.function} ({how})" if how else finding.function
     if finding.predicts:
         yield "predicts", finding.predicts
+    for assumed in finding.assumes:
+        yield "assumes", assumed
     yield from _measured(finding.evidence or {})
 
 

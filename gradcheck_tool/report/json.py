@@ -27,6 +27,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         **_place(finding.location),
         "predicts": finding.predicts,
         "trace": [_step(step) for step in finding.trace],
+        "assumes": list(finding.assumes),
         "fix": None if finding.fix is None else _fix(finding.fix),
         "url": finding.url,
     }

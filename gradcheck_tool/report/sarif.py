@@ -100,6 +100,8 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
     text = f"{in_cell(finding.location)}{finding.message}"
     if finding.predicts is not None:
         text += f"\n\npredicts: {finding.predicts}"
+    if finding.assumes:
+        text += f"\n\nassumes: {'; '.join(finding.assumes)}"
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index,

@@ -124,7 +124,8 @@ class RuleSet:
     def judge(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
         """Findings of the rules in force, sorted by place; one for each code and place.
 
-        The first event at a place wins: the machine reports the shortest story first.
+        The first event at a place wins, as the interpreter reports the shortest story first; one that assumes
+        nothing wins over one that does.
 
         Raises:
             RulePackError: a rule raised an exception.
@@ -132,7 +133,9 @@ class RuleSet:
         found: dict[tuple[str, Location], Finding] = {}
         for rule, draft in self._drafts(tuple(events)):
             finding = _finish(rule, draft, locate)
-            found.setdefault((finding.code, finding.location), finding)
+            known = found.setdefault((finding.code, finding.location), finding)
+            if known.assumes and not finding.assumes:
+                found[finding.code, finding.location] = finding
         return sorted(found.values(), key=Finding.sort_key)
 
     def finds(self, events: Iterable[Event]) -> bool:
@@ -219,6 +222,7 @@ def _finish(rule: Rule, draft: Draft, locate: Locate) -> Finding:
         trace=trace + _ending(location, trace) if rule.effect == "raises" and draft.predicts else trace,
         fix=_finish_fix(draft.fix, locate) if draft.fix else None,
         url=rule_link(rule.code),
+        assumes=draft.event.assumes,
     )
 
 

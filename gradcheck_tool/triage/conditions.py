@@ -41,6 +41,10 @@ def _in_function_class(file: FileText, unit: Unit) -> bool:
     return bool(names) and (unit.owner in names or any(name in unit.text for name in names))
 
 
+def _in_forward(file: FileText, unit: Unit) -> bool:
+    return unit.name == "forward" and unit.owner in file.derived and unit.owner not in file.function_classes
+
+
 def _writes_to_shared(file: FileText, unit: Unit) -> bool:
     code = unit.text
     if not (
@@ -96,6 +100,7 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.IN_TRAINING_FILE: _in_training_file,
     Condition.RECORDS_GRAPH: _records_graph,
     Condition.IN_FUNCTION_CLASS: _in_function_class,
+    Condition.IN_FORWARD: _in_forward,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
     Condition.CALLS_INPLACE_LAYER: _calls_inplace_layer,
     Condition.GIVES_TO_NUMPY: _gives_to_numpy,

@@ -64,6 +64,11 @@ def _inplace(name: str) -> bool:
     return name.endswith("_") and not name.startswith("_")
 
 
+def names_in(function: ir.Function) -> set[str]:
+    """Names of variables, attributes and keywords in a function and those inside."""
+    return _names(function)[0]
+
+
 def _names(function: ir.Function) -> tuple[set[str], bool]:
     """Names of variables, attributes and keywords in a function and those inside; whether it writes items."""
     names: set[str] = set()

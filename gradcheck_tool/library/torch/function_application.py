@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
@@ -30,6 +31,7 @@ from gradcheck_tool.interp.facts import CallbackRan, FunctionApplied
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,6 +145,9 @@ def _wrap(
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
         _list_output(m, s, cls, result, needed)
         return result
+    if needed:
+        result = _opaque_outputs(m, s, cls, result, call)
+        outputs = list(result.items) if isinstance(result, Tup) else [result]
     requires_grad = False if s.grad is False or s.inference else needed if s.grad else None
     node = _function_node(m, s, cls, ctx, tensors, call) if requires_grad is not False else None
     passive = record.attrs.get("#non_differentiable", Tup(())).items
@@ -155,6 +160,29 @@ def _wrap(
         _save_outputs(s, record, node, outputs, wrapped, call)
         s.edit(ctx).attrs["#node"] = node
     return Tup(tuple(wrapped)) if isinstance(result, Tup) else wrapped[0]
+
+
+def _opaque_outputs(m: Interpreter, s: State, cls: Value, result: Value, call: Call) -> Value:
+    """What an extension returned as the tensors of the Function: as many as its backward gets gradients."""
+    if isinstance(result, Tup):
+        items = tuple(
+            as_tensor(m, s, item, call.site) or item if _is_opaque(item) else item for item in result.items
+        )
+        return replace(result, items=items)
+    backward = s.get(backward_of(s, cls), Func)
+    if not _is_opaque(result) or backward is None:
+        return result
+    incoming = backward.function.params[1:]
+    if not incoming or any(p.kind is not ir.ParamKind.POSITIONAL for p in incoming):
+        return result
+    if len(incoming) == 1:
+        return as_tensor(m, s, result, call.site) or result
+    parts = [as_tensor(m, s, Symbol(("item", result, Const(i))), call.site) for i in range(len(incoming))]
+    return Tup(tuple(part for part in parts if part is not None))
+
+
+def _is_opaque(value: Value) -> bool:
+    return isinstance(value, Symbol) and value.kind is None
 
 
 def _list_output(m: Interpreter, s: State, cls: Value, result: Ref, needed: bool | None) -> None:

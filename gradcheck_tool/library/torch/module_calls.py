@@ -24,6 +24,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch import layers
+from gradcheck_tool.library.torch.opaque_modules import call_opaque_module
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -116,12 +117,12 @@ def library_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
 
 def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     """A module of which only the parameters may be known: the result depends on them in an unknown way."""
-    return unknown()
+    return call_opaque_module(m, s, ref, call)
 
 
 def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     if s[ref].open:
-        return unknown()
+        return call_opaque_module(m, s, ref, call)
     pairs: Outcomes = [(s, call.args[0] if call.args else unknown())]
     for item in container_items(s, ref) or []:
         after: Outcomes = []

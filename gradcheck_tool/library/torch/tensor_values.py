@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
+    GRAPH,
     Ref,
     Symbol,
     Value,
 )
+from gradcheck_tool.library.torch.opaque_modules import node_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -31,13 +33,16 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         tensor: Tensor = s[ref]
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
         tensor.severed = s.severed.get(value, ())
+    if value.kind == GRAPH:
+        made = s[ref]
+        made.requires_grad, made.leaf, made.grad_fn = True, False, node_of(s, value)
     s.memory[Symbol(("tensor", value))] = ref
     return ref
 
 
 def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     """From now on the symbol is this tensor, wherever it was stored."""
-    ref = as_tensor(m, s, value if value.kind == "data" else Symbol(value.key), site)
+    ref = as_tensor(m, s, value if value.kind in ("data", GRAPH) else Symbol(value.key), site)
     assert ref is not None
     s.memory[value] = ref
     frame = s.edit(s.frames[-1])

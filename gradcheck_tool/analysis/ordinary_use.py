@@ -1,0 +1,98 @@
+"""What callers ordinarily do with what a unit returns, where no caller is in sight.
+
+A module's `forward` is called to train: each tensor of its result that has a graph is differentiated once.
+What the engine would raise then belongs to the line of the unit that makes it raise, and the finding says
+what it assumes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.events import SavedTensorModified, UnversionedWrite
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
+from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value
+from gradcheck_tool.engine import backward
+from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.interp import attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gradcheck_tool.domain.events import Event
+    from gradcheck_tool.domain.state import State
+
+MODULE = "torch.nn.Module"
+# How deep tensors are looked for in what a unit returns.
+DEPTH = 3
+
+
+def is_module_class(s: State, cls: Value) -> bool:
+    """Does a class of the repository derive from `nn.Module`?"""
+    record = s.get(cls, Class)
+    return record is not None and MODULE in attributes.lib_bases(s, cls)
+
+
+def differentiated(s: State, value: Value, name: str) -> Event | None:
+    """What goes wrong when the result of a forward is differentiated once; None where nothing does.
+
+    Args:
+        s: the state in which the unit returned; it is changed.
+        value: what the unit returned.
+        name: the unit, in the user's words.
+    """
+    roots = [ref for ref in tensors_in(s, value) if s[ref].requires_grad and s[ref].leaf is False]
+    if not roots:
+        return None
+    site = s[roots[0]].site
+    given = [True] * len(roots)
+    p = backward.BackwardPass(roots, given, retain=False, create=False, site=site, text=f"{name}(...)")
+    try:
+        backward.run_backward(s, p)
+    except Raised as error:
+        return _where_it_is_made(error.event, name)
+    return _where_it_is_made(p.silent[0], name) if p.silent else None
+
+
+def news(ordinary: Iterable[Event], events: Iterable[Event]) -> list[Event]:
+    """What ordinary use shows that no event shows in a backward of the program's own."""
+    shown = {_key(event) for event in events}
+    return [event for event in ordinary if _key(event) not in shown]
+
+
+def _key(event: Event) -> tuple[object, ...]:
+    return type(event), *(id(step.site.node) for step in event.story)
+
+
+def _where_it_is_made(event: Event | None, name: str) -> Event | None:
+    """The event at the write that breaks the backward, with what it assumes."""
+    assumed = (f"the result of `{name}` is differentiated",)
+    if isinstance(event, SavedTensorModified) and event.story:
+        return replace(event, site=event.story[-1].site, root=f"{name}(...)", assumes=assumed)
+    if isinstance(event, UnversionedWrite) and event.story:
+        return replace(event, site=event.story[-1].site, assumes=assumed)
+    return None
+
+
+def tensors_in(s: State, value: Value, depth: int = DEPTH) -> list[Ref]:
+    """The tensors in a result: itself, or the elements of tuples, lists, dictionaries and plain objects."""
+    if isinstance(value, Ref) and s.get(value, Tensor) is not None:
+        return [value]
+    if not depth:
+        return []
+    return [ref for part in _parts(s, value) for ref in tensors_in(s, part, depth - 1)]
+
+
+def _parts(s: State, value: Value) -> list[Value]:
+    if isinstance(value, Tup):
+        return list(value.items)
+    record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, List):
+        return record.items
+    if isinstance(record, Dict):
+        return list(record.items.values())
+    if isinstance(record, Instance) and not isinstance(record.cls, LibraryObject):
+        return list(record.attrs.values()) if not is_module_class(s, record.cls) else []
+    return []

@@ -1,0 +1,146 @@
+"""How a function, and the class around it, uses a name or an attribute of `self`, read off the lowered code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@dataclass(slots=True)
+class Usage:
+    """What is done with one value.
+
+    Attributes:
+        attributes: names of attributes that are read of it, methods included.
+        methods: those of them that are called.
+        called: it is called itself; `arity` has the numbers of positional arguments.
+        iterated: a loop goes through it.
+        differentiated: what a call of it returned has its `backward` called.
+    """
+
+    attributes: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    called: bool = False
+    arity: set[int] = field(default_factory=set)
+    iterated: bool = False
+    differentiated: bool = False
+
+    def add(self, other: Usage) -> None:
+        """Add what is done with the same value elsewhere."""
+        self.attributes |= other.attributes
+        self.methods |= other.methods
+        self.arity |= other.arity
+        self.called = self.called or other.called
+        self.iterated = self.iterated or other.iterated
+        self.differentiated = self.differentiated or other.differentiated
+
+
+# Names of variables, and `self.attribute` for attributes of the first parameter of methods.
+Uses = dict[str, Usage]
+
+
+def uses_in(functions: Iterable[ir.Function], *, methods: bool) -> Uses:
+    """How functions, or methods, use their variables and the attributes of `self`, together."""
+    found: Uses = {}
+    for function in functions:
+        for path, usage in _Reader(function, method=methods).uses.items():
+            found.setdefault(path, Usage()).add(usage)
+    return found
+
+
+def uses_at_module_level(body: ir.Function) -> Uses:
+    """How a module's body and its functions use the module's variables."""
+    found = _Reader(body, method=False, inner=False).uses
+    for function in with_inner(body):
+        if function is not body:
+            for name, usage in _Reader(function, method=False, inner=False).uses.items():
+                if name not in function.local_names:
+                    found.setdefault(name, Usage()).add(usage)
+    return found
+
+
+def with_inner(function: ir.Function) -> Iterator[ir.Function]:
+    """A function and all functions inside it."""
+    yield function
+    for inner in function.inner:
+        yield from with_inner(inner)
+
+
+class _Reader:
+    """The uses in one function and those inside it."""
+
+    def __init__(self, function: ir.Function, *, method: bool, inner: bool = True) -> None:
+        self.uses: Uses = {}
+        self._receiver = function.params[0].name if method and function.params else ""
+        self._aliases: dict[str, str] = {}
+        for code in with_inner(function) if inner else (function,):
+            for block in code.blocks.values():
+                self._block(block)
+        for name, path in self._aliases.items():
+            if name in self.uses and name != path:
+                self.uses.setdefault(path, Usage()).add(self.uses[name])
+
+    def _block(self, block: ir.Block) -> None:
+        paths: dict[int, str] = {}
+        methods: dict[int, tuple[str, str]] = {}
+        results: dict[int, str] = {}
+        named: dict[str, str] = {}
+        for instr in block.instrs:
+            if isinstance(instr, ir.LoadName):
+                paths[instr.dst] = instr.name
+                if instr.name in named:
+                    results[instr.dst] = named[instr.name]
+            elif isinstance(instr, ir.StoreName):
+                if instr.src in paths and paths[instr.src] != instr.name:
+                    self._aliases.setdefault(instr.name, paths[instr.src])
+                if instr.src in results:
+                    named[instr.name] = results[instr.src]
+            elif isinstance(instr, ir.GetAttr):
+                self._attribute(instr, paths, methods, results)
+            elif isinstance(instr, ir.Call):
+                self._call(instr, paths, methods, results)
+            elif isinstance(instr, ir.GetIter) and instr.src in paths:
+                self._of(paths[instr.src]).iterated = True
+
+    def _attribute(
+        self,
+        instr: ir.GetAttr,
+        paths: dict[int, str],
+        methods: dict[int, tuple[str, str]],
+        results: dict[int, str],
+    ) -> None:
+        owner = paths.get(instr.obj)
+        if instr.name == "backward" and instr.obj in results:
+            self._of(results[instr.obj]).differentiated = True
+        if owner is None:
+            return
+        if owner == self._receiver:
+            paths[instr.dst] = f"self.{instr.name}"
+        else:
+            self._of(owner).attributes.add(instr.name)
+            methods[instr.dst] = (owner, instr.name)
+
+    def _call(
+        self,
+        instr: ir.Call,
+        paths: dict[int, str],
+        methods: dict[int, tuple[str, str]],
+        results: dict[int, str],
+    ) -> None:
+        if instr.func in methods:
+            owner, name = methods[instr.func]
+            self._of(owner).methods.add(name)
+        elif instr.func in paths:
+            usage = self._of(paths[instr.func])
+            usage.called = True
+            if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
+                usage.arity.add(len(instr.args))
+            results[instr.dst] = paths[instr.func]
+
+    def _of(self, path: str) -> Usage:
+        return self.uses.setdefault(path, Usage())

@@ -1,0 +1,91 @@
+"""Modules and criteria of which only the role is known: what they return has a graph of unknown structure.
+
+An opaque module has parameters that require a gradient and saves something for backward, though not what. Its
+result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple) is
+of that kind, too, and becomes a tensor with the graph of the call where it is used as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.values import GRAPH, NONE, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.engine import edges
+from gradcheck_tool.engine.tensors import new_tensor
+from gradcheck_tool.interp.registry import Result, method
+from gradcheck_tool.library.torch.module_tree import named_parameters
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+
+CRITERION = "#criterion"
+
+
+def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
+    """The result of an opaque module: data without grad mode, else of the kind `GRAPH`."""
+    parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
+    if s.grad is False:
+        return unknown("data")
+    trained = [p for p in parameters if s[p].requires_grad]
+    if s.grad is None or not trained:
+        return unknown()
+    # What else it reads is unknown: attributes that were set on it, closures, hooks.
+    inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call), unknown()]
+    return graph_symbol(s, _node(s, "module", call, inputs))
+
+
+def graph_symbol(s: State, node: Ref) -> Symbol:
+    """A new symbol for something of unknown structure that a graph node made."""
+    made = unknown(GRAPH)
+    s.memory[Symbol(("graph-of", made))] = node
+    return made
+
+
+def node_of(s: State, symbol: Symbol) -> Ref | None:
+    """The graph node that made what a symbol was read out of."""
+    root = symbol
+    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
+        root = root.key[1]
+    node = s.memory.get(Symbol(("graph-of", root)))
+    return node if isinstance(node, Ref) else None
+
+
+@method(CRITERION, "__call__")
+def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
+    """A criterion gives a single number that depends on its arguments."""
+    inputs = [edge for edge in _histories(s, call) if edge != NONE]
+    if s.grad is not True or not inputs:
+        return unknown()
+    ref = new_tensor(s, call.site, requires_grad=True, leaf=False, shape=(), name=str(call.text))
+    s.edit(ref).grad_fn = _node(s, "criterion", call, inputs)
+    return ref
+
+
+def criterion(s: State, name: str) -> Ref:
+    """An object that is called with predictions and targets."""
+    record = Instance(LibraryObject(CRITERION), open=True)
+    record.name = name
+    return s.new(record)
+
+
+def _histories(s: State, call: Call) -> list[Value]:
+    """The edges of the arguments that are tensors, or parts of what an opaque module returned."""
+    found: list[Value] = []
+    for value in (*call.args, *call.kwargs.values()):
+        if isinstance(value, Symbol) and value.kind == GRAPH:
+            node = node_of(s, value)
+            found += [node] if node is not None else []
+        elif isinstance(value, Symbol) and value.kind is None:
+            found.append(unknown())
+        elif isinstance(value, Ref) and s.get(value, Tensor) is not None:
+            found.append(edges.edge(s, value))
+    return found
+
+
+def _node(s: State, op: str, call: Call, inputs: list[Value]) -> Ref:
+    node = Node(op, call.text, call.site)
+    node.inputs, node.frees, node.needs = tuple(inputs), True, None
+    return s.new(node)
