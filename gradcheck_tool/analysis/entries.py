@@ -106,7 +106,7 @@ class _Starts:
         self._add_callers(module)
 
     def _add_callers(self, module: ir.ModuleIR) -> None:
-        """What calls a function that is worth executing is executed, too: it says how the function is used."""
+        """Execute the callers of what is worth executing, too: they show how it is used."""
         waiting = [(f, names_in(f)) for f in module.functions]
         grew = True
         while grew:

@@ -1,8 +1,8 @@
 """What the arguments of a unit that nobody calls must be, judged by how it uses them.
 
-A parameter's uses are those in the unit, and, where the unit stores it in an attribute of `self`, those of the
-attribute in the whole class. They tell an optimizer, a module, a criterion; a module may be of a class of the
-file, if the class has all that is asked of it. What each decision assumes is noted for the findings.
+A parameter's uses are those in the unit, and, where the unit stores it in an attribute of `self`, those of
+the attribute in the whole class. They show an optimizer, a module, a criterion; a module may be of a class of
+the file, if the class has all that is asked of it. What each decision assumes is noted for the findings.
 """
 
 from __future__ import annotations
@@ -42,15 +42,42 @@ MODULE = frozenset(
     )
 )
 # What every module has, and what wrappers of modules have.
-MODULE_API = MODULE | frozenset(
-    (
-        "add_module apply bfloat16 buffers children compile cpu cuda double float forward get_buffer "
-        "get_parameter get_submodule half module named_buffers named_children named_modules "
-        "register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
-        "register_full_backward_hook register_module register_parameter requires_grad_ share_memory to "
-        "to_empty training type __class__ __dict__"
-    ).split()
-)
+MODULE_API = MODULE | {
+    "add_module",
+    "apply",
+    "bfloat16",
+    "buffers",
+    "children",
+    "compile",
+    "cpu",
+    "cuda",
+    "double",
+    "float",
+    "forward",
+    "get_buffer",
+    "get_parameter",
+    "get_submodule",
+    "half",
+    "module",
+    "named_buffers",
+    "named_children",
+    "named_modules",
+    "register_backward_hook",
+    "register_buffer",
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_module",
+    "register_parameter",
+    "requires_grad_",
+    "share_memory",
+    "to",
+    "to_empty",
+    "training",
+    "type",
+    "__class__",
+    "__dict__",
+}
 # Usual names are a last resort: they count together with a use that fits.
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
 _MODULE = re.compile(
@@ -76,9 +103,13 @@ def arguments(
 ) -> Cast:
     """A value for each parameter (but the first `skip`).
 
-    A parameter with a number for a default has that: the dropout of 0.0 is what is not asked for.
+    A parameter with a number for a default has that number: nobody asks for a dropout that is 0.0 by default.
 
     Args:
+        m: the interpreter.
+        s: the state in which the unit is to be called.
+        func: the unit.
+        skip: how many parameters the caller fills in itself.
         cls: the class that the unit is a method of.
         depth: how many constructors may be called for arguments of arguments.
     """

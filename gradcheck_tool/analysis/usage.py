@@ -1,4 +1,4 @@
-"""How a function, and the class around it, uses a name or an attribute of `self`, read off the lowered code."""
+"""How functions use their variables and the attributes of `self`, read off the instructions."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ def havoc(s: State, values: Iterable[Value], name: str = "_") -> None:
         elif isinstance(record, Instance) and not _is_module_frame(record):
             mine = s.edit(ref)
             mine.open = True
-            for name, value in list(mine.attrs.items()):
-                if not name.startswith("#") and not isinstance(value, Ref):
-                    mine.attrs[name] = unknown()
+            for attribute, value in list(mine.attrs.items()):
+                if not attribute.startswith("#") and not isinstance(value, Ref):
+                    mine.attrs[attribute] = unknown()
 
 
 def written_by(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:

@@ -87,8 +87,16 @@ def test_a_view_that_goes_through_a_layer_that_writes() -> None:
     assert not holds(Condition.CALLS_INPLACE_LAYER, HEAD + layer + forward.format("other"))
 
 
+def test_the_forward_of_a_module_and_not_that_of_a_function() -> None:
+    source = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return x\n"
+    assert holds(Condition.IN_FORWARD, source)
+    assert not holds(Condition.IN_FORWARD, source.replace("forward", "encode"))
+    assert not holds(Condition.IN_FORWARD, source.replace("nn.Module", "torch.autograd.Function"))
+
+
 def test_every_condition_is_tried() -> None:
     tried = {condition for condition, _, _ in CASES} | {
+        Condition.IN_FORWARD,
         Condition.RECORDS_GRAPH,
         Condition.KEEPS_IN_CONTAINER,
         Condition.IN_FUNCTION_CLASS,

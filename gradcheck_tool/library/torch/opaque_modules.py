@@ -1,8 +1,8 @@
 """Modules and criteria of which only the role is known: what they return has a graph of unknown structure.
 
 An opaque module has parameters that require a gradient and saves something for backward, though not what. Its
-result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple) is
-of that kind, too, and becomes a tensor with the graph of the call where it is used as one.
+result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple)
+is of that kind, too, and becomes a tensor with the graph of the call where it is used as one.
 """
 
 from __future__ import annotations
