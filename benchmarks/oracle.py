@@ -167,7 +167,7 @@ class _Watcher:
         self._config = Config(ROOT, select=("ALL",))
         self._events: list[Any] = []
         self._machines: list[Any] = []
-        judge, begin = RuleSet.judge, Solver.__init__
+        judge, begin = RuleSet.evaluate, Solver.__init__
 
         def watched_judge(rules: RuleSet, events: Any, locate: Any) -> Any:
             events = tuple(events)
@@ -178,7 +178,7 @@ class _Watcher:
             begin(m, emit, limit, total)
             self._machines.append(m)
 
-        RuleSet.judge = watched_judge  # type: ignore[method-assign]
+        RuleSet.evaluate = watched_judge  # type: ignore[method-assign]
         Solver.__init__ = watched_begin  # type: ignore[method-assign]
 
     def lines(self, name: str, path: Path, data: bytes) -> Iterator[str]:

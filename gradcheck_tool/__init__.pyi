@@ -74,11 +74,11 @@ from gradcheck_tool.rulebook.fixes import value_detached as value_detached
 from gradcheck_tool.rulebook.fixes import with_keyword as with_keyword
 from gradcheck_tool.rulebook.fixes import with_method as with_method
 from gradcheck_tool.rulebook.fixes import without_keyword as without_keyword
-from gradcheck_tool.rulebook.ruleset import Draft as Draft
-from gradcheck_tool.rulebook.ruleset import DraftFix as DraftFix
+from gradcheck_tool.rulebook.ruleset import ProposedFix as ProposedFix
 from gradcheck_tool.rulebook.ruleset import Replacement as Replacement
 from gradcheck_tool.rulebook.ruleset import Rule as Rule
 from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
+from gradcheck_tool.rulebook.ruleset import Violation as Violation
 from gradcheck_tool.rulebook.ruleset import by_site as by_site
 from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
 from gradcheck_tool.trackers.events import DroppedResult as DroppedResult

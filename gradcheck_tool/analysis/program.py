@@ -57,7 +57,7 @@ def check_source(
             program.is_promising = ruleset.finds(events)
             continue
         try:
-            return ruleset.judge(events, _locate)
+            return ruleset.evaluate(events, _locate)
         except UnplacedError:
             if step.is_whole:
                 raise

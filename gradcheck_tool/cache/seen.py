@@ -39,7 +39,7 @@ class State:
 
 @dataclass(frozen=True)
 class Seen:
-    """Everything in the file system that the outcome of a run hangs on.
+    """Everything in the file system that the outcome of a run depends on.
 
     Attributes:
         folders: folders that were walked: what programs and folders they hold, and what leaves some out.

@@ -57,7 +57,7 @@ class Snapshot:
 
         Args:
             root: the folder with the cache: where the command runs or above it.
-            seen: what the output hangs on.
+            seen: what the output depends on.
             printed: the output.
         """
         try:

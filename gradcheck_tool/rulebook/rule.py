@@ -32,7 +32,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftFix:
+class ProposedFix:
     """A fix before anyone knows rows and columns: all replacements are made together."""
 
     applicability: Applicability
@@ -41,14 +41,14 @@ class DraftFix:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A finding before anyone knows rows and columns: `Rule.finding` makes it, `RuleSet.judge` ends it."""
+class Violation:
+    """A finding before anyone knows rows and columns: `Rule.finding` makes it, `RuleSet.evaluate` ends it."""
 
     event: Event
     site: Site
     message: str
     predicts: str | None
-    fix: DraftFix | None
+    fix: ProposedFix | None
 
 
 class Rule:
@@ -102,8 +102,8 @@ class Rule:
         advice: str | None = None,
         *,
         site: Site | None = None,
-        fix: DraftFix | None = None,
-    ) -> Draft:
+        fix: ProposedFix | None = None,
+    ) -> Violation:
         """Report `event`: `message` says what happens here, `advice` what to do about it.
 
         Both are written without a final full stop. `site` moves the finding away from the event's
@@ -111,13 +111,13 @@ class Rule:
         """
         text = message if advice is None else f"{message}; {advice}"
         predicts = event.text if isinstance(event, events.EngineError) else self.predicts
-        return Draft(event, site or event.site, text, predicts, fix)
+        return Violation(event, site or event.site, text, predicts, fix)
 
-    def safe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+    def safe_fix(self, message: str, *parts: Replacement | None) -> ProposedFix | None:
         """A fix that keeps values and graph, or only takes an error away; None where a part is None."""
         return _fix(Applicability.SAFE, message, parts)
 
-    def unsafe_fix(self, message: str, *parts: Replacement | None) -> DraftFix | None:
+    def unsafe_fix(self, message: str, *parts: Replacement | None) -> ProposedFix | None:
         """A fix that needs a reader's eye; None where a part is None."""
         return _fix(Applicability.UNSAFE, message, parts)
 
@@ -133,9 +133,9 @@ class Rule:
         )
 
 
-def _fix(kind: Applicability, message: str, parts: tuple[Replacement | None, ...]) -> DraftFix | None:
+def _fix(kind: Applicability, message: str, parts: tuple[Replacement | None, ...]) -> ProposedFix | None:
     known = tuple(part for part in parts if part is not None)
-    return DraftFix(kind, message, known) if len(known) == len(parts) else None
+    return ProposedFix(kind, message, known) if len(known) == len(parts) else None
 
 
 def by_site(happened: Iterable[Event], kind: type[EventT]) -> dict[Site, list[EventT]]:

@@ -12,7 +12,7 @@ from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.builtin import builtin_pack
 from gradcheck_tool.rulebook.handlers import ON_FILE, handler_name, handlers
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
-from gradcheck_tool.rulebook.rule import Draft, DraftFix, Replacement, Rule, by_site
+from gradcheck_tool.rulebook.rule import ProposedFix, Replacement, Rule, Violation, by_site
 from gradcheck_tool.rulebook.selection import (
     DEFAULT,
     UNUSED_SUPPRESSION,
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
 __all__ = [
-    "Draft",
-    "DraftFix",
+    "ProposedFix",
     "Replacement",
     "Rule",
     "RulePackError",
     "RuleSet",
     "UnknownCodeError",
+    "Violation",
     "by_site",
 ]
 
@@ -49,7 +49,7 @@ class RuleSet:
 
     Attributes:
         known: every rule of every pack, by code.
-        active: the rules that `judge` applies, by code.
+        active: the rules that `evaluate` applies, by code.
     """
 
     def __init__(self, known: Iterable[Rule], active: Iterable[Rule] | None = None) -> None:
@@ -121,7 +121,7 @@ class RuleSet:
                 return rule
         raise UnknownCodeError("rule", code, nearest(code, [*self.codes, *self.names]))
 
-    def judge(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
+    def evaluate(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
         """Findings of the rules in force, sorted by place; one for each code and place.
 
         The first event at a place wins, as the interpreter reports the shortest story first; one that assumes
@@ -131,7 +131,7 @@ class RuleSet:
             RulePackError: a rule raised an exception.
         """
         found: dict[tuple[str, Location], Finding] = {}
-        for rule, draft in self._drafts(tuple(events)):
+        for rule, draft in self._violations(tuple(events)):
             finding = _finish(rule, draft, locate)
             known = found.setdefault((finding.code, finding.location), finding)
             if known.assumes and not finding.assumes:
@@ -139,12 +139,12 @@ class RuleSet:
         return sorted(found.values(), key=Finding.sort_key)
 
     def finds(self, events: Iterable[Event]) -> bool:
-        """Whether `judge` would find anything, asked without places.
+        """Whether `evaluate` would find anything, asked without places.
 
         Raises:
             RulePackError: a rule raised an exception.
         """
-        return next(self._drafts(tuple(events)), None) is not None
+        return next(self._violations(tuple(events)), None) is not None
 
     def needs(self, tracker: type[Tracker]) -> bool:
         """Does a rule in force name the tracker, or judge an event that it derives?"""
@@ -181,7 +181,7 @@ class RuleSet:
             self._judges[kind] = [(rule, name) for name in names for rule in self._takers.get(name, ())]
         return self._judges[kind]
 
-    def _drafts(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Draft]]:
+    def _violations(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Violation]]:
         for event in events:
             for rule, handler in self._judges_of(type(event)):
                 if isinstance(event, NameUse) and not is_named(event.name, rule.names):
@@ -202,14 +202,14 @@ def _check_unique(rules: Sequence[Rule]) -> None:
             owner[label] = rule
 
 
-def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Draft]]:
+def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list[tuple[Rule, Violation]]:
     try:
         return [(rule, draft) for draft in getattr(rule, handler)(argument)]
     except Exception as error:
         raise RulePackError(f"rule {rule.code}: {handler} failed: {type(error).__name__}: {error}") from error
 
 
-def _finish(rule: Rule, draft: Draft, locate: Locate) -> Finding:
+def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
     location = locate(draft.site)
     trace = tuple(TraceStep(locate(step.site), step.message) for step in draft.event.story)
     return Finding(
@@ -232,7 +232,7 @@ def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, 
     return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
 
 
-def _finish_fix(fix: DraftFix, locate: Locate) -> Fix:
+def _finish_fix(fix: ProposedFix, locate: Locate) -> Fix:
     return Fix(
         fix.applicability, fix.message, tuple(_edit(part, locate(part.site)) for part in fix.replacements)
     )

@@ -71,7 +71,7 @@ def _check_here(tasks: Sequence[Task], checker: FileChecker) -> Iterator[FileRes
 
 
 class _Worker:
-    """Checks one task after the other with the garbage collector on a rein."""
+    """Checks one task after the other with few runs of the garbage collector."""
 
     def __init__(self, checker: FileChecker) -> None:
         self._checker = checker

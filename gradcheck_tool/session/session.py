@@ -37,7 +37,7 @@ class Problem:
 
     Attributes:
         fatal: the run as a whole failed for it: the path was named by the user, its bytes could not
-            be had, or gradlint broke down. A file found in a folder that is not Python is told of,
+            be had, or gradlint broke down. A file found in a folder that is not Python is mentioned,
             and no more.
     """
 
@@ -98,7 +98,7 @@ class Session:
         return self.config(self._folder).root
 
     def seen(self) -> Seen | None:
-        """Everything in the file system that the last outcome hangs on; None where no cache kept track."""
+        """Everything in the file system that the last outcome depends on; None where no cache kept track."""
         if self._looked_at is None:
             return None
         found, caches = self._looked_at

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Accumulation, BackwardCall, Draft, Replacement, Rule, Severity, when
+from gradcheck_tool import Accumulation, BackwardCall, Replacement, Rule, Severity, Violation, when
 
 
 class NeverCleared(Rule):
@@ -100,7 +100,7 @@ class NeverCleared(Rule):
     symptom = "assert norms[-1] > 3.9 * norms[0]  # the true gradient is the same in every iteration"
     triggers = when.TRAINING
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         applied = [item for item in event.accumulated if item.stepped and item.certain]
         if applied:
             owner = applied[0].owner

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import Draft, Event, OptimizerStep, Rule, Severity, by_site, when
+from gradcheck_tool import Event, OptimizerStep, Rule, Severity, Violation, by_site, when
 
 
 class ClearedBeforeStep(Rule):
@@ -64,7 +64,7 @@ class ClearedBeforeStep(Rule):
     symptom = "assert torch.equal(model.weight, start)"
     triggers = when.TRAINING
 
-    def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
+    def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
         for visits in by_site(events, OptimizerStep).values():
             if all(step.gradients == {"zeroed"} for step in visits):
                 yield self.finding(

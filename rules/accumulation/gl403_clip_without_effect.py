@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import ClipGradients, Draft, Event, Rule, Severity, by_site, when
+from gradcheck_tool import ClipGradients, Event, Rule, Severity, Violation, by_site, when
 
 
 class ClipWithoutEffect(Rule):
@@ -100,7 +100,7 @@ class ClipWithoutEffect(Rule):
     symptom = "assert (model.weight - start).norm() > 1.1"
     triggers = (*when.TRAINING, when.CLIP_GRAD)
 
-    def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
+    def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
         for visits in by_site(events, ClipGradients).values():
             seen = frozenset().union(*(clip.gradients for clip in visits))
             if seen and seen <= {"none", "zeroed", "stale"} and not any(clip.measures for clip in visits):

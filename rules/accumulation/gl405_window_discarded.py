@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, WindowDiscarded
+from gradcheck_tool import Rule, Severity, Violation, WindowDiscarded
 
 
 class WindowOfGradientsDiscarded(Rule):
@@ -83,7 +83,7 @@ class WindowOfGradientsDiscarded(Rule):
     predicts = "only the last micro-batch of each window is applied"
     symptom = "assert torch.equal(model.weight, start)  # the last micro-batch alone has a zero gradient"
 
-    def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Draft]:
+    def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Violation]:
         when = f"only when `{event.condition}`" if event.condition else "after the loop"
         where = "right after the step, under the same condition" if event.condition else "before the loop"
         yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SchedulerStep, Severity, when
+from gradcheck_tool import Rule, SchedulerStep, Severity, Violation, when
 
 
 class SchedulerBeforeOptimizer(Rule):
@@ -63,7 +63,7 @@ class SchedulerBeforeOptimizer(Rule):
     predicts = "Detected call of `lr_scheduler.step()` before `optimizer.step()`"
     triggers = when.TRAINING
 
-    def on_scheduler_step(self, event: SchedulerStep) -> Iterator[Draft]:
+    def on_scheduler_step(self, event: SchedulerStep) -> Iterator[Violation]:
         if event.early:
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class ClosureMissing(Rule):
@@ -59,7 +59,7 @@ class ClosureMissing(Rule):
     predicts = "missing 1 required positional argument: 'closure'"
     triggers = when.TRAINING
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "closure-missing":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Replacement, Rule, Severity, Trigger, UncalledMethod, when
+from gradcheck_tool import Replacement, Rule, Severity, Trigger, UncalledMethod, Violation, when
 
 _PROTOCOL = {
     "optimizer": ("zero_grad", "step"),
@@ -70,7 +70,7 @@ class MethodNotCalled(Rule):
     symptom = "assert norms[1] > 1.9 * norms[0]"
     triggers = (*when.TRAINING, Trigger("zero_grad", r"(?<=\.)zero_grad\b(?![(.])"))
 
-    def on_uncalled_method(self, event: UncalledMethod) -> Iterator[Draft]:
+    def on_uncalled_method(self, event: UncalledMethod) -> Iterator[Violation]:
         if event.name not in _PROTOCOL.get(event.receiver, ()):
             return
         text = f"{event.subject}.{event.name}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import ClipGradients, Draft, Rule, Severity, when
+from gradcheck_tool import ClipGradients, Rule, Severity, Violation, when
 
 
 class ClipScaledGradients(Rule):
@@ -64,7 +64,7 @@ class ClipScaledGradients(Rule):
     symptom = "assert (weight - 1).norm() < 0.01  # a step of about 0.42 was asked for"
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
-    def on_clip_gradients(self, event: ClipGradients) -> Iterator[Draft]:
+    def on_clip_gradients(self, event: ClipGradients) -> Iterator[Violation]:
         if event.gradients == {"scaled"} and not event.measures:
             yield self.finding(
                 event,

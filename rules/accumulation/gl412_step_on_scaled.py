@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, OptimizerStep, Rule, Severity, when
+from gradcheck_tool import OptimizerStep, Rule, Severity, Violation, when
 
 
 class StepOnScaledGradients(Rule):
@@ -60,7 +60,7 @@ class StepOnScaledGradients(Rule):
     symptom = "assert (weight - 1).norm() > 100"
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
-    def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Draft]:
+    def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Violation]:
         if event.gradients == {"scaled"} and not event.scaler:
             yield self.finding(
                 event,

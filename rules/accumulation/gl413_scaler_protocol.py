@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, ScalerError, Severity, when
+from gradcheck_tool import Rule, ScalerError, Severity, Violation, when
 
 _WHY = {
     "unscale-twice": (
@@ -77,7 +77,7 @@ class ScalerOutOfOrder(Rule):
     predicts = "step() has already been called since the last update() | Attempted step but _scale is None"
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
-    def on_scaler_error(self, event: ScalerError) -> Iterator[Draft]:
+    def on_scaler_error(self, event: ScalerError) -> Iterator[Violation]:
         why, advice = _WHY[event.kind]
         whose = f" for `{event.optimizer}`" if event.optimizer else ""
         yield self.finding(event, f"`{event.scaler}` refuses this call{whose}: it {why}", advice)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from gradcheck_tool import (
     Const,
-    Draft,
     Event,
     Instance,
     Interpreter,
@@ -17,6 +16,7 @@ from gradcheck_tool import (
     State,
     StateNote,
     Tracker,
+    Violation,
     facts,
     when,
 )
@@ -133,7 +133,7 @@ class OptimizerRemadeInLoop(Rule):
     symptom = "assert torch.allclose(weight, torch.full((2,), 0.7))  # with momentum it has gone further"
     triggers = when.TRAINING
 
-    def on_optimizer_remade(self, event: OptimizerRemade) -> Iterator[Draft]:
+    def on_optimizer_remade(self, event: OptimizerRemade) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"`{event.optimizer}` is made anew in every iteration and loses its state",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from gradcheck_tool import (
     Const,
-    Draft,
     Event,
     Interpreter,
     LibraryObject,
@@ -22,6 +21,7 @@ from gradcheck_tool import (
     Tensor,
     Tracker,
     Value,
+    Violation,
     facts,
     when,
 )
@@ -176,7 +176,7 @@ class DecayDespiteMask(Rule):
     triggers = when.TRAINING
     trackers = (GradientMasks,)
 
-    def on_masked_decay(self, event: MaskedDecay) -> Iterator[Draft]:
+    def on_masked_decay(self, event: MaskedDecay) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"zeros in the gradient of `{event.parameter}` do not keep its elements: `{event.optimizer}` "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, receiver_replaced, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, callee_text, receiver_replaced, when
 
 
 class NumpyOnGrad(Rule):
@@ -51,7 +51,7 @@ class NumpyOnGrad(Rule):
     predicts = "Can't call numpy() on Tensor that requires grad"
     triggers = (when.NUMPY,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "numpy-on-grad":
             detached = None
             if callee_text(event.site).endswith(".numpy"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, renamed
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation, renamed
 
 
 class RetensorInLoss(Rule):
@@ -61,7 +61,7 @@ class RetensorInLoss(Rule):
     predicts = "this part of the loss is a constant"
     symptom = "assert balance.grad is None"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         for cut in event.breaks:
             if cut.kind == "retensor":
                 stack = (

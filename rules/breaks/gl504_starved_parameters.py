@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from gradcheck_tool import (
     BackwardPass,
-    Draft,
     GradientReach,
     GraphBreak,
     GraphCut,
@@ -18,6 +17,7 @@ from gradcheck_tool import (
     Severity,
     State,
     StoryNote,
+    Violation,
     facts,
     when,
 )
@@ -183,7 +183,7 @@ class StarvedParameters(Rule):
     triggers = when.TRAINING
     trackers = (Starvation,)
 
-    def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Draft]:
+    def on_optimizer_step(self, event: OptimizerStep) -> Iterator[Violation]:
         for cut in event.starved:
             yield self.finding(
                 event,

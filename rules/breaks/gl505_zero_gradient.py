@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from gradcheck_tool import (
     BackwardPass,
     Const,
-    Draft,
     Event,
     GradientReach,
     Interpreter,
@@ -17,6 +16,7 @@ from gradcheck_tool import (
     Severity,
     State,
     StoryStep,
+    Violation,
     facts,
     when,
 )
@@ -155,7 +155,7 @@ class ZeroGradientOperation(Rule):
     symptom = "assert not weight.grad.any()"
     trackers = (ZeroGradients,)
 
-    def on_zero_gradient(self, event: ZeroGradient) -> Iterator[Draft]:
+    def on_zero_gradient(self, event: ZeroGradient) -> Iterator[Violation]:
         whose = f"of `{event.root}`" if event.all_of_them else f"from `{event.root}` to `{event.tensor}`"
         yield self.finding(
             event,

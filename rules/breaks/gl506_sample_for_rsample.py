@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from gradcheck_tool import (
     BackwardPass,
-    Draft,
     Event,
     GradientReach,
     Interpreter,
@@ -14,6 +13,7 @@ from gradcheck_tool import (
     RunNote,
     Severity,
     State,
+    Violation,
     facts,
     renamed,
     when,
@@ -130,7 +130,7 @@ class SampleForRsample(Rule):
     symptom = "assert mean.grad is None"
     trackers = (Samples,)
 
-    def on_non_reparametrised(self, event: NonReparametrised) -> Iterator[Draft]:
+    def on_non_reparametrised(self, event: NonReparametrised) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"`{event.call}` is a constant for autograd, so no gradient reaches `{event.distribution}` "

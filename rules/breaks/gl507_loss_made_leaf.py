@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation
 
 
 class LossMadeLeaf(Rule):
@@ -58,7 +58,7 @@ class LossMadeLeaf(Rule):
     predicts = "no parameter gets a gradient"
     symptom = "assert model.weight.grad is None"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         if event.made_leaf:
             yield self.finding(
                 event,

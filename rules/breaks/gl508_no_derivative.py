@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class NoDerivative(Rule):
@@ -48,7 +48,7 @@ class NoDerivative(Rule):
     predicts = "is not implemented"
     triggers = when.DIFFERENTIATION
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "not-implemented":
             yield self.finding(
                 event,

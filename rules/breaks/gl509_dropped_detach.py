@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, DroppedResult, Rule, Severity, assigned, when
+from gradcheck_tool import DroppedResult, Rule, Severity, Violation, assigned, when
 
 _RETURNS_NEW = (
     "detach",
@@ -77,7 +77,7 @@ class DroppedDetach(Rule):
     symptom = "assert target.requires_grad"
     triggers = (when.DROPPED_COPY, when.REQUIRES_GRAD, *when.TRAINING)
 
-    def on_dropped_result(self, event: DroppedResult) -> Iterator[Draft]:
+    def on_dropped_result(self, event: DroppedResult) -> Iterator[Violation]:
         if event.name in _RETURNS_NEW:
             yield self.finding(
                 event,

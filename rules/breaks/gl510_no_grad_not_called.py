@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Replacement, Rule, Severity, source_text, when
+from gradcheck_tool import GradModeMisuse, Replacement, Rule, Severity, Violation, source_text, when
 
 
 class NoGradNotCalled(Rule):
@@ -52,7 +52,7 @@ class NoGradNotCalled(Rule):
     predicts = "does not support the context manager protocol | __enter__"
     triggers = (when.MISUSED_GRAD_MODE,)
 
-    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
+    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:
         if event.kind == "not-called":
             call = Replacement(event.site, f"{source_text(event.site)}()")
             fix = self.safe_fix("Add the parentheses", call)

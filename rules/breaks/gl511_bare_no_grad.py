@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
+from gradcheck_tool import GradModeMisuse, Rule, Severity, Violation, when
 
 
 class BareNoGrad(Rule):
@@ -55,7 +55,7 @@ class BareNoGrad(Rule):
     symptom = "assert output.requires_grad"
     triggers = (when.MISUSED_GRAD_MODE,)
 
-    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
+    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:
         if event.kind == "bare":
             yield self.finding(
                 event, f"`{event.call}` as a statement has no effect", f"use `with {event.call}:`"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
+from gradcheck_tool import GradModeMisuse, Rule, Severity, Violation, when
 
 
 class GradModeLeaks(Rule):
@@ -70,7 +70,7 @@ class GradModeLeaks(Rule):
     symptom = "assert not loss.requires_grad"
     triggers = (when.MISUSED_GRAD_MODE,)
 
-    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
+    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:
         if event.kind == "never-restored":
             yield self.finding(
                 event,

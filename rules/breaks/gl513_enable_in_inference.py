@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradModeMisuse, Rule, Severity, when
+from gradcheck_tool import GradModeMisuse, Rule, Severity, Violation, when
 
 
 class EnableGradInInference(Rule):
@@ -52,7 +52,7 @@ class EnableGradInInference(Rule):
     symptom = "assert not loss.requires_grad"
     triggers = (when.GRAD_MODE_IN_INFERENCE, when.INFERENCE_MODE)
 
-    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Draft]:
+    def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:
         if event.kind == "enable-in-inference":
             yield self.finding(
                 event,

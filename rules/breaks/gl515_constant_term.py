@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation
 
 _HOW = {
     "numpy": "leaves autograd",
@@ -76,7 +76,7 @@ class ConstantTerm(Rule):
     predicts = "this term of the loss has no gradient"
     symptom = "assert not tracked"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         for cut in event.constant_terms:
             if cut.kind in _HOW:
                 yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, EvalModeTraining, Rule, Severity
+from gradcheck_tool import EvalModeTraining, Rule, Severity, Violation
 
 
 class TrainedInEvalMode(Rule):
@@ -74,7 +74,7 @@ class TrainedInEvalMode(Rule):
     predicts = "dropout and batch norm stay switched off for the rest of the training"
     symptom = "assert not model.training"
 
-    def on_eval_mode_training(self, event: EvalModeTraining) -> Iterator[Draft]:
+    def on_eval_mode_training(self, event: EvalModeTraining) -> Iterator[Violation]:
         module = f"`{event.module}`" if event.module else "the module"
         yield self.finding(
             event,

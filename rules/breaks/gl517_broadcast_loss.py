@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gradcheck_tool import (
-    Draft,
     Event,
     Interpreter,
     Node,
@@ -16,6 +15,7 @@ from gradcheck_tool import (
     Tensor,
     Text,
     Tracker,
+    Violation,
     facts,
     when,
 )
@@ -175,7 +175,7 @@ class BroadcastedLoss(Rule):
     triggers = when.DIFFERENTIATION
     trackers = (LossSizes,)
 
-    def on_broadcast_loss(self, event: BroadcastLoss) -> Iterator[Draft]:
+    def on_broadcast_loss(self, event: BroadcastLoss) -> Iterator[Violation]:
         first, second = event.sizes
         yield self.finding(
             event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, Trigger, only_argument
+from gradcheck_tool import NameUse, Replacement, Rule, Severity, Trigger, Violation, only_argument
 
 
 class VariableWrapper(Rule):
@@ -57,7 +57,7 @@ class VariableWrapper(Rule):
     names = ("torch.autograd.Variable", "torch.autograd.variable.Variable", "torch.Variable")
     triggers = (Trigger("Variable", r"\bVariable\b", mentions=("Variable",)),)
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         if event.called:
             tensor = only_argument(event.site)
             unwrapped = Replacement(event.site, tensor) if tensor else None

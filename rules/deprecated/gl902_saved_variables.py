@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Replacement, Rule, Severity, Trigger
+from gradcheck_tool import MethodUse, Replacement, Rule, Severity, Trigger, Violation
 
 
 class SavedVariables(Rule):
@@ -78,7 +78,7 @@ class SavedVariables(Rule):
     predicts = "'saved_variables' is deprecated; use 'saved_tensors'"
     triggers = (Trigger("saved_variables"),)
 
-    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+    def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
         if event.receiver == "context" and event.name == "saved_variables":
             new = f"{event.subject}.saved_tensors"
             fix = self.safe_fix(f"Use `{new}`", Replacement(event.site, new))

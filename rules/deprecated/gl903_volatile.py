@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, NameUse, Rule, Severity, Trigger
+from gradcheck_tool import MethodUse, NameUse, Rule, Severity, Trigger, Violation
 
 _ADVICE = "compute under torch.no_grad() instead"
 
@@ -50,10 +50,10 @@ class Volatile(Rule):
     names = ("torch.*",)
     triggers = (Trigger("volatile", mentions=("volatile",)),)
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         if "volatile" in event.keywords:
             yield self.finding(event, "`volatile` is ignored: gradients are recorded", _ADVICE)
 
-    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+    def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
         if event.receiver == "tensor" and event.name == "volatile":
             yield self.finding(event, f"`{event.subject}.volatile` has no effect", _ADVICE)

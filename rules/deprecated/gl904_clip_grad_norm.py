@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, renamed
+from gradcheck_tool import NameUse, Rule, Severity, Trigger, Violation, renamed
 
 
 class ClipGradNorm(Rule):
@@ -55,7 +55,7 @@ class ClipGradNorm(Rule):
     names = ("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad.clip_grad_norm")
     triggers = (Trigger("clip_grad_norm(", r"\bclip_grad_norm\("),)
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         if event.called:
             fix = self.safe_fix("Use `clip_grad_norm_`", renamed(event.site, "clip_grad_norm_"))
             yield self.finding(event, "`clip_grad_norm` is deprecated", "use `clip_grad_norm_`", fix=fix)

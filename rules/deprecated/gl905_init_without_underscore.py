@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, renamed
+from gradcheck_tool import NameUse, Rule, Severity, Trigger, Violation, renamed
 
 _OLD = (
     "constant",
@@ -71,7 +71,7 @@ class InitWithoutUnderscore(Rule):
         ),
     )
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         name = event.name.removeprefix("torch.nn.init.")
         if event.called:
             fix = self.safe_fix(f"Use `init.{name}_`", renamed(event.site, f"{name}_"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Replacement, Rule, Severity, Trigger, called_with, callee_text
+from gradcheck_tool import NameUse, Replacement, Rule, Severity, Trigger, Violation, called_with, callee_text
 
 _NEW = {
     "torch.cuda.amp.autocast": "torch.amp.autocast('cuda', ...)",
@@ -71,7 +71,7 @@ class CudaAmp(Rule):
         ),
     )
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         if event.called:
             fix = self.safe_fix("Use torch.amp", _modern(event))
             yield self.finding(event, f"`{event.name}` is deprecated", f"use `{_NEW[event.name]}`", fix=fix)

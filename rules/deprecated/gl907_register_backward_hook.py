@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity, renamed, when
+from gradcheck_tool import MethodUse, Rule, Severity, Violation, renamed, when
 
 
 class RegisterBackwardHook(Rule):
@@ -55,7 +55,7 @@ class RegisterBackwardHook(Rule):
     )
     triggers = (when.HOOK,)
 
-    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+    def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
         if event.receiver == "module" and event.name == "register_backward_hook":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, when, with_keyword
+from gradcheck_tool import NameUse, Rule, Severity, Violation, when, with_keyword
 
 
 class CheckpointVariant(Rule):
@@ -54,7 +54,7 @@ class CheckpointVariant(Rule):
     names = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
     triggers = (when.CHECKPOINT,)
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         if event.called and not {"use_reentrant", "**"} & {*event.keywords}:
             fix = self.unsafe_fix(
                 "Pass use_reentrant=False", with_keyword(event.site, "use_reentrant", "False")

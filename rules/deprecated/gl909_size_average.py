@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity, Trigger, keyword_renamed, keyword_text
+from gradcheck_tool import NameUse, Rule, Severity, Trigger, Violation, keyword_renamed, keyword_text
 
 
 class SizeAverage(Rule):
@@ -50,7 +50,7 @@ class SizeAverage(Rule):
     names = ("torch.nn.*",)
     triggers = (Trigger("size_average"), Trigger("reduce=", r"\breduce="))
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         old = [keyword for keyword in event.keywords if keyword in ("size_average", "reduce")]
         if event.called and old:
             fix = None

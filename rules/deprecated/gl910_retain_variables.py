@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity, Trigger, keyword_renamed
+from gradcheck_tool import MethodUse, Rule, Severity, Trigger, Violation, keyword_renamed
 
 
 class RetainVariables(Rule):
@@ -51,7 +51,7 @@ class RetainVariables(Rule):
     predicts = "unexpected keyword argument 'retain_variables'"
     triggers = (Trigger("retain_variables"),)
 
-    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+    def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
         if event.name == "backward" and "retain_variables" in event.keywords:
             fix = self.safe_fix(
                 "Use `retain_graph`", keyword_renamed(event.site, "retain_variables", "retain_graph")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, MethodUse, Rule, Severity, Trigger
+from gradcheck_tool import MethodUse, Rule, Severity, Trigger, Violation
 
 
 class Reinforce(Rule):
@@ -52,7 +52,7 @@ class Reinforce(Rule):
     predicts = "reinforce() was removed"
     triggers = (Trigger("reinforce", r"\breinforce\b"),)
 
-    def on_method_use(self, event: MethodUse) -> Iterator[Draft]:
+    def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
         if event.receiver == "tensor" and event.name == "reinforce":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class GradientCount(Rule):
@@ -77,7 +77,7 @@ class GradientCount(Rule):
     severity = Severity.ERROR
     predicts = "returned an incorrect number of gradients"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "gradient-count":
             yield self.finding(
                 event,

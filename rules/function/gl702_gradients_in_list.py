@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
+from gradcheck_tool import FunctionError, Rule, Severity, Violation, as_tuple
 
 
 class GradientsInList(Rule):
@@ -73,7 +73,7 @@ class GradientsInList(Rule):
     severity = Severity.ERROR
     predicts = "expected Variable or None (got list) | returned an incorrect number of gradients"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "not-a-tuple":
             yield self.finding(
                 event,

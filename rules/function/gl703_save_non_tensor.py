@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class SaveNonTensor(Rule):
@@ -69,7 +69,7 @@ class SaveNonTensor(Rule):
     severity = Severity.ERROR
     predicts = "save_for_backward can only save variables"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "save-non-tensor":
             yield self.finding(
                 event,

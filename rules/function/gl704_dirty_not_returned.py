@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class DirtyNotReturned(Rule):
@@ -70,7 +70,7 @@ class DirtyNotReturned(Rule):
     severity = Severity.ERROR
     predicts = "Some elements marked as dirty during the forward method were not returned as output"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "dirty-not-returned":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, applied
+from gradcheck_tool import FunctionError, Rule, Severity, Violation, applied
 
 
 class FunctionInstance(Rule):
@@ -70,7 +70,7 @@ class FunctionInstance(Rule):
     severity = Severity.ERROR
     predicts = "Legacy autograd function with non-static forward method is deprecated"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "instance-call":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class MissingBackward(Rule):
@@ -64,7 +64,7 @@ class MissingBackward(Rule):
     severity = Severity.ERROR
     predicts = "You must implement either the backward or vjp method"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "missing-backward":
             yield self.finding(
                 event,

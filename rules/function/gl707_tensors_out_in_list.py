@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity, as_tuple
+from gradcheck_tool import FunctionError, Rule, Severity, Violation, as_tuple
 
 
 class OutputsInList(Rule):
@@ -73,7 +73,7 @@ class OutputsInList(Rule):
     predicts = "the outputs have no history"
     symptom = "assert not outputs[0].requires_grad"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "list-output":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class InputOnCtx(Rule):
@@ -93,7 +93,7 @@ class InputOnCtx(Rule):
         "assert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
     )
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "input-on-ctx":
             yield self.finding(
                 event,

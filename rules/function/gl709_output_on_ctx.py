@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class OutputOnCtx(Rule):
@@ -92,7 +92,7 @@ class OutputOnCtx(Rule):
     predicts = "the memory is freed only by the cycle collector"
     symptom = "assert leaked"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "output-on-ctx":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class MissingReturn(Rule):
@@ -68,7 +68,7 @@ class MissingReturn(Rule):
     predicts = "the gradient is silently dropped"
     symptom = "assert not x.grad.any()"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "missing-return":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class DirectForward(Rule):
@@ -69,7 +69,7 @@ class DirectForward(Rule):
     predicts = "the custom backward is bypassed"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # the custom backward returns -1"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "direct-forward":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class SaveTwice(Rule):
@@ -75,7 +75,7 @@ class SaveTwice(Rule):
     predicts = "what the first call saved is lost"
     symptom = "assert torch.equal(y.grad, torch.full((2,), 3.0))  # the true gradient is 2"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "save-twice":
             yield self.finding(
                 event,

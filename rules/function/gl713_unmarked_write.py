@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class UnmarkedWrite(Rule):
@@ -77,7 +77,7 @@ class UnmarkedWrite(Rule):
     predicts = "the caller's tensor keeps its old history and the gradient is wrong"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # hidden is 2 * x by now"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "unmarked-write":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class WritesCotangent(Rule):
@@ -71,7 +71,7 @@ class WritesCotangent(Rule):
     predicts = "other gradients are changed as well"
     symptom = "assert torch.equal(cotangent, torch.full((2,), 2.0))  # the caller's tensor was 1"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "writes-cotangent":
             yield self.finding(
                 event,

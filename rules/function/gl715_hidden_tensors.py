@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class HiddenTensors(Rule):
@@ -68,7 +68,7 @@ class HiddenTensors(Rule):
     predicts = "the output has no history"
     symptom = "assert not output.requires_grad"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "hidden-tensors":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class UntrackedBackward(Rule):
@@ -77,7 +77,7 @@ class UntrackedBackward(Rule):
     predicts = "second derivatives are wrong"
     symptom = "assert not tracked"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "untracked-backward":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class NotStatic(Rule):
@@ -71,7 +71,7 @@ class NotStatic(Rule):
     predicts = "the class works through apply only"
     symptom = "assert not static"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "not-static":
             yield self.finding(
                 event,

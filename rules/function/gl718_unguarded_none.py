@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class NoneGuardMissing(Rule):
@@ -70,7 +70,7 @@ class NoneGuardMissing(Rule):
     severity = Severity.ERROR
     predicts = "unsupported operand type(s)"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "none-guard":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class SavedReadTwice(Rule):
@@ -76,7 +76,7 @@ class SavedReadTwice(Rule):
     severity = Severity.ERROR
     predicts = "can only be accessed once"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "cleared-saved":
             yield self.finding(
                 event,

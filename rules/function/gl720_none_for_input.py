@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class NoneForInput(Rule):
@@ -77,7 +77,7 @@ class NoneForInput(Rule):
     predicts = "this input never gets a gradient"
     symptom = "assert bias.grad is None"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "none-for-input":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class StateOnClass(Rule):
@@ -79,7 +79,7 @@ class StateOnClass(Rule):
     predicts = "a later call overwrites what an earlier backward needs"
     symptom = "assert torch.equal(x.grad, torch.full((2,), 10.0))  # the true gradient is 2"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "state-on-class":
             yield self.finding(
                 event,

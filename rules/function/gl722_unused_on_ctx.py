@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class UnusedOnCtx(Rule):
@@ -77,7 +77,7 @@ class UnusedOnCtx(Rule):
     predicts = "the gradient does not depend on it"
     symptom = "assert torch.equal(x.grad, torch.full((2,), -1.0))  # -0.1 was meant"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "unused-ctx":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class IntermediateKept(Rule):
@@ -82,7 +82,7 @@ class IntermediateKept(Rule):
     predicts = "the second derivative is wrong"
     symptom = "assert torch.allclose(curvature, torch.full((1,), 0.25))  # the true one is 0.5"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "intermediate-kept":
             yield self.finding(
                 event,

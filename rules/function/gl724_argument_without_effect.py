@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class ArgumentWithoutEffect(Rule):
@@ -76,7 +76,7 @@ class ArgumentWithoutEffect(Rule):
     predicts = "the argument changes neither the result nor the gradient"
     symptom = "assert torch.equal(x.grad, torch.full((2,), -1.0))  # -0.1 was meant"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "unread-argument":
             yield self.finding(
                 event,

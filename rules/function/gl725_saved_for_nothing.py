@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class SavedForNothing(Rule):
@@ -77,7 +77,7 @@ class SavedForNothing(Rule):
     predicts = "the gradient does not depend on what was saved"
     symptom = "assert torch.equal(x.grad, torch.ones(2))  # 0 was meant beyond 1"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "unread-saved":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class IgnoredGradient(Rule):
@@ -81,7 +81,7 @@ class IgnoredGradient(Rule):
     predicts = "the gradient is the same whatever is computed from the result"
     symptom = "assert torch.equal(x.grad, torch.full((2,), 2.0))  # 0.2 is right"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "ignores-cotangent":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class GradientMisfit(Rule):
@@ -73,7 +73,7 @@ class GradientMisfit(Rule):
         "expected Variable or None"
     )
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "gradient-misfit":
             yield self.finding(
                 event,

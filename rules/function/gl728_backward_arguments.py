@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionError, Rule, Severity
+from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class BackwardArguments(Rule):
@@ -72,7 +72,7 @@ class BackwardArguments(Rule):
     severity = Severity.ERROR
     predicts = "positional arguments but | required positional argument"
 
-    def on_function_error(self, event: FunctionError) -> Iterator[Draft]:
+    def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "backward-arguments":
             yield self.finding(
                 event,

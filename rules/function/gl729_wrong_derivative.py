@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FunctionDefect, Rule, Severity
+from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class WrongDerivative(Rule):
@@ -83,7 +83,7 @@ class WrongDerivative(Rule):
     predicts = "the gradient is not the derivative"
     symptom = "assert x.grad.item() == 3.0  # 6.0 is right"
 
-    def on_function_defect(self, event: FunctionDefect) -> Iterator[Draft]:
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
         if event.kind == "wrong-derivative":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FreedGraph, Rule, Severity
+from gradcheck_tool import FreedGraph, Rule, Severity, Violation
 
 
 class SecondBackward(Rule):
@@ -65,7 +65,7 @@ class SecondBackward(Rule):
     severity = Severity.ERROR
     predicts = "Trying to backward through the graph a second time"
 
-    def on_freed_graph(self, event: FreedGraph) -> Iterator[Draft]:
+    def on_freed_graph(self, event: FreedGraph) -> Iterator[Violation]:
         if event.cause == "shared-subgraph":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FreedGraph, Rule, Severity
+from gradcheck_tool import FreedGraph, Rule, Severity, Violation
 
 
 class GraphCarriedOver(Rule):
@@ -109,7 +109,7 @@ class GraphCarriedOver(Rule):
     severity = Severity.ERROR
     predicts = "Trying to backward through the graph a second time"
 
-    def on_freed_graph(self, event: FreedGraph) -> Iterator[Draft]:
+    def on_freed_graph(self, event: FreedGraph) -> Iterator[Violation]:
         carrier = event.carrier or event.root
         if event.cause == "carried":
             if carrier == event.root:

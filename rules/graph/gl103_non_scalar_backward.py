@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NonScalarRoot, Rule, Severity, receiver_replaced
+from gradcheck_tool import NonScalarRoot, Rule, Severity, Violation, receiver_replaced
 
 
 class NonScalarBackward(Rule):
@@ -71,7 +71,7 @@ class NonScalarBackward(Rule):
     severity = Severity.ERROR
     predicts = "grad can be implicitly created only for scalar outputs"
 
-    def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Draft]:
+    def on_non_scalar_root(self, event: NonScalarRoot) -> Iterator[Violation]:
         if event.is_complex:
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class SavedFieldAfterBackward(Rule):
@@ -50,7 +50,7 @@ class SavedFieldAfterBackward(Rule):
     predicts = "Trying to backward through the graph a second time"
     triggers = when.DIFFERENTIATION
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "freed-field":
             yield self.finding(
                 event,

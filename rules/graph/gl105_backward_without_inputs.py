@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from gradcheck_tool import (
-    Draft,
     Interpreter,
     InvalidTensorUse,
     List,
@@ -12,6 +11,7 @@ from gradcheck_tool import (
     State,
     Tracker,
     Tup,
+    Violation,
     facts,
     when,
 )
@@ -86,7 +86,7 @@ class BackwardWithoutInputs(Rule):
     triggers = when.DIFFERENTIATION
     trackers = (EmptyInputs,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "empty-inputs":
             advice = "pass the tensors whose gradients are wanted"
             yield self.finding(

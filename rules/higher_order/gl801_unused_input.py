@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnusedInput
+from gradcheck_tool import Rule, Severity, UnusedInput, Violation
 
 _WHY = {
     "unused": ("it took no part in the computation", "check which tensor was used in the forward pass"),
@@ -76,7 +76,7 @@ class UnusedInputToGrad(Rule):
         "appears to not have been used in the graph | One of the differentiated Tensors does not require grad"
     )
 
-    def on_unused_input(self, event: UnusedInput) -> Iterator[Draft]:
+    def on_unused_input(self, event: UnusedInput) -> Iterator[Violation]:
         why, advice = _WHY.get(event.reason, _WHY["unused"])
         yield self.finding(
             event, f"`{event.root}` has no gradient with respect to `{event.input}`: {why}", advice

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NoGraph, Rule, Severity
+from gradcheck_tool import NoGraph, Rule, Severity, Violation
 
 
 class MissingCreateGraph(Rule):
@@ -54,7 +54,7 @@ class MissingCreateGraph(Rule):
     severity = Severity.ERROR
     predicts = "does not require grad and does not have a grad_fn"
 
-    def on_no_graph(self, event: NoGraph) -> Iterator[Draft]:
+    def on_no_graph(self, event: NoGraph) -> Iterator[Violation]:
         if event.reason == "create-graph":
             yield self.finding(
                 event,

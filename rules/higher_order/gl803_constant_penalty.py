@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity, with_keyword
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation, with_keyword
 
 
 class ConstantPenalty(Rule):
@@ -64,7 +64,7 @@ class ConstantPenalty(Rule):
     predicts = "the penalty has no gradient"
     symptom = "assert not tracked"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         for cut in event.breaks:
             if cut.kind == "create-graph":
                 yield self.finding(

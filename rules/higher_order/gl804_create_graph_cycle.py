@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation
 
 
 class CreateGraphCycle(Rule):
@@ -47,7 +47,7 @@ class CreateGraphCycle(Rule):
     effect = "warns"
     predicts = "Using backward() with create_graph=True will create a reference cycle"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         if event.create_graph:
             yield self.finding(
                 event,

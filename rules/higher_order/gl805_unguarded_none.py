@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnguardedNone, when
+from gradcheck_tool import Rule, Severity, UnguardedNone, Violation, when
 
 
 class UnusedGradientUsed(Rule):
@@ -50,7 +50,7 @@ class UnusedGradientUsed(Rule):
     predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
     triggers = when.DIFFERENTIATION
 
-    def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
+    def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Violation]:
         if event.because != "unused":
             return
         yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, HookMisuse, Rule, Severity
+from gradcheck_tool import HookMisuse, Rule, Severity, Violation
 
 
 class HookMutatesGradient(Rule):
@@ -56,7 +56,7 @@ class HookMutatesGradient(Rule):
     predicts = "other gradients change as well"
     symptom = "assert torch.equal(cotangent, torch.full((2,), 0.5))  # the caller's tensor was 1"
 
-    def on_hook_misuse(self, event: HookMisuse) -> Iterator[Draft]:
+    def on_hook_misuse(self, event: HookMisuse) -> Iterator[Violation]:
         if event.kind == "mutates-gradient":
             yield self.finding(
                 event,

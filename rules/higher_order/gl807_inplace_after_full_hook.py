@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite, when
+from gradcheck_tool import Rule, Severity, ViewWrite, Violation, when
 
 
 class InplaceAfterFullHook(Rule):
@@ -51,7 +51,7 @@ class InplaceAfterFullHook(Rule):
     predicts = "Output 0 of BackwardHookFunction is a view and is being modified inplace"
     triggers = (when.HOOK,)
 
-    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+    def on_view_write(self, event: ViewWrite) -> Iterator[Violation]:
         if "BackwardHookFunction" in event.text:
             yield self.finding(
                 event,

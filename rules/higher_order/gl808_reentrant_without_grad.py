@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import CheckpointUse, Draft, Rule, Severity, with_keyword
+from gradcheck_tool import CheckpointUse, Rule, Severity, Violation, with_keyword
 
 
 class ReentrantWithoutGrad(Rule):
@@ -53,7 +53,7 @@ class ReentrantWithoutGrad(Rule):
     effect = "warns"
     predicts = "None of the inputs have requires_grad=True. Gradients will be None"
 
-    def on_checkpoint_use(self, event: CheckpointUse) -> Iterator[Draft]:
+    def on_checkpoint_use(self, event: CheckpointUse) -> Iterator[Violation]:
         if event.reentrant is True and event.inputs_need_grad is False and event.trains:
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, HookMisuse, Rule, Severity
+from gradcheck_tool import HookMisuse, Rule, Severity, Violation
 
 
 class HookReturnsNothing(Rule):
@@ -68,7 +68,7 @@ class HookReturnsNothing(Rule):
     predicts = "the gradient passes unchanged"
     symptom = "assert torch.equal(weight.grad, torch.ones(3))"
 
-    def on_hook_misuse(self, event: HookMisuse) -> Iterator[Draft]:
+    def on_hook_misuse(self, event: HookMisuse) -> Iterator[Violation]:
         if event.kind == "returns-nothing":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity, when
+from gradcheck_tool import DistributedMisuse, Rule, Severity, Violation, when
 
 
 class InnerModule(Rule):
@@ -84,7 +84,7 @@ class InnerModule(Rule):
     symptom = "assert not reductions"
     triggers = when.DIFFERENTIATION
 
-    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
+    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Violation]:
         if event.kind == "inner-module":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity
+from gradcheck_tool import DistributedMisuse, Rule, Severity, Violation
 
 
 class NoSyncBackward(Rule):
@@ -85,7 +85,7 @@ class NoSyncBackward(Rule):
     predicts = "gradients are reduced all the same"
     symptom = "assert reductions"
 
-    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
+    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Violation]:
         if event.kind == "no-sync-backward":
             yield self.finding(
                 event,

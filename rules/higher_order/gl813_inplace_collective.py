@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import DistributedMisuse, Draft, Rule, Severity, when
+from gradcheck_tool import DistributedMisuse, Rule, Severity, Violation, when
 
 
 class InplaceCollective(Rule):
@@ -65,7 +65,7 @@ class InplaceCollective(Rule):
     predicts = "an autograd kernel was not registered to the Autograd key"
     triggers = when.DIFFERENTIATION
 
-    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Draft]:
+    def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Violation]:
         if event.kind == "inplace-collective":
             yield self.finding(
                 event,

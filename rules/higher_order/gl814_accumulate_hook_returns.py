@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class AccumulateHookReturns(Rule):
@@ -48,7 +48,7 @@ class AccumulateHookReturns(Rule):
     predicts = "hooks should return None"
     triggers = (when.HOOK,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "hook-return":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class HookResult(Rule):
@@ -47,7 +47,7 @@ class HookResult(Rule):
     predicts = "has changed the size of value | expected Variable, but hook returned"
     triggers = (when.HOOK,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "hook-result":
             yield self.finding(
                 event,

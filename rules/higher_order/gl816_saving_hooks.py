@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class SavingHooksMisused(Rule):
@@ -71,7 +71,7 @@ class SavingHooksMisused(Rule):
     )
     triggers = when.DIFFERENTIATION
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "pack-hook":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class ReentrantWithInputs(Rule):
@@ -51,7 +51,7 @@ class ReentrantWithInputs(Rule):
     predicts = "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad()"
     triggers = (*when.DIFFERENTIATION, when.CHECKPOINT)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "reentrant-inputs":
             yield self.finding(
                 event,

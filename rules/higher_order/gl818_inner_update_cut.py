@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradcheck_tool import (
-    Draft,
     Event,
     Interpreter,
     Rule,
@@ -13,6 +12,7 @@ from gradcheck_tool import (
     State,
     Tensor,
     Tracker,
+    Violation,
     facts,
     when,
 )
@@ -122,7 +122,7 @@ class InnerUpdateIsCut(Rule):
     symptom = "assert torch.allclose(weight.grad, -0.2 * support**2 * query)  # the query is to be added"
     trackers = (InnerUpdates,)
 
-    def on_inner_update_cut(self, event: InnerUpdateCut) -> Iterator[Draft]:
+    def on_inner_update_cut(self, event: InnerUpdateCut) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"`{event.call}` starts from `{event.start}`, so outer gradients reach `{event.parameter}` "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity
+from gradcheck_tool import Rule, SavedTensorModified, Severity, Violation
 
 
 class InplaceOnSaved(Rule):
@@ -62,7 +62,7 @@ class InplaceOnSaved(Rule):
         "one of the variables needed for gradient computation has been modified by an inplace operation"
     )
 
-    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
+    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Violation]:
         if event.writer != "inplace":
             return
         saved = "its result" if event.tensor == event.op else f"`{event.tensor}`"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity, when
+from gradcheck_tool import Rule, SavedTensorModified, Severity, Violation, when
 
 
 class StepBeforeBackward(Rule):
@@ -85,7 +85,7 @@ class StepBeforeBackward(Rule):
     )
     triggers = when.TRAINING
 
-    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
+    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Violation]:
         if event.writer != "optimizer":
             return
         changed = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, SavedTensorModified, Severity, when
+from gradcheck_tool import Rule, SavedTensorModified, Severity, Violation, when
 
 
 class UpdateBeforeBackward(Rule):
@@ -59,7 +59,7 @@ class UpdateBeforeBackward(Rule):
     )
     triggers = when.TRAINING
 
-    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Draft]:
+    def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Violation]:
         if event.writer not in ("parameter-update", "buffer"):
             return
         yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place, when
+from gradcheck_tool import Rule, Severity, ViewWrite, Violation, out_of_place, when
 
 _WHY = {
     "multi-output": "is one of several views that a single operation returned",
@@ -84,7 +84,7 @@ class InplaceOnView(Rule):
         when.HOOK,
     )
 
-    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+    def on_view_write(self, event: ViewWrite) -> Iterator[Violation]:
         # The wrapper that a full backward hook puts around a module has a rule of its own, GL807.
         if event.kind not in _WHY or "BackwardHookFunction" in event.text:
             return

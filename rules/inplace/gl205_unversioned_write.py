@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnversionedWrite
+from gradcheck_tool import Rule, Severity, UnversionedWrite, Violation
 
 
 class UnversionedWriteOnSaved(Rule):
@@ -60,7 +60,7 @@ class UnversionedWriteOnSaved(Rule):
     predicts = "the gradient is computed from the overwritten values"
     symptom = "assert torch.all(weight.grad == 0), weight.grad  # the true gradient is about 0.2 and 0.1"
 
-    def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Draft]:
+    def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Violation]:
         saved = "the result" if event.tensor == event.op else f"`{event.tensor}`,"
         use = "computes with again" if event.recomputed else "had saved"
         yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, ViewWrite, out_of_place, when
+from gradcheck_tool import Rule, Severity, ViewWrite, Violation, out_of_place, when
 
 
 class InplaceOnExpanded(Rule):
@@ -51,7 +51,7 @@ class InplaceOnExpanded(Rule):
     predicts = "more than one element of the written-to tensor refers to a single memory location"
     triggers = (when.SHARED_WRITE, when.INPLACE_LAYER)
 
-    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+    def on_view_write(self, event: ViewWrite) -> Iterator[Violation]:
         if event.kind == "expanded":
             yield self.finding(
                 event,

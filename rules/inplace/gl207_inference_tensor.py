@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, ViewWrite, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, ViewWrite, Violation, when
 
 
 class InferenceTensor(Rule):
@@ -53,17 +53,17 @@ class InferenceTensor(Rule):
     predicts = "Inference tensors cannot be saved for backward"
     triggers = (when.INFERENCE_MODE,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "inference-save":
             yield self._finding(event, f"`{event.call}` has to save `{event.tensor}` for its derivative")
         elif event.kind == "inference-write":
             yield self._finding(event, f"`{event.call}` changes `{event.tensor}` outside inference mode")
 
-    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+    def on_view_write(self, event: ViewWrite) -> Iterator[Violation]:
         if event.kind == "inference":
             yield self._finding(event, f"`{event.write}` changes `{event.tensor}` outside inference mode")
 
-    def _finding(self, event: InvalidTensorUse | ViewWrite, what: str) -> Draft:
+    def _finding(self, event: InvalidTensorUse | ViewWrite, what: str) -> Violation:
         return self.finding(
             event,
             f"{what}, but that is a tensor made in inference mode",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class OutWithGrad(Rule):
@@ -47,7 +47,7 @@ class OutWithGrad(Rule):
     predicts = "don't support automatic differentiation, but one of the arguments requires grad"
     triggers = (when.OUT,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "out-with-grad":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class ResizeWithGrad(Rule):
@@ -45,7 +45,7 @@ class ResizeWithGrad(Rule):
     predicts = "cannot resize variables that require grad"
     triggers = (when.RESIZE, when.SET)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "resize-grad":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, ViewWrite, when
+from gradcheck_tool import InvalidTensorUse, Replacement, Rule, Severity, ViewWrite, Violation, when
 
 
 class DetachViewInplace(Rule):
@@ -53,18 +53,18 @@ class DetachViewInplace(Rule):
     predicts = "Can't detach views in-place. Use detach() instead"
     triggers = (when.DETACH,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "detach-view":
             yield self._finding(event, event.tensor)
         elif event.kind == "saved-detached":
             told = f"backward needs `{event.tensor}`, which `detach_()` has cut off since it was saved"
             yield self.finding(event, told, "use `detach()` and assign its result")
 
-    def on_view_write(self, event: ViewWrite) -> Iterator[Draft]:
+    def on_view_write(self, event: ViewWrite) -> Iterator[Violation]:
         if event.kind == "detach":
             yield self._finding(event, event.tensor)
 
-    def _finding(self, event: InvalidTensorUse | ViewWrite, tensor: str) -> Draft:
+    def _finding(self, event: InvalidTensorUse | ViewWrite, tensor: str) -> Violation:
         plain = tensor.isidentifier()
         detached = Replacement(event.site, f"{tensor} = {tensor}.detach()") if plain else None
         return self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, LeafWrite, Rule, Severity, when
+from gradcheck_tool import LeafWrite, Rule, Severity, Violation, when
 
 
 class InplaceOnLeaf(Rule):
@@ -73,7 +73,7 @@ class InplaceOnLeaf(Rule):
     predicts = "a leaf Variable that requires grad"
     triggers = (when.SHARED_WRITE, when.INPLACE_LAYER, when.RESIZE, when.SET, when.DETACH)
 
-    def on_leaf_write(self, event: LeafWrite) -> Iterator[Draft]:
+    def on_leaf_write(self, event: LeafWrite) -> Iterator[Violation]:
         through = "through a view " if event.through_view else ""
         yield self.finding(
             event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GradRead, Rule, Severity
+from gradcheck_tool import GradRead, Rule, Severity, Violation
 
 
 class GradOfNonLeaf(Rule):
@@ -59,7 +59,7 @@ class GradOfNonLeaf(Rule):
     effect = "warns"
     predicts = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
 
-    def on_grad_read(self, event: GradRead) -> Iterator[Draft]:
+    def on_grad_read(self, event: GradRead) -> Iterator[Violation]:
         if event.none_because == "non-leaf":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, RetainGradCall, Rule, Severity
+from gradcheck_tool import RetainGradCall, Rule, Severity, Violation
 
 
 class RetainGradTooLate(Rule):
@@ -57,7 +57,7 @@ class RetainGradTooLate(Rule):
     predicts = "`.grad` stays None"
     symptom = "assert kept is None"
 
-    def on_retain_grad_call(self, event: RetainGradCall) -> Iterator[Draft]:
+    def on_retain_grad_call(self, event: RetainGradCall) -> Iterator[Violation]:
         if event.too_late:
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class NonLeafToOptimizer(Rule):
@@ -50,7 +50,7 @@ class NonLeafToOptimizer(Rule):
     predicts = "can't optimize a non-leaf Tensor"
     triggers = (when.OPTIMIZER,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "non-leaf-optimizer":
             yield self.finding(
                 event,

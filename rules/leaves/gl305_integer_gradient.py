@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, callee_text, when, with_keyword
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, callee_text, when, with_keyword
 
 
 class IntegerGradient(Rule):
@@ -47,7 +47,7 @@ class IntegerGradient(Rule):
     predicts = "Only Tensors of floating point and complex dtype can require gradients"
     triggers = (when.REQUIRES_GRAD, when.PARAMETER)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "integer-grad":
             dtype = None
             if callee_text(event.site) == "torch.tensor":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class FlagOnNonLeaf(Rule):
@@ -47,7 +47,7 @@ class FlagOnNonLeaf(Rule):
     predicts = "you can only change requires_grad flags of leaf variables"
     triggers = (when.REQUIRES_GRAD,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "non-leaf-flag":
             yield self.finding(
                 event,

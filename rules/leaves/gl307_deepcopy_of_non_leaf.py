@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Replacement, Rule, Severity, only_argument, when
+from gradcheck_tool import InvalidTensorUse, Replacement, Rule, Severity, Violation, only_argument, when
 
 
 class DeepcopyOfNonLeaf(Rule):
@@ -55,7 +55,7 @@ class DeepcopyOfNonLeaf(Rule):
     predicts = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
     triggers = (when.DEEP_COPY,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "non-leaf-deepcopy":
             name = only_argument(event.site)
             copy = Replacement(event.site, f"{name}.detach().clone()") if name == event.tensor else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class GradOfOtherSize(Rule):
@@ -63,7 +63,7 @@ class GradOfOtherSize(Rule):
     )
     triggers = (*when.DIFFERENTIATION, when.GRAD_ATTRIBUTE)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "grad-count":
             yield self.finding(
                 event,

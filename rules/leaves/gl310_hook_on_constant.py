@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class HookOnConstant(Rule):
@@ -66,7 +66,7 @@ class HookOnConstant(Rule):
     )
     triggers = (when.HOOK, when.RETAIN_GRAD)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind in ("hook-on-constant", "retain-grad-constant"):
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
+from gradcheck_tool import ModuleAttribute, Rule, Severity, Violation
 
 _CONTAINER = {"module-list": "nn.ModuleList", "module-dict": "nn.ModuleDict"}
 
@@ -77,7 +77,7 @@ class ModulesInList(Rule):
     predicts = "the sub-modules' parameters are not in parameters()"
     symptom = "assert not list(model.parameters())"
 
-    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
+    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:
         container = _CONTAINER.get(event.kind)
         if container:
             yield self.finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
+from gradcheck_tool import ModuleAttribute, Rule, Severity, Violation
 
 
 class ParametersInList(Rule):
@@ -69,7 +69,7 @@ class ParametersInList(Rule):
     predicts = "the parameters are not in parameters()"
     symptom = "assert not list(model.parameters())"
 
-    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
+    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:
         if event.kind == "parameter-list":
             yield self.finding(
                 event,

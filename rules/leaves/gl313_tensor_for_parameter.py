@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ModuleAttribute, Rule, Severity
+from gradcheck_tool import ModuleAttribute, Rule, Severity, Violation
 
 
 class TensorForParameter(Rule):
@@ -70,7 +70,7 @@ class TensorForParameter(Rule):
     predicts = "the tensor is not in parameters()"
     symptom = "assert not list(model.parameters())"
 
-    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Draft]:
+    def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:
         if event.kind == "tensor":
             yield self.finding(
                 event,

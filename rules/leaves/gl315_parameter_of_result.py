@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradcheck_tool import (
-    Draft,
     Event,
     Interpreter,
     Ref,
@@ -14,6 +13,7 @@ from gradcheck_tool import (
     State,
     Tensor,
     Tracker,
+    Violation,
     facts,
     held_by_variables,
     leaves_behind,
@@ -67,7 +67,7 @@ class ParameterOfResultRule(Rule):
     ## What it detects
 
     `nn.Parameter(t)` where `t` was computed from something that requires a gradient, and a backward whose
-    gradients end there: they come to what `t` was computed from in no other way.
+    gradients end there: what `t` was computed from receives no gradient through it.
 
     ## Why it is wrong
 
@@ -111,7 +111,7 @@ class ParameterOfResultRule(Rule):
     symptom = "assert encoder.weight.grad is None"
     trackers = (ParametersOfResults,)
 
-    def on_parameter_of_result(self, event: ParameterOfResult) -> Iterator[Draft]:
+    def on_parameter_of_result(self, event: ParameterOfResult) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"nn.Parameter drops the history of `{event.tensor}`: no gradient flows to what it was "

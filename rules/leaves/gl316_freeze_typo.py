@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, FlagWrite, Rule, Severity, Trigger, renamed, when
+from gradcheck_tool import FlagWrite, Rule, Severity, Trigger, Violation, renamed, when
 
 _MISSPELT = (
     "require_grad",
@@ -103,7 +103,7 @@ class FreezeTypo(Rule):
         Trigger(".detach(", r"for (?:\w+, *)?(\w+) in [^\n]*parameters\(\)[^\n]*:\s+\1 = \1\.detach\("),
     )
 
-    def on_flag_write(self, event: FlagWrite) -> Iterator[Draft]:
+    def on_flag_write(self, event: FlagWrite) -> Iterator[Violation]:
         if event.receiver == "module" and event.name == "requires_grad":
             yield self.finding(
                 event,

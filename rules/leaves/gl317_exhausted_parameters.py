@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ExhaustedParameters, Rule, Severity
+from gradcheck_tool import ExhaustedParameters, Rule, Severity, Violation
 
 
 class ParametersUsedUp(Rule):
@@ -56,7 +56,7 @@ class ParametersUsedUp(Rule):
     predicts = "the second use sees no parameters"
     symptom = "assert norm == 0"
 
-    def on_exhausted_parameters(self, event: ExhaustedParameters) -> Iterator[Draft]:
+    def on_exhausted_parameters(self, event: ExhaustedParameters) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"`{event.iterator}` is a generator that has been used up, so `{event.call}` sees no parameters",

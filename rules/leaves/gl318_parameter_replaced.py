@@ -1,8 +1,8 @@
-"""GL318: a parameter is replaced, or comes to be trained, after the optimizer was made without it."""
+"""GL318: a parameter is replaced, or becomes trainable, after the optimizer was made without it."""
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, ParameterReplaced, Rule, Severity
+from gradcheck_tool import ParameterReplaced, Rule, Severity, Violation
 
 
 class ReplacedAfterOptimizer(Rule):
@@ -59,7 +59,7 @@ class ReplacedAfterOptimizer(Rule):
     predicts = "the new parameters do not move"
     symptom = "assert torch.equal(model[1].weight, head)"
 
-    def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Draft]:
+    def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Violation]:
         if event.was_frozen:
             message = (
                 f"`{event.optimizer}` was made while `{event.attribute}` was frozen and will not train it"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UntrainedModule
+from gradcheck_tool import Rule, Severity, UntrainedModule, Violation
 
 
 class UntrainedModuleRule(Rule):
@@ -66,7 +66,7 @@ class UntrainedModuleRule(Rule):
     predicts = "its parameters do not move"
     symptom = "assert torch.equal(scorer.weight, start)"
 
-    def on_untrained_module(self, event: UntrainedModule) -> Iterator[Draft]:
+    def on_untrained_module(self, event: UntrainedModule) -> Iterator[Violation]:
         if event.is_parameter:
             told = f"`{event.module}`, which gets gradients and never moves"
             advice = f"give it `{event.module}` too, or freeze it"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class IntegerData(Rule):
@@ -45,7 +45,7 @@ class IntegerData(Rule):
     predicts = "data set to a tensor that requires gradients must be floating point or complex dtype"
     triggers = (when.SHARED_WRITE, when.REQUIRES_GRAD, when.PARAMETER)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "data-dtype":
             yield self.finding(
                 event,

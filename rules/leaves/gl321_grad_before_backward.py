@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, Rule, Severity, UnguardedNone, when
+from gradcheck_tool import Rule, Severity, UnguardedNone, Violation, when
 
 
 class GradBeforeBackward(Rule):
@@ -50,7 +50,7 @@ class GradBeforeBackward(Rule):
     predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
     triggers = (when.GRAD_ATTRIBUTE,)
 
-    def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Draft]:
+    def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Violation]:
         if event.because == "no-backward":
             yield self.finding(
                 event,

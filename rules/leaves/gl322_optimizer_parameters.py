@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class OptimizerParameters(Rule):
@@ -62,7 +62,7 @@ class OptimizerParameters(Rule):
     )
     triggers = (when.OPTIMIZER,)
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "optimizer-parameters":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, InvalidTensorUse, Rule, Severity, Trigger, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Trigger, Violation, when
 
 
 class NumberOfMany(Rule):
@@ -50,7 +50,7 @@ class NumberOfMany(Rule):
         Trigger(".item(", r"(?s)\bnn\.[A-Z]\w*\(.*\.item\("),
     )
 
-    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Draft]:
+    def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "number-of-many":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
+from gradcheck_tool import GraphKept, Rule, Severity, Violation, value_detached, with_method
 
 
 class GraphAccumulated(Rule):
@@ -61,7 +61,7 @@ class GraphAccumulated(Rule):
     predicts = "the graphs of all iterations stay in memory"
     symptom = "assert total.grad_fn is not None"
 
-    def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
+    def on_graph_kept(self, event: GraphKept) -> Iterator[Violation]:
         if event.kind == "sum":
             yield self.finding(
                 event,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, GraphKept, Rule, Severity, value_detached, with_method
+from gradcheck_tool import GraphKept, Rule, Severity, Violation, value_detached, with_method
 
 
 class GraphCollected(Rule):
@@ -60,7 +60,7 @@ class GraphCollected(Rule):
     predicts = "the graphs of all iterations stay in memory"
     symptom = "assert all(value.grad_fn is not None for value in history)"
 
-    def on_graph_kept(self, event: GraphKept) -> Iterator[Draft]:
+    def on_graph_kept(self, event: GraphKept) -> Iterator[Violation]:
         if event.kind == "append":
             detached = value_detached(event.site) if type(event.site.node).__name__ == "Call" else None
             yield self.finding(

@@ -17,7 +17,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.findings import Applicability, Edit, Location, Position, Severity
 from gradcheck_tool.rulebook.pack import RulePackError
-from gradcheck_tool.rulebook.rule import Draft, DraftFix, Replacement, Rule
+from gradcheck_tool.rulebook.rule import ProposedFix, Replacement, Rule, Violation
 from gradcheck_tool.rulebook.ruleset import RuleSet
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class EveryBackward(Rule):
     effect = "silent"
     predicts = "nothing"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         yield self.finding(event, f"backward of {event.root}", "leave it")
 
 
@@ -55,7 +55,7 @@ class EveryError(Rule):
     severity = Severity.ERROR
     predicts = "something"
 
-    def on_engine_error(self, event: EngineError) -> Iterator[Draft]:
+    def on_engine_error(self, event: EngineError) -> Iterator[Violation]:
         yield self.finding(event, "it raises")
 
 
@@ -64,7 +64,7 @@ class StepsTwice(Rule):
     name = "steps-twice"
     severity = Severity.WARNING
 
-    def on_file(self, events: Sequence[Event]) -> Iterator[Draft]:
+    def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
         steps = [event for event in events if isinstance(event, OptimizerStep)]
         if len(steps) > 1:
             yield self.finding(steps[1], "second step", site=steps[0].site)
@@ -75,7 +75,7 @@ class Fails(Rule):
     name = "fails"
     severity = Severity.WARNING
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         raise KeyError(event.root)
 
 
@@ -93,19 +93,19 @@ def freed(row: int) -> FreedGraph:
 
 
 def test_findings_are_sorted_and_say_what_to_do() -> None:
-    findings = RuleSet([EveryBackward()]).judge([backward(7, "b"), backward(3, "a")], locate)
+    findings = RuleSet([EveryBackward()]).evaluate([backward(7, "b"), backward(3, "a")], locate)
     assert [finding.message for finding in findings] == ["backward of a; leave it", "backward of b; leave it"]
     assert findings[0].predicts == "nothing"
     assert findings[0].url == "docs/rules.md#xx001"
 
 
 def test_one_finding_for_a_code_and_place_and_the_first_wins() -> None:
-    findings = RuleSet([EveryBackward()]).judge([backward(3, "first"), backward(3, "second")], locate)
+    findings = RuleSet([EveryBackward()]).evaluate([backward(3, "first"), backward(3, "second")], locate)
     assert [finding.message for finding in findings] == ["backward of first; leave it"]
 
 
 def test_the_trace_is_the_story_and_the_prediction_is_the_engines_text() -> None:
-    (finding,) = RuleSet([EveryError()]).judge([freed(9)], locate)
+    (finding,) = RuleSet([EveryError()]).evaluate([freed(9)], locate)
     assert finding.predicts == "a second time"
     assert [(step.location.start.row, step.message) for step in finding.trace] == [
         (1, "saved here"),
@@ -116,27 +116,27 @@ def test_the_trace_is_the_story_and_the_prediction_is_the_engines_text() -> None
 
 def test_a_rule_may_judge_all_events_of_a_file_and_point_elsewhere() -> None:
     steps = [OptimizerStep(site=site(row), optimizer="opt", gradients=frozenset()) for row in (4, 6)]
-    (finding,) = RuleSet([StepsTwice()]).judge(steps, locate)
+    (finding,) = RuleSet([StepsTwice()]).evaluate(steps, locate)
     assert finding.location.start.row == 4
 
 
 def test_rules_that_are_not_in_force_do_not_judge() -> None:
     rules = RuleSet([EveryBackward(), EveryError()]).select(["XX002"])
-    assert rules.judge([backward(3)], locate) == []
+    assert rules.evaluate([backward(3)], locate) == []
 
 
 def test_a_rule_that_fails_is_named() -> None:
     with pytest.raises(RulePackError, match="XX004: on_backward_call failed: KeyError"):
-        RuleSet([Fails()]).judge([backward(3)], locate)
+        RuleSet([Fails()]).evaluate([backward(3)], locate)
 
 
 def test_replacements_become_edits() -> None:
     class Fixed(EveryBackward):
-        def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+        def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
             parts = (Replacement(site(5, 5), "clear()", insert=True), Replacement(event.site, "done"))
-            yield self.finding(event, "x", fix=DraftFix(Applicability.UNSAFE, "do both", parts))
+            yield self.finding(event, "x", fix=ProposedFix(Applicability.UNSAFE, "do both", parts))
 
-    (finding,) = RuleSet([Fixed()]).judge([backward(3)], locate)
+    (finding,) = RuleSet([Fixed()]).evaluate([backward(3)], locate)
     assert finding.fix is not None
     assert finding.fix.edits == (
         Edit("clear()\n    ", Position(5, 5), Position(5, 5)),

@@ -53,8 +53,8 @@ def cut(kind: str) -> ev.GraphBreak:
     return ev.GraphBreak(kind=kind, tensor="aux", call="torch.tensor([aux])", site=HERE)
 
 
-def judge(*events: ev.Event) -> list[Finding]:
-    return RULES.judge(events, locate)
+def evaluate(*events: ev.Event) -> list[Finding]:
+    return RULES.evaluate(events, locate)
 
 
 def event(of: type[ev.Event], /, **facts: Any) -> ev.Event:
@@ -389,7 +389,7 @@ LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
 
 @pytest.mark.parametrize(("code", "reported"), REPORTED)
 def test_a_rule_reports_its_event(code: str, reported: ev.Event) -> None:
-    findings = judge(reported)
+    findings = evaluate(reported)
     assert [finding.code for finding in findings] == [code]
     message = findings[0].message
     assert message
@@ -403,22 +403,22 @@ def test_every_rule_is_judged_here() -> None:
 
 @pytest.mark.parametrize("events", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 def test_what_is_right_is_left_alone(events: tuple[ev.Event, ...]) -> None:
-    assert judge(*events) == []
+    assert evaluate(*events) == []
 
 
 def test_a_step_that_a_carried_graph_meets_is_explained_by_what_carries_it() -> None:
-    (finding,) = judge(replace(modified("optimizer"), carrier="hidden"))
+    (finding,) = evaluate(replace(modified("optimizer"), carrier="hidden"))
     assert "detach `hidden`" in finding.message
 
 
 @pytest.mark.parametrize(("tensor", "words"), [("exp", "saved its result"), ("h", "saved `h`")])
 def test_a_saved_result_is_not_named_twice(tensor: str, words: str) -> None:
-    (finding,) = judge(replace(modified("inplace"), tensor=tensor))
+    (finding,) = evaluate(replace(modified("inplace"), tensor=tensor))
     assert words in finding.message
 
 
 def test_engine_errors_foretell_the_engines_own_text() -> None:
-    assert judge(freed("same-root"))[0].predicts == "PyTorch says this"
+    assert evaluate(freed("same-root"))[0].predicts == "PyTorch says this"
 
 
 @pytest.mark.parametrize(
@@ -431,11 +431,11 @@ def test_engine_errors_foretell_the_engines_own_text() -> None:
     ],
 )
 def test_messages_use_the_users_names(reported: ev.Event, names: list[str]) -> None:
-    (finding,) = judge(reported)
+    (finding,) = evaluate(reported)
     assert all(name in finding.message for name in names)
 
 
 def test_retain_graph_is_never_the_first_advice() -> None:
-    advice = judge(freed("same-root"))[0].message.split("; ", 1)[1]
+    advice = evaluate(freed("same-root"))[0].message.split("; ", 1)[1]
     assert advice.index("compute it again") < advice.index("retain_graph")
-    assert "retain_graph=True" not in judge(freed("shared-subgraph"))[0].message
+    assert "retain_graph=True" not in evaluate(freed("shared-subgraph"))[0].message

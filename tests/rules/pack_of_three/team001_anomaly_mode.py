@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import Draft, NameUse, Rule, Severity
+from gradcheck_tool import NameUse, Rule, Severity, Violation
 
 
 class AnomalyMode(Rule):
@@ -42,5 +42,5 @@ class AnomalyMode(Rule):
     predicts = "training is slow"
     names = ("torch.autograd.set_detect_anomaly", "torch.autograd.detect_anomaly")
 
-    def on_name_use(self, event: NameUse) -> Iterator[Draft]:
+    def on_name_use(self, event: NameUse) -> Iterator[Violation]:
         yield self.finding(event, f"`{event.name}` slows training down", "leave it to a debugging session")

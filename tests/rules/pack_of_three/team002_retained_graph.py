@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import BackwardCall, Draft, Rule, Severity
+from gradcheck_tool import BackwardCall, Rule, Severity, Violation
 
 
 class RetainedGraph(Rule):
@@ -46,7 +46,7 @@ class RetainedGraph(Rule):
     effect = "silent"
     predicts = "memory is held until the loss goes away"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Draft]:
+    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
         if event.retain_graph and not event.create_graph:
             yield self.finding(
                 event, f"`{event.root}` keeps its graph", "add the losses and call backward once"

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradcheck_tool import (
-    Draft,
     Event,
     Interpreter,
     Ref,
@@ -13,6 +12,7 @@ from gradcheck_tool import (
     State,
     StoryNote,
     Tracker,
+    Violation,
     facts,
     when,
 )
@@ -91,5 +91,5 @@ class StepsTwice(Rule):
     trackers = (Steps,)
     triggers = (when.OPTIMIZER, when.BACKWARD)
 
-    def on_stepped_twice(self, event: SteppedTwice) -> Iterator[Draft]:
+    def on_stepped_twice(self, event: SteppedTwice) -> Iterator[Violation]:
         yield self.finding(event, f"`{event.optimizer}` steps a second time on the same gradients")
