@@ -149,12 +149,20 @@ class Session:
         )
 
     def update(self, path: Path, text: str) -> None:
-        """Take a file to have this text from now on, in checks of it and of what imports it."""
-        self.checker.modules.update(self._folder / path, text)
+        """Take a file to have this text from now on, in checks of it and of what imports it.
+
+        The file must be on disk: one that exists in an editor alone is checked by `check_text`. Fixes of the
+        text are made by `fix_text`.
+        """
+        from gradcheck_tool.sources.discover import absolute
+
+        self.checker.modules.update(absolute(self._folder / path), text)
 
     def forget(self, path: Path) -> None:
         """Take a file to be as it is on disk, where it may have changed."""
-        self.checker.modules.forget(self._folder / path)
+        from gradcheck_tool.sources.discover import absolute
+
+        self.checker.modules.forget(absolute(self._folder / path))
 
     def check(self, paths: Sequence[Path], progress: Progress | None = None) -> Outcome:
         """Check files and folders.

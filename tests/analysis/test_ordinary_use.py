@@ -273,6 +273,15 @@ class Average:
     def update(self, model):
         self._write(model, 0.9)
 """,
+    "the parts of what a model returns are differentiated one by one": """
+def step(model, optimizer, states, actions):
+    model.train()
+    prediction = model(states, actions)
+    optimizer.zero_grad()
+    prediction["policy"].mean().backward()
+    prediction["value"].pow(2).mean().backward()
+    optimizer.step()
+""",
     "an object of a library between the input and the model": """
 from torchvision import transforms
 class Attack:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One word of the design page's vocabulary, the sentence that explains it and further facts."""
+    """One word for the kind of mistake, the sentence that explains it and further facts."""
 
     word: str
     text: str

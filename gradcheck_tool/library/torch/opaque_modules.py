@@ -2,7 +2,7 @@
 
 An opaque module has parameters that require a gradient and saves something for backward, though not what. Its
 result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple)
-is of that kind, too, and becomes a tensor with the graph of the call where it is used as one.
+is of that kind, too, and becomes a tensor with a graph through the parameters where it is used as one.
 """
 
 from __future__ import annotations
@@ -45,12 +45,25 @@ def graph_symbol(s: State, node: Ref) -> Symbol:
 
 
 def node_of(s: State, symbol: Symbol) -> Ref | None:
-    """The graph node that made what a symbol was read out of."""
+    """The graph node that made a symbol.
+
+    What is read out of the result of a call has a node of its own: the parts of a model's output may come
+    from parts of the model that have nothing in common, so that each may be differentiated on its own.
+    """
+    mine = Symbol(("graph-of", symbol))
+    known = s.memory.get(mine)
+    if isinstance(known, Ref):
+        return known
     root = symbol
     while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
         root = root.key[1]
-    node = s.memory.get(Symbol(("graph-of", root)))
-    return node if isinstance(node, Ref) else None
+    whole = s.get(s.memory.get(Symbol(("graph-of", root))), Node)
+    if whole is None:
+        return None
+    part = Node(whole.op, whole.text, whole.site)
+    part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
+    s.memory[mine] = made = s.new(part)
+    return made
 
 
 @method(CRITERION, "__call__")
