@@ -109,14 +109,14 @@ GRAD_MODE_IN_INFERENCE = Trigger(
 INFERENCE_MODE = Trigger("inference_mode(", in_file=GRAD_SOURCES, mentions=("inference_mode",))
 
 # Writes in place.
+_WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
 SHARED_WRITE = Trigger(
-    pattern=r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>=",
+    pattern=_WRITE,
     where=Condition.WRITES_TO_SHARED,
     callers=False,
     mentions=("data", "init"),
 )
 # A module that writes in place: what its forward returns is differentiated.
-_WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
 FORWARD_WRITE = Trigger(pattern=_WRITE, where=Condition.IN_FORWARD, callers=False)
 FORWARD_INPLACE_LAYER = Trigger(
     pattern=r"\bself\.\w+\(|inplace=True",

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.ordinary_use import tensors_in
-from gradcheck_tool.domain.records import Class, Func, Instance
-from gradcheck_tool.domain.values import Const, Method, Ref, Value, unknown
+from gradcheck_tool.analysis.ordinary_use import derives_from, tensors_in
+from gradcheck_tool.domain.records import Func
+from gradcheck_tool.domain.values import NONE, Const, Method, Ref, Value, unknown
 from gradcheck_tool.engine import backward as engine
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
+from gradcheck_tool.library.torch.function_application import backward_of
 from gradcheck_tool.library.torch.function_backward import run_functions
 
 if TYPE_CHECKING:
@@ -30,14 +31,12 @@ TENSOR_ATTRIBUTES = frozenset({"shape", "device", "dtype", "is_cuda", "requires_
 
 def is_function_class(s: State, cls: Value) -> bool:
     """Does a class of the repository derive from `torch.autograd.Function`?"""
-    return s.get(cls, Class) is not None and FUNCTION in attributes.lib_bases(s, cls)
+    return derives_from(s, cls, FUNCTION)
 
 
 def forward_of(s: State, cls: Value) -> Func | None:
     """The static `forward` of a Function class; None where it has none of its own."""
-    found = attributes.in_class(s, cls, "forward")
-    wrapper = s.get(found, Instance)
-    return s.get(wrapper.attrs.get("#func") if wrapper is not None else found, Func)
+    return s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
 
 
 def apply(m: Interpreter, s: State, cls: Ref, name: str) -> Outcomes:
@@ -89,9 +88,7 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value]
 
 def _given_none(s: State, cls: Value) -> frozenset[int]:
     """Inputs for which every return of `backward` has None: in ordinary use they require no gradient."""
-    found = attributes.in_class(s, cls, "backward")
-    wrapper = s.get(found, Instance)
-    backward = s.get(wrapper.attrs.get("#func") if wrapper is not None else found, Func)
+    backward = s.get(backward_of(s, cls), Func)
     if backward is None:
         return frozenset()
     returned = [

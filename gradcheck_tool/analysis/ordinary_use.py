@@ -29,10 +29,14 @@ MODULE = "torch.nn.Module"
 DEPTH = 3
 
 
+def derives_from(s: State, cls: Value, base: str) -> bool:
+    """Does a class of the repository derive from this class of a library?"""
+    return s.get(cls, Class) is not None and base in attributes.lib_bases(s, cls)
+
+
 def is_module_class(s: State, cls: Value) -> bool:
     """Does a class of the repository derive from `nn.Module`?"""
-    record = s.get(cls, Class)
-    return record is not None and MODULE in attributes.lib_bases(s, cls)
+    return derives_from(s, cls, MODULE)
 
 
 def differentiated(s: State, value: Value, name: str) -> Event | None:

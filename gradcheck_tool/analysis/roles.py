@@ -120,12 +120,16 @@ class _Casting:
     def __init__(self, m: Interpreter, s: State, function: ir.Function, cls: Ref | None, depth: int) -> None:
         self._m = m
         self._function = function
-        self._uses = uses_in([function], methods=cls is not None)
-        self._class_uses: Uses = {} if cls is None else uses_in(methods_of(s, cls), methods=True)
+        self._cls = cls
         self._depth = depth
         self._optimizers = 0
         self._trains = _differentiates(function)
         self._out = Cast(s)
+
+    @property
+    def out(self) -> Cast:
+        """What has been decided so far."""
+        return self._out
 
     def cast(self, params: list[ir.Parameter], defaults: Mapping[str, Value]) -> Cast:
         """Decide on all parameters: optimizers come last, as they hold the parameters of modules."""
@@ -144,9 +148,14 @@ class _Casting:
         return self._out
 
     def _usage(self, p: ir.Parameter) -> Usage:
-        usage = self._uses.get(p.name, Usage())
-        for path in _stored_as(self._function, p.name):
-            usage.add(self._class_uses.get(path, Usage()))
+        usage = Usage()
+        refinement = self._m.program.refinement
+        uses = refinement.uses_of(self._function, method=self._cls is not None)
+        usage.add(uses.get(p.name, Usage()))
+        if self._cls is not None:
+            of_class = refinement.uses_of_class(self._out.state, self._cls)
+            for path in _stored_as(self._function, p.name):
+                usage.add(of_class.get(path, Usage()))
         return usage
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
@@ -246,26 +255,33 @@ class Refinement:
     def variable(self, s: State, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of a variable that the running function stores."""
         frame: Frame = s[s.frames[-1]]
-        function = frame.function
-        uses = self._of_functions.get(id(function))
-        if uses is None:
-            is_body = function.kind is ir.FunctionKind.MODULE
-            uses = (
-                uses_at_module_level(function) if is_body else uses_in([function], methods=frame.cls != NONE)
-            )
-            self._of_functions[id(function)] = uses
-        return self._refined(s, function, name, uses.get(name), value, node)
+        uses = self.uses_of(frame.function, method=frame.cls != NONE)
+        return self._refined(s, frame.function, name, uses.get(name), value, node)
 
     def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of an attribute that is stored in an object of the repository."""
         cls = s[owner].cls
         if s.get(cls, Class) is None:
             return s, value
+        function = s[s.frames[-1]].function
+        usage = self.uses_of_class(s, cls).get(f"self.{name}")
+        return self._refined(s, function, name, usage, value, node)
+
+    def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
+        """How a function, a method or a module's body uses its variables, read once."""
+        uses = self._of_functions.get(id(function))
+        if uses is None:
+            is_body = function.kind is ir.FunctionKind.MODULE
+            uses = uses_at_module_level(function) if is_body else uses_in([function], methods=method)
+            self._of_functions[id(function)] = uses
+        return uses
+
+    def uses_of_class(self, s: State, cls: Ref) -> Uses:
+        """How the methods of a class use the attributes of `self`, read once."""
         uses = self._of_classes.get(cls.id)
         if uses is None:
             uses = self._of_classes[cls.id] = uses_in(methods_of(s, cls), methods=True)
-        function = s[s.frames[-1]].function
-        return self._refined(s, function, name, uses.get(f"self.{name}"), value, node)
+        return uses
 
     def _refined(
         self, s: State, function: ir.Function, name: str, usage: Usage | None, value: Symbol, node: Any
@@ -277,7 +293,7 @@ class Refinement:
             made = casting.optimizer_of(name, s.memory.get(Symbol(("made-from", value))))
         else:
             made = casting.value(name, usage, node)
-        out = casting.cast([], {})
+        out = casting.out
         if isinstance(made, Symbol):
             return s, value
         self._m.program.assumes = (
@@ -351,8 +367,7 @@ def methods_of(s: State, cls: Ref) -> list[ir.Function]:
     for entry in s[cls].mro:
         record = s.get(entry, Class)
         for value in record.attrs.values() if record is not None else ():
-            wrapper = s.get(value, Instance)
-            func = s.get(wrapper.attrs.get("#func") if wrapper is not None else value, Func)
+            func = s.get(attributes.function_of(s, value), Func)
             if func is not None:
                 found.append(func.function)
     return found

@@ -65,6 +65,12 @@ def lib_bases(s: State, cls: Value) -> list[str]:
     )
 
 
+def function_of(s: State, value: Value) -> Value:
+    """What a `staticmethod` or another wrapper in a class wraps; anything else is itself."""
+    wrapper = s.get(value, Instance)
+    return wrapper.attrs.get("#func", value) if wrapper is not None else value
+
+
 def bind(state_value: Value, func: Value, s: State) -> Value:
     """A class attribute as seen through an instance: functions are bound, wrappers unwrapped."""
     wrapper = s.get(func, Instance)

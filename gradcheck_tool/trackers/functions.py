@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Method, Ref, Tup, Value
-from gradcheck_tool.interp.attributes import in_class
+from gradcheck_tool.interp.attributes import function_of, in_class
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
@@ -130,8 +130,7 @@ def _name(s: State, cls: Value) -> str:
 
 def _function(s: State, value: Value) -> Func | None:
     """A function, or the one inside `staticmethod` and the like."""
-    wrapper = s.get(value, Instance)
-    return s.get(wrapper.attrs.get("#func", value) if wrapper is not None else value, Func)
+    return s.get(function_of(s, value), Func)
 
 
 def _wants_grad(s: State, value: Value) -> bool:

@@ -72,14 +72,18 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
     out: Outcomes = []
-    unbound = _function_of(s, forward)
+    unbound = attributes.function_of(s, forward)
     for state, value in m.call(s, unbound, given, call.kwargs, call.site):
         pairs: Outcomes = [(state, value)]
         if setup is not None and state.exc is None:
             pairs = [
                 (st, value)
                 for st, _ in m.call(
-                    state, _function_of(state, setup), [ctx, Tup(tuple(call.args)), value], {}, call.site
+                    state,
+                    attributes.function_of(state, setup),
+                    [ctx, Tup(tuple(call.args)), value],
+                    {},
+                    call.site,
                 )
             ]
         for st, result in pairs:
@@ -97,11 +101,6 @@ def _needs(s: State, value: Value) -> Value:
     if tensor is None:
         return FALSE if not isinstance(value, type(unknown())) else unknown("bool")
     return Const(tensor.requires_grad) if tensor.requires_grad is not None else unknown("bool")
-
-
-def _function_of(s: State, value: Value) -> Value:
-    wrapper = s.get(value, Instance)
-    return wrapper.attrs["#func"] if wrapper is not None and "#func" in wrapper.attrs else value
 
 
 def _wrap(
@@ -189,7 +188,7 @@ def _list_output(m: Interpreter, s: State, cls: Value, result: Ref, needed: bool
     """Tensors that forward returns in a list come out without a history."""
     record, func = (
         s.get(result, List),
-        s.get(_function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func),
+        s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func),
     )
     if record is None or func is None or not needed or s.grad is not True:
         return
@@ -223,7 +222,7 @@ def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list
 
 
 def backward_of(s: State, cls: Value) -> Value:
-    return _function_of(s, attributes.in_class(s, cls, "backward") or NONE)
+    return attributes.function_of(s, attributes.in_class(s, cls, "backward") or NONE)
 
 
 @function("torch.autograd.function.once_differentiable")
