@@ -84,7 +84,7 @@ def predict(source: str) -> Seen:
     return found
 
 
-def evaluate(seed: int) -> Verdict:
+def judge(seed: int) -> Verdict:
     """Run and analyse the program of a seed."""
     return judge_source(program(seed), seed)
 
