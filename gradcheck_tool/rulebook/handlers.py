@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.domain import events as domain_events
 from gradcheck_tool.domain.events import Event
 from gradcheck_tool.spelling import snake_case
+from gradcheck_tool.trackers import events as tracker_events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from gradcheck_tool.rulebook.rule import Rule
 
@@ -21,13 +25,16 @@ def handler_name(event: type[Event]) -> str:
     return "on_" + snake_case(event.__name__)
 
 
-def event_classes(base: type[Event] = Event) -> Iterator[type[Event]]:
-    """Every event class, bases included, so that a rule may judge all engine errors at once."""
-    yield base
-    # A dataclass with slots is a second class, made of the first, which lives until it is collected.
-    latest = {(kind.__module__, kind.__qualname__): kind for kind in base.__subclasses__()}
-    for kind in latest.values():
-        yield from event_classes(kind)
+@cache
+def public_events() -> tuple[type[Event], ...]:
+    """The event classes of the package, bases included: a rule may judge all engine errors at once."""
+    found = (*_events_in(vars(domain_events).values()), *_events_in(vars(tracker_events).values()))
+    return tuple(dict.fromkeys(found))
+
+
+@cache
+def _public_handlers() -> dict[str, type[Event]]:
+    return {ON_FILE: Event, **{handler_name(kind): kind for kind in public_events()}}
 
 
 def handlers(rule: type[Rule]) -> tuple[str, ...]:
@@ -35,19 +42,25 @@ def handlers(rule: type[Rule]) -> tuple[str, ...]:
     return tuple(name for name in dir(rule) if name.startswith("on_"))
 
 
-def known_handlers() -> frozenset[str]:
-    """The names that a handler may have; events that rule packs define have handlers like the others."""
-    return frozenset({ON_FILE, *map(handler_name, event_classes())})
+def known_handlers(rule: type[Rule]) -> dict[str, type[Event]]:
+    """The names that handlers of a rule may have, each with the class of events that it judges.
+
+    These are the events of the package, those that the rule's trackers derive and those that the rule's file
+    defines or imports, which take precedence: packs may define events of the same name.
+    """
+    own = [kind for tracker in rule.trackers for kind in tracker.derives]
+    files = [
+        vars(sys.modules[cls.__module__]).values() for cls in rule.__mro__ if cls.__module__ in sys.modules
+    ]
+    seen = [kind for names in reversed(files) for kind in _events_in(names)]
+    return {**_public_handlers(), **{handler_name(kind): kind for kind in (*seen, *own)}}
 
 
-def judged_events(rule: type[Rule]) -> Iterator[type[Event]]:
-    """The classes of events that a rule has handlers for. One that sees whole files judges all events."""
-    names = handlers(rule)
-    if ON_FILE in names:
-        yield Event
-    seen = set()
-    for kind in event_classes():
-        name = handler_name(kind)
-        if name in names and name not in seen:
-            seen.add(name)
-            yield kind
+def judged_events(rule: type[Rule]) -> dict[str, type[Event]]:
+    """The class of events that each handler of a rule judges. One that sees whole files judges all events."""
+    known = known_handlers(rule)
+    return {name: known[name] for name in handlers(rule) if name in known}
+
+
+def _events_in(values: Iterable[object]) -> list[type[Event]]:
+    return [value for value in values if isinstance(value, type) and issubclass(value, Event)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.findings import Edit, Finding, Fix, Location, TraceStep
 from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.builtin import builtin_pack
-from gradcheck_tool.rulebook.handlers import ON_FILE, handler_name, handlers
+from gradcheck_tool.rulebook.handlers import ON_FILE, judged_events
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
 from gradcheck_tool.rulebook.rule import ProposedFix, Replacement, Rule, Violation, by_site
 from gradcheck_tool.rulebook.selection import (
@@ -70,9 +70,11 @@ class RuleSet:
         Raises:
             RulePackError: a pack cannot be loaded, or two rules share a code.
         """
-        folders = [builtin_pack()] if builtin else []
-        folders += packs
-        return cls(rule() for folder in folders for rule in load_pack(folder))
+        found = [
+            *(_builtin_rules() if builtin else ()),
+            *(rule for pack in packs for rule in load_pack(pack)),
+        ]
+        return cls(rule() for rule in found)
 
     def select(
         self,
@@ -162,12 +164,13 @@ class RuleSet:
         return list(dict.fromkeys(tracker for rule in self.active for tracker in rule.trackers))
 
     @cached_property
-    def _takers(self) -> dict[str, list[Rule]]:
-        """The rules in force that have a handler of each name."""
-        takers: dict[str, list[Rule]] = {}
+    def _takers(self) -> dict[type[Event], list[tuple[Rule, str]]]:
+        """The rules in force that judge a class of events, each with its handler."""
+        takers: dict[type[Event], list[tuple[Rule, str]]] = {}
         for rule in self.active:
-            for name in handlers(type(rule)):
-                takers.setdefault(name, []).append(rule)
+            for name, kind in judged_events(type(rule)).items():
+                if name != ON_FILE:
+                    takers.setdefault(kind, []).append((rule, name))
         return takers
 
     @cached_property
@@ -177,8 +180,7 @@ class RuleSet:
     def _judges_of(self, kind: type[Event]) -> list[tuple[Rule, str]]:
         """The rules in force that judge a class of events or one of its bases."""
         if kind not in self._judges:
-            names = [handler_name(base) for base in kind.__mro__ if issubclass(base, Event)]
-            self._judges[kind] = [(rule, name) for name in names for rule in self._takers.get(name, ())]
+            self._judges[kind] = [taker for base in kind.__mro__ for taker in self._takers.get(base, ())]
         return self._judges[kind]
 
     def _violations(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Violation]]:
@@ -190,6 +192,12 @@ class RuleSet:
         for rule in self.active:
             if hasattr(rule, ON_FILE):
                 yield from _call(rule, ON_FILE, events)
+
+
+@cache
+def _builtin_rules() -> list[type[Rule]]:
+    """The built-in rules: their classes keep no state, so that all sets of rules share them."""
+    return load_pack(builtin_pack())
 
 
 def _check_unique(rules: Sequence[Rule]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.rulebook.handlers import event_classes, judged_events
+from gradcheck_tool.rulebook.handlers import judged_events, public_events
 from gradcheck_tool.trackers.events import NameUse
 from gradcheck_tool.trigger import Trigger
 
@@ -27,7 +27,7 @@ def triggers_of(rule: type[Rule]) -> tuple[Trigger, ...]:
     if rule.triggers:
         return rule.triggers
     found = [Trigger.of_name(name) for name in rule.names]
-    for kind in judged_events(rule):
+    for kind in judged_events(rule).values():
         if kind is not NameUse:
             found += _triggers_of_event(rule, kind)
     return tuple(dict.fromkeys(found))
@@ -35,10 +35,11 @@ def triggers_of(rule: type[Rule]) -> tuple[Trigger, ...]:
 
 def _triggers_of_event(rule: type[Rule], event: type[Event]) -> Iterator[Trigger]:
     """The triggers of an event; of one that has subclasses and none of its own, those of the subclasses."""
+    below = [kind for kind in public_events() if issubclass(kind, event) and kind is not event]
     if event.triggers:
         yield from event.triggers
-    elif event.__subclasses__():
-        yield from (trigger for kind in event_classes(event) for trigger in kind.triggers)
+    elif below:
+        yield from (trigger for kind in below for trigger in kind.triggers)
     else:
         raise ValueError(
             f"{rule.__name__} judges {event.__name__}, which may happen in any code: declare `triggers`, "

@@ -36,7 +36,7 @@ def check_rule(rule: type[Rule]) -> None:
         raise ValueError(f"{rule.__name__}.name is {rule.name!r}, which is not kebab-case")
     if rule.effect not in _EFFECTS:
         raise ValueError(f"{rule.__name__}.effect is {rule.effect!r}, not one of {', '.join(_EFFECTS)}")
-    known = known_handlers()
+    known = known_handlers(rule)
     for handler in handlers(rule):
         if handler not in known:
             close = nearest(handler, known)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool import Event, when
+from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.report import sarif
 from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.rulebook.builtin import builtin_pack
-from gradcheck_tool.rulebook.documentation import render, render_catalogue
-from gradcheck_tool.rulebook.handlers import event_classes
+from gradcheck_tool.rulebook.documentation import read_doc, render, render_catalogue
+from gradcheck_tool.rulebook.handlers import judged_events, public_events
 from gradcheck_tool.rulebook.pack import RulePackError, load_pack
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.rulebook.triggers import triggers_of
@@ -159,6 +160,19 @@ def test_a_rule_on_many_events_has_the_triggers_of_all(tmp_path: Path, handler: 
 
 def test_every_event_says_where_it_may_happen_or_has_rules_that_do() -> None:
     anywhere = {"Event", "EngineError", "NameUse", "MethodUse"}
-    for kind in event_classes():
+    for kind in public_events():
         if kind.__module__ == Event.__module__:
             assert bool(kind.triggers) == (kind.__name__ not in anywhere), kind
+
+
+def test_events_of_two_packs_may_share_a_name(tmp_path: Path) -> None:
+    text = (THREE / "team003_steps_twice.py").read_text(encoding="utf-8")
+    for name, code in (("mine", "MINE001"), ("yours", "YOURS001")):
+        (tmp_path / name).mkdir()
+        pack(tmp_path / name, rule=text.replace("TEAM003", code).replace('"steps-twice"', f'"{name}"'))
+    rules = RuleSet.load([tmp_path / "mine", tmp_path / "yours"])
+    (program,) = read_doc(type(rules.rule("mine"))).wrong
+    for selected in (["MINE001"], ["YOURS001"], ["MINE001", "YOURS001"]):
+        found = check_source(program.source, "train.py", rules.select(selected))
+        assert [finding.code for finding in found] == selected
+    assert judged_events(type(rules.rule("mine"))) != judged_events(type(rules.rule("yours")))

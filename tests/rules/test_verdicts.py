@@ -9,7 +9,7 @@ import pytest
 
 from gradcheck_tool.domain import events as ev
 from gradcheck_tool.findings import Finding, Location, Position
-from gradcheck_tool.rulebook.handlers import event_classes
+from gradcheck_tool.rulebook.handlers import judged_events
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.trackers import events as told
 
@@ -18,7 +18,8 @@ RULES = RuleSet.load().select(["ALL"])
 
 def own(name: str) -> type[ev.Event]:
     """An event that the file of its rule defines."""
-    return next(kind for kind in event_classes() if kind.__name__ == name)
+    judged = [kind for rule in RULES.known for kind in judged_events(type(rule)).values()]
+    return next(kind for kind in judged if kind.__name__ == name)
 
 
 class Node:
