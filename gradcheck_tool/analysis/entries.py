@@ -136,6 +136,11 @@ class _Starts:
             m.budget.limit = min(self._plan.limit, max(SHARE, 2 * m.budget.total // max(1, self._waiting)))
             self._waiting -= 1
 
+    def allow(self, m: Interpreter, share: int) -> None:
+        """Set the limit of the next one to such a part of all that is left."""
+        if self._plan.mentions is None:
+            m.budget.limit = max(SHARE, m.budget.total // share)
+
 
 def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
     """Keep what happens in this file, and what ends the run wherever it happens."""
@@ -183,15 +188,18 @@ def _run_uncalled(m: Interpreter, base: State, module: ir.ModuleIR, starts: _Sta
 
 
 def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
-    """Apply a custom Function that nothing has applied."""
+    """Apply a custom Function of which no backward has been run."""
     forward = function_use.forward_of(base, ref)
-    if forward is None or id(forward.function) in m.program.entered:
+    if forward is None or function_use.is_differentiated(m, base, ref):
         return
-    starts.begin(m)
-    s = base.fork()
-    run = lambda: _as_exits(function_use.apply(m, s, ref, record.name))  # noqa: E731
-    for end in bounded(m, run, s, forward.function):
-        _report(m, end)
+    for share, use in ((2, function_use.apply), (1, function_use.backward_alone)):
+        starts.allow(m, share)
+        s, before = base.fork(), len(m.budget.exhausted)
+        run = lambda s=s, use=use: _as_exits(use(m, s, ref, record.name))  # noqa: E731
+        for end in bounded(m, run, s, forward.function):
+            _report(m, end)
+        if len(m.budget.exhausted) == before:
+            return
 
 
 def _run_methods(

@@ -1,7 +1,9 @@
-"""Ordinary use of a custom `autograd.Function` that nothing in sight applies.
+"""Ordinary use of a custom `autograd.Function` of which nothing in sight runs the backward.
 
-It is applied to tensors that require a gradient, and its result is differentiated once. Which arguments are
-tensors is read off its text: what it saves for backward, what it calls tensor methods on, the types it names.
+It is applied to tensors that require a gradient, and its result is differentiated once; where `backward`
+asks which inputs need a gradient, also as if each of them alone did. Which arguments are tensors is read off
+its text: what it saves for backward, what it calls tensor methods on, what `backward` gives a gradient for,
+and all that a `*args` takes.
 """
 
 from __future__ import annotations
@@ -9,8 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import derives_from, tensors_in
-from gradcheck_tool.domain.records import Func
-from gradcheck_tool.domain.values import NONE, Const, Method, Ref, Value, unknown
+from gradcheck_tool.domain.graph import Node
+from gradcheck_tool.domain.records import Func, Instance
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Method,
+    Ref,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.engine import backward as engine
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
@@ -19,12 +33,20 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
 from gradcheck_tool.library.torch.function_application import backward_of
 from gradcheck_tool.library.torch.function_backward import run_functions
+from gradcheck_tool.library.torch.function_text import function_class_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
+    from gradcheck_tool.library.torch.function_text import FunctionClass
 
 FUNCTION = "torch.autograd.Function"
+# How many tensors a `*args` gets: enough for two that have names of their own, and one more.
+SURPLUS = 3
+# Of how many inputs each is the only one that needs a gradient once.
+MOST_ALONE = 4
+# How many ways through a forward are differentiated that its arguments do not tell apart.
+MOST_ALIKE = 2
 # Attributes that only tensors have, as far as arguments of Functions are concerned.
 TENSOR_ATTRIBUTES = frozenset({"shape", "device", "dtype", "is_cuda", "requires_grad", "ndim", "T"})
 
@@ -35,7 +57,10 @@ def is_function_class(s: State, cls: Value) -> bool:
 
 
 def forward_of(s: State, cls: Value) -> Func | None:
-    """The static `forward` of a Function class; None where it has none of its own."""
+    """The `forward` of a Function class; None where it is of the old style, or made without a backward."""
+    is_old = attributes.in_class(s, cls, "__init__") is not None
+    if is_old or s.get(backward_of(s, cls), Func) is None:
+        return None
     return s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
 
 
@@ -46,13 +71,77 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str) -> Outcomes:
         return []
     setup = attributes.in_class(s, cls, "setup_context") is not None
     args = arguments(m, s, forward, 0 if setup else 1)
-    if args is None:
-        return []
-    site = m.site(s, s[cls].node)
+    site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
+    called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []
-    for state, value in m.call(s, Method(cls, "apply"), args, {}, site, f"{name}.apply(...)"):
+    trained = [ref for ref in args if isinstance(ref, Ref) and s[ref].requires_grad]
+    alone = trained[:MOST_ALONE] if len(trained) > 1 and _asks_what_is_needed(s, cls) else []
+    for state, value in called:
+        if state.exc is not None:
+            out.append((state, value))
+    for state, value in _apart([(state, value) for state, value in called if state.exc is None], args):
+        for only in alone:
+            fork = state.fork()
+            _need_alone(fork, value, args, only)
+            out += guard(m, fork, _differentiated, m, fork, value, site, name)
         out += guard(m, state, _differentiated, m, state, value, site, name)
     return out
+
+
+def _apart(outcomes: Outcomes, args: list[Value]) -> Outcomes:
+    """Of the outcomes that no argument tells apart, a few."""
+    count: dict[tuple[bool | None, ...], int] = {}
+    out: Outcomes = []
+    for s, value in outcomes:
+        key = tuple(s.path_condition.get(arg) for arg in args)
+        count[key] = count.get(key, 0) + 1
+        if count[key] <= MOST_ALIKE:
+            out.append((s, value))
+    return out
+
+
+def _need_alone(s: State, value: Value, args: list[Value], only: Ref) -> None:
+    """Go on as if one input alone had needed a gradient."""
+    for arg in args:
+        if isinstance(arg, Ref) and s[arg].requires_grad:
+            s.edit(arg).requires_grad = arg == only
+    for root in tensors_in(s, value):
+        node = s.get(s[root].grad_fn, Node)
+        if node is not None and s.get(node.function, Instance) is not None:
+            context = s.edit(node.function)  # type: ignore[arg-type]
+            context.attrs["needs_input_grad"] = Tup(tuple(Const(arg == only) for arg in args))
+
+
+def backward_alone(m: Interpreter, s: State, cls: Ref, name: str) -> Outcomes:
+    """Run the `backward` of a Function whose `forward` is too much work, with an unknown ctx."""
+    site = m.site(s, s[cls].node)
+    some = Tup((), open=True)
+    attrs: dict[str, Value] = {"#class": cls, "#inputs": some, "#outputs": some}
+    node = Node(f"{name}Backward", f"{name}.apply(...)", site)
+    node.function = s.new(Instance(LibraryObject("#ctx"), attrs, open=True))
+    p = engine.BackwardPass([], [], False, False, site, f"{name}.apply(...)")
+    p.ran.append(s.new(node))
+    return [(state, NONE) for state in run_functions(m, s, p)]
+
+
+def is_differentiated(m: Interpreter, s: State, cls: Value) -> bool:
+    """Has a backward pass of the program's own run the `backward` of a Function?"""
+    backward = s.get(backward_of(s, cls), Func)
+    return backward is not None and id(backward.function) in m.program.entered
+
+
+def _is_variadic(forward: Func) -> bool:
+    """May `apply` get more arguments than are made here?"""
+    return any(p.kind is ir.ParamKind.VARARGS for p in forward.function.params)
+
+
+def _asks_what_is_needed(s: State, cls: Value) -> bool:
+    backward = s.get(backward_of(s, cls), Func)
+    return backward is not None and any(
+        isinstance(i, ir.GetAttr) and i.name == "needs_input_grad"
+        for block in backward.function.blocks.values()
+        for i in block.instrs
+    )
 
 
 def _differentiated(m: Interpreter, s: State, value: Value, site: object, name: str) -> Outcomes:
@@ -66,14 +155,20 @@ def _differentiated(m: Interpreter, s: State, value: Value, site: object, name: 
     return [(state, value) for state in run_functions(m, s, p)]
 
 
-def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value] | None:
-    """An argument for each parameter of `forward`; None where it takes any number of them."""
-    tensors = _tensor_parameters(forward.function)
+def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value]:
+    """An argument for each parameter of `forward`, and a few tensors where it takes any number of them.
+
+    `apply` gets all arguments by position, so that an option that is False by default may be either.
+    """
+    tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
     frozen = _given_none(s, forward.cls)
     out: list[Value] = []
     for p in forward.function.params[skip:]:
         if p.kind is ir.ParamKind.VARARGS:
-            return None
+            for number in range(SURPLUS):
+                name = f"{p.name}[{number}]"
+                out.append(new_tensor(s, m.site(s, p.node), requires_grad=True, leaf=False, name=name))
+            continue
         if p.kind not in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
             continue
         default = forward.defaults.get(p.name)
@@ -81,9 +176,30 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value]
             trained = len(out) not in frozen
             ref = new_tensor(s, m.site(s, p.node), requires_grad=trained, leaf=False, name=p.name)
             out.append(ref)
+        elif default in (TRUE, FALSE):
+            out.append(unknown("bool"))
         else:
             out.append(default if default is not None else unknown())
     return out
+
+
+def _with_gradients(s: State, cls: Value) -> frozenset[str]:
+    """Parameters of `forward` for which `backward` certainly returns something other than None."""
+    text = function_class_of(s, cls)
+    if text is None:
+        return frozenset()
+    names = text.arguments()
+    return frozenset(names[i] for i in text.differentiable() if i < len(names)) - _sequences(text)
+
+
+def _sequences(text: FunctionClass) -> frozenset[object]:
+    """Parameters of `forward` that it goes through, or puts together: no tensors, but several of them."""
+    body = text.forward
+    assert body is not None
+    found = {body.source(i.src) for i in body.instrs if isinstance(i, ir.GetIter)}
+    for name in ("cat", "stack"):
+        found |= {body.source(call.args[0].value) for call, _ in body.calls(name) if call.args}
+    return frozenset(found)
 
 
 def _given_none(s: State, cls: Value) -> frozenset[int]:

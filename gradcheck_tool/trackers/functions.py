@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, List
-from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Method, Ref, Tup, Value
+from gradcheck_tool.domain.values import NONE, TRUE, Bound, Const, LibraryObject, Method, Ref, Tup, Value
 from gradcheck_tool.interp.attributes import function_of, in_class
 from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
 from gradcheck_tool.trackers import backward_reads, function_contracts
 from gradcheck_tool.trackers.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.trackers.function_contracts import defect
+from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-    from gradcheck_tool.interp.facts import CallbackRan, Called, FunctionApplied, ObjectMade
+    from gradcheck_tool.interp.facts import CallbackRan, Called, FunctionApplied, ObjectMade, RunEnded
     from gradcheck_tool.library.torch.function_text import FunctionClass
 
 
@@ -30,6 +32,11 @@ class Functions(Tracker):
     """Reads Functions when they are defined and applied, and looks at what their methods have done."""
 
     derives = (FunctionDefect, FunctionDefinition)
+    # By class, what is known of the arguments that are no tensors, and number of an input: whether it has
+    # got a gradient in company, or alone, and what is wrong where it has not.
+    given = RunNote[tuple[Any, ...], bool]()
+    given_alone = RunNote[tuple[Any, ...], bool]()
+    withheld = RunNote[tuple[Any, ...], FunctionDefect]()
 
     def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
         """A class of a Function is defined: what is certainly wrong in its text?"""
@@ -43,7 +50,8 @@ class Functions(Tracker):
         if text is not None:
             for check in (*function_contracts.CHECKS, *backward_reads.CHECKS):
                 for event in check(text):
-                    self.report(event)
+                    if self.once((id(event.site.node), event.kind, event.detail)):
+                        self.report(event)
 
     def on_function_applied(self, m: Interpreter, s: State, fact: FunctionApplied) -> None:
         """Does `apply` get tensors in containers, or for an input whose gradient is never computed?"""
@@ -58,7 +66,8 @@ class Functions(Tracker):
                 self.report(defect(text, node, "none-for-input", text.arguments()[index]))
 
     def _report(self, site: Site, function: str, kind: str, detail: str = "") -> None:
-        self.report(FunctionDefect(site=site, function=function, kind=kind, detail=detail))
+        if self.once((id(site.node), kind, detail)):
+            self.report(FunctionDefect(site=site, function=function, kind=kind, detail=detail))
 
     def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
         """Is `forward` called directly, or `save_for_backward` again, with other tensors?"""
@@ -99,6 +108,7 @@ class Functions(Tracker):
                     self._report(site, name, "intermediate-kept", detail)
             if s.exc is None and fact.applied is not None:
                 self._missing_gradients(s, fact, fact.context, id(fact.applied.node))
+                self._alone(s, fact, fact.context)
 
     def _missing_gradients(self, s: State, fact: CallbackRan, context: Ref, place: int) -> None:
         """An input that needs a gradient gets None on every path of a backward that asks which inputs do."""
@@ -116,6 +126,64 @@ class Functions(Tracker):
                 self.drop(key)
             elif index in guarded:
                 self.hold(key, defect(text, guarded[index], "none-for-input", text.arguments()[index]))
+
+    def _alone(self, s: State, fact: CallbackRan, context: Ref) -> None:
+        """An input that gets None where it alone needs a gradient, and one where others need theirs, too.
+
+        Paths are compared that no other argument tells apart.
+        """
+        record, value = s[context], fact.value
+        text, needs = function_class_of(s, fact.owner), record.attrs.get("needs_input_grad")
+        if text is None or not isinstance(needs, Tup) or not isinstance(value, Tup):
+            return
+        options = [a for a in record.attrs["#inputs"].items if s.get(a, Tensor) is None]
+        truths = tuple(s.path_condition.get(option) for option in options)
+        needed = [index for index, flag in enumerate(needs.items) if flag == TRUE]
+        for index in needed:
+            key = (text.record.node, truths, index)
+            gradient = value.items[index] if index < len(value.items) else NONE
+            if len(needed) > 1 and gradient != NONE:
+                self.given[key] = True
+            elif gradient == NONE and len(needed) == 1 and not value.open:
+                asked = _asked_of_others(text, index)
+                if asked:
+                    self.withheld.setdefault(
+                        key, defect(text, asked[-1], "none-for-input", _name_of(s, record, index))
+                    )
+            elif len(needed) == 1:
+                self.given_alone[key] = True
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """Which gradients have been computed in company only?"""
+        for key, event in self.withheld.items():
+            if key in self.given and key not in self.given_alone:
+                self.report(event)
+
+
+def _asked_of_others(c: FunctionClass, index: int) -> list[Any]:
+    """Where backward asks whether another input, by its number, needs a gradient.
+
+    Nowhere where it seems to ask for one of several inputs that belong together: once, and never for
+    this one.
+    """
+    body = c.backward
+    assert body is not None
+    found, numbers = [], []
+    for i in body.instrs:
+        if not isinstance(i, ir.GetItem):
+            continue
+        flags, number = body.maker(i.obj), body.maker(i.index)
+        asks = isinstance(flags, ir.GetAttr) and flags.name == "needs_input_grad"
+        if asks and isinstance(number, ir.Const):
+            numbers.append(number.value)
+            if number.value != index:
+                found.append(i.node)
+    return found if index in numbers or len(set(numbers)) < len(numbers) else []
+
+
+def _name_of(s: State, context: Instance, index: int) -> str:
+    tensor = s.get(context.attrs["#inputs"].items[index], Tensor)  # type: ignore[union-attr]
+    return str(tensor.name) if tensor is not None else "..."
 
 
 def _is_function(s: State, cls: Value) -> bool:

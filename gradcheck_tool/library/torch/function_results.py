@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, List
-from gradcheck_tool.domain.values import NONE, Const, Tup, Value
+from gradcheck_tool.domain.values import NONE, Const, Tup, Value, unknown
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
@@ -61,19 +61,19 @@ def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
 
 def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
     """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input."""
-    if a.inputs.open or (isinstance(value, Tup) and value.open):
-        return
     got = list(value.items) if isinstance(value, Tup) else [value]
     expected = len(a.inputs.items)
     is_known = isinstance(value, (Tup, Const)) or s.get(value, Tensor) or s.get(value, List)
+    is_open = a.inputs.open or (isinstance(value, Tup) and value.open)
     surplus = [v for v in got[expected:] if v != NONE]
-    if is_known and (len(got) < expected or surplus):
+    if is_known and not is_open and (len(got) < expected or surplus):
         kind = "not-a-tuple" if s.get(value, List) is not None else "gradient-count"
         text = f"returned an incorrect number of gradients (expected {expected}, got {len(got)})"
         where = _where(a, len(got), kind)
         refuse(m, s, a, where, kind, f"function {a.name}Backward {text}", "RuntimeError")
         return
-    for index, (given, gradient) in enumerate(zip(a.inputs.items, got)):  # noqa: B905  further Nones are allowed
+    for index, gradient in enumerate(got):
+        given = a.inputs.items[index] if index < expected else unknown()
         fault = _fault(s, a.name, index, given, gradient)
         if fault is not None:
             refuse(m, s, a, _where(a, len(got), fault[0]), *fault, "RuntimeError")
@@ -91,11 +91,11 @@ def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tu
         return None
     tensor, like = s.get(gradient, Tensor), s.get(given, Tensor)
     if tensor is None:
-        listed = s.get(gradient, List) is not None
-        if not listed and not isinstance(gradient, Const):
+        kind = _python_type(s, gradient)
+        if not kind:
             return None
-        kind = "list" if listed else type(gradient.value).__name__  # type: ignore[union-attr]
-        return "not-a-tuple" if listed else "gradient-misfit", f"expected Variable or None (got {kind})"
+        text = f"expected Variable or None (got {kind})"
+        return "not-a-tuple" if kind == "list" else "gradient-misfit", text
     if isinstance(given, Const) or s.get(given, List) is not None or s.get(given, Dict) is not None:
         return "gradient-misfit", (
             f"function {name}Backward returned a gradient different than None at position {index + 1}, but "
@@ -104,6 +104,15 @@ def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tu
     if like is not None and like.requires_grad and not _fits(like.shape, tensor.shape):
         return "gradient-misfit", f"Function {name}Backward returned an invalid gradient at index {index}"
     return None
+
+
+def _python_type(s: State, value: Value) -> str:
+    """The name of a value's type where it is certainly neither None nor a tensor."""
+    if isinstance(value, Const):
+        return type(value.value).__name__
+    if isinstance(value, Tup):
+        return value.cls or "tuple"
+    return "list" if s.get(value, List) is not None else ""
 
 
 def _fits(shape: tuple[int | None, ...] | None, gradient: tuple[int | None, ...] | None) -> bool:

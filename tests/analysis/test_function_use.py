@@ -1,0 +1,171 @@
+"""Functions that nothing in a file differentiates: applied as they ordinarily are, which PyTorch confirms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from gradcheck_tool.analysis.program import check_source
+from tests.running import RULES, happened
+
+
+class Unapplied(NamedTuple):
+    """A Function whose surroundings are somewhere else.
+
+    Attributes:
+        wrong: the program; `# <- CODE` marks what is reported.
+        old, new: a replacement that makes it right.
+        driver: applies it and differentiates the result; fails for the wrong one alone.
+    """
+
+    wrong: str
+    old: str
+    new: str
+    driver: str
+
+
+FUNCTIONS = {
+    "it is applied in sight to what may need no gradient": Unapplied(
+        """
+import torch
+
+class Affine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale, shift):
+        ctx.scale = scale
+        return x * scale + shift
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None  # <- GL701
+
+def affine(x):
+    return Affine.apply(x, 2.0, 3.0)
+""",
+        "ctx.scale, None",
+        "ctx.scale, None, None",
+        "affine(torch.ones(2, requires_grad=True)).sum().backward()",
+    ),
+    "a tuple of gradients is one of the gradients": Unapplied(
+        """
+import torch
+
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scale, *parts):
+        ctx.scale, ctx.number = scale, len(parts)
+        return sum(parts) * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        parts = tuple([grad * ctx.scale] * ctx.number)
+        return tuple([None] + [parts])  # <- GL727
+""",
+        "[None] + [parts]",
+        "[None] + list(parts)",
+        "Total.apply(2.0, *torch.ones(3, 2, requires_grad=True)).sum().backward()",
+    ),
+    "the flags of two inputs are mixed up": Unapplied(
+        """
+import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, turned, *args):
+        left, right, *rest = args
+        ctx.save_for_backward(left, right)
+        return left @ right
+
+    @staticmethod
+    def backward(ctx, grad):
+        left, right = ctx.saved_tensors
+        of_left = of_right = None
+        if ctx.needs_input_grad[2]:  # <- GL720
+            of_left = grad @ right.t()
+        if ctx.needs_input_grad[1]:  # <- GL720
+            of_right = left.t() @ grad
+        return tuple([None] + [of_left, of_right])
+""",
+        """[2]:  # <- GL720
+            of_left = grad @ right.t()
+        if ctx.needs_input_grad[1]""",
+        """[1]:
+            of_left = grad @ right.t()
+        if ctx.needs_input_grad[2]""",
+        "a = torch.ones(2, 2, requires_grad=True); Product.apply(False, a, torch.ones(2, 2)).sum().backward(); "
+        "assert a.grad is not None, 'no gradient'",
+    ),
+}
+
+
+def _codes(source: str) -> list[tuple[int, str]]:
+    found = check_source(source, "program.py", RULES)
+    return sorted((finding.location.start.row, finding.code) for finding in found)
+
+
+def _rows(source: str) -> list[tuple[int, str]]:
+    return [(n, line.split("# <- ")[1]) for n, line in enumerate(source.splitlines(), 1) if "# <- " in line]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_mistake_is_found_and_the_right_program_is_quiet(name: str) -> None:
+    case = FUNCTIONS[name]
+    right = case.wrong.replace(case.old, case.new)
+    assert _codes(case.wrong) == _rows(case.wrong)
+    assert right != case.wrong
+    assert _codes(right) == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_pytorch_agrees_once_it_is_applied(name: str) -> None:
+    pytest.importorskip("torch")
+    case = FUNCTIONS[name]
+    assert happened(f"{case.wrong}\n{case.driver}\n")[1]
+    assert happened(f"{case.wrong.replace(case.old, case.new)}\n{case.driver}\n") == (None, "")
+
+
+QUIET = {
+    "a Function that is never differentiated has no backward": """
+import torch
+
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+""",
+    "one flag stands for inputs that belong together": """
+import torch
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, real, imaginary):
+        return x + real + imaginary
+
+    @staticmethod
+    def backward(ctx, grad):
+        of_x = of_real = of_imaginary = None
+        if ctx.needs_input_grad[0]:
+            of_x = grad
+        if ctx.needs_input_grad[1]:
+            of_real, of_imaginary = grad, grad
+        return of_x, of_real, of_imaginary
+""",
+    "as many gradients as its callers give it tensors": """
+import torch
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *parts):
+        return sum(parts)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+""",
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_nothing_is_said_of_what_callers_may_make_right(name: str) -> None:
+    assert _codes(QUIET[name]) == []
