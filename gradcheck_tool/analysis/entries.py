@@ -199,7 +199,16 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
         for end in bounded(m, run, s, forward.function):
             _report(m, end)
         if len(m.budget.exhausted) == before:
-            return
+            break
+    assumed = m.program.assumes
+    for absent in function_use.optional(forward.function):
+        starts.begin(m)
+        m.program.assumes = (*assumed, f"`{absent}` is None")
+        s = base.fork()
+        run = lambda s=s, absent=absent: _as_exits(function_use.apply(m, s, ref, record.name, absent))  # noqa: E731
+        for end in bounded(m, run, s, forward.function):
+            _report(m, end)
+    m.program.assumes = assumed
 
 
 def _run_methods(

@@ -3,7 +3,8 @@
 It is applied to tensors that require a gradient, and its result is differentiated once; where `backward`
 asks which inputs need a gradient, also as if each of them alone did. Which arguments are tensors is read off
 its text: what it saves for backward, what it calls tensor methods on, what `backward` gives a gradient for,
-and all that a `*args` takes.
+and all that a `*args` takes. An argument that `forward` compares with None is None in an application of its
+own.
 """
 
 from __future__ import annotations
@@ -64,13 +65,33 @@ def forward_of(s: State, cls: Value) -> Func | None:
     return s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
 
 
-def apply(m: Interpreter, s: State, cls: Ref, name: str) -> Outcomes:
-    """Apply a Function to tensors and differentiate what it returns; all states that come back."""
+def optional(function: ir.Function) -> list[str]:
+    """The parameters that a function compares with None."""
+    found: set[str] = set()
+    for block in function.blocks.values():
+        loaded = {i.dst: i.name for i in block.instrs if isinstance(i, ir.LoadName)}
+        nothing = {i.dst for i in block.instrs if isinstance(i, ir.Const) and i.value is None}
+        for i in block.instrs:
+            if isinstance(i, ir.Compare) and i.op in ("is", "is-not") and i.right in nothing:
+                found.add(loaded.get(i.left, ""))
+    return [p.name for p in function.params if p.name in found]
+
+
+def apply(m: Interpreter, s: State, cls: Ref, name: str, absent: str = "") -> Outcomes:
+    """Apply a Function to tensors and differentiate what it returns; all states that come back.
+
+    Args:
+        m: the interpreter.
+        s: the state in which it is applied.
+        cls: the class of the Function.
+        name: the class, in the user's words.
+        absent: a parameter that is given None.
+    """
     forward = forward_of(s, cls)
     if forward is None:
         return []
     setup = attributes.in_class(s, cls, "setup_context") is not None
-    args = arguments(m, s, forward, 0 if setup else 1)
+    args = arguments(m, s, forward, 0 if setup else 1, absent)
     site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []
@@ -155,11 +176,13 @@ def _differentiated(m: Interpreter, s: State, value: Value, site: object, name: 
     return [(state, value) for state in run_functions(m, s, p)]
 
 
-def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value]:
+def arguments(m: Interpreter, s: State, forward: Func, skip: int, absent: str) -> list[Value]:
     """An argument for each parameter of `forward`, and a few tensors where it takes any number of them.
 
-    `apply` gets all arguments by position, so that an option that is False by default may be either.
+    `apply` gets all arguments by position, so that an option that is False by default may be either. Where
+    `backward` returns gradients for those without a default alone, those alone are given.
     """
+    returned = _numbers_of_gradients(s, forward.cls)
     tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
     frozen = _given_none(s, forward.cls)
     out: list[Value] = []
@@ -172,15 +195,27 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int) -> list[Value]
         if p.kind not in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
             continue
         default = forward.defaults.get(p.name)
-        if p.name in tensors and not (isinstance(default, Const) and default.value is not None):
+        if p.name == absent:
+            out.append(NONE)
+        elif p.name in tensors and not (isinstance(default, Const) and default.value is not None):
             trained = len(out) not in frozen
             ref = new_tensor(s, m.site(s, p.node), requires_grad=trained, leaf=False, name=p.name)
             out.append(ref)
+        elif isinstance(default, Const) and len(out) in returned:
+            break
         elif default in (TRUE, FALSE):
             out.append(unknown("bool"))
         else:
             out.append(default if default is not None else unknown())
     return out
+
+
+def _numbers_of_gradients(s: State, cls: Value) -> set[int]:
+    """How many gradients `backward` returns."""
+    text = function_class_of(s, cls)
+    if text is None or text.backward is None:
+        return set()
+    return {len(text.backward.values(end)) for end in text.backward.returns()}
 
 
 def _with_gradients(s: State, cls: Value) -> frozenset[str]:

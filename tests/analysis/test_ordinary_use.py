@@ -2,39 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import pytest
 
-from gradcheck_tool.analysis.program import check_source
-from tests.running import RULES, happened
-
-if TYPE_CHECKING:
-    from gradcheck_tool import Finding
-
-HEAD = """
-import torch
-from torch import nn
-import torch.nn.functional as F
-"""
-
-
-class Open(NamedTuple):
-    """A program whose surroundings are somewhere else.
-
-    Attributes:
-        wrong: the program; `# <- CODE` marks what is reported.
-        old, new: a replacement that makes it right.
-        driver: what makes the surroundings real: PyTorch raises with it, and not after the replacement.
-        assumes: what the finding says that it takes from ordinary use.
-    """
-
-    wrong: str
-    old: str
-    new: str
-    driver: str
-    assumes: tuple[str, ...]
-
+from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
 
 OPEN = {
     "a forward writes to what an activation saved": Open(
@@ -73,27 +43,6 @@ class Block(nn.Module):
         "        out = out * 1",
         "Block()(torch.ones(2, 3))['exp'].sum().backward()",
         ("the result of `Block.forward` is differentiated",),
-    ),
-    "a Function returns a gradient too few, and an extension computes": Open(
-        HEAD
-        + """
-import extension
-class Scale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, w, eps=1e-5):
-        y = extension.forward(x, w, eps)
-        ctx.save_for_backward(x, w)
-        return y
-
-    @staticmethod
-    def backward(ctx, dout):
-        x, w = ctx.saved_tensors
-        return dout * w, dout * x  # <- GL701
-""",
-        "dout * w, dout * x",
-        "dout * w, dout * x, None",
-        "a = torch.ones(2, requires_grad=True)\nScale.apply(a, a * 1, 1.0).sum().backward()",
-        (),
     ),
     "the model is a class of the file": Open(
         HEAD
@@ -185,35 +134,20 @@ sys.modules |= {"extension": extension, "workshop": workshop}
 """
 
 
-def told(source: str) -> list[Finding]:
-    return check_source(source, "program.py", RULES)
-
-
 @pytest.mark.parametrize("name", OPEN)
 def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
-    case = OPEN[name]
-    rows = [
-        (n, line.split("# <- ")[1]) for n, line in enumerate(case.wrong.splitlines(), 1) if "# <- " in line
-    ]
-    found = told(case.wrong)
-    assert [(finding.location.start.row, finding.code) for finding in found] == rows
-    assert set(case.assumes) <= set(found[0].assumes)
+    check_found(OPEN[name])
 
 
 @pytest.mark.parametrize("name", OPEN)
 def test_the_right_program_is_quiet(name: str) -> None:
-    case = OPEN[name]
-    right = case.wrong.replace(case.old, case.new)
-    assert right != case.wrong
-    assert told(right) == []
+    check_right(OPEN[name])
 
 
 @pytest.mark.parametrize("name", OPEN)
 def test_pytorch_agrees_once_the_surroundings_are_there(name: str) -> None:
     pytest.importorskip("torch")
-    case = OPEN[name]
-    assert happened(f"{STANDING_IN}{case.wrong}{case.driver}\n")[1]
-    assert happened(f"{STANDING_IN}{case.wrong.replace(case.old, case.new)}{case.driver}\n") == (None, "")
+    check_pytorch(OPEN[name], STANDING_IN)
 
 
 QUIET = {
@@ -247,18 +181,6 @@ def step(model, first, second, x):
     out.sum().backward()
     first.step()
     second.step()
-""",
-    "a fixed input of a Function gets no gradient": """
-class Filter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, taps):
-        ctx.save_for_backward(taps)
-        return x * taps
-
-    @staticmethod
-    def backward(ctx, grad):
-        taps, = ctx.saved_tensors
-        return grad * taps, None
 """,
     "a helper that writes to parameters is called without gradients": """
 class Average:

@@ -1,0 +1,158 @@
+"""Functions that are applied to None, or without their defaults, are judged as the engine would run them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
+
+OPEN = {
+    "a Function returns a gradient too few, and an extension computes": Open(
+        HEAD
+        + """
+import extension
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, eps):
+        y = extension.forward(x, w, eps)
+        ctx.save_for_backward(x, w)
+        return y
+
+    @staticmethod
+    def backward(ctx, dout):
+        x, w = ctx.saved_tensors
+        return dout * w, dout * x  # <- GL701
+""",
+        "dout * w, dout * x",
+        "dout * w, dout * x, None",
+        "a = torch.ones(2, requires_grad=True)\nScale.apply(a, a * 1, 1.0).sum().backward()",
+    ),
+    "an optional input that is None gets a gradient": Open(
+        HEAD
+        + """
+import extension
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias, slope):
+        empty = x.new_zeros(1)
+        if bias is None:
+            bias = empty
+        ctx.has_bias = bias is not None
+        y = extension.forward(x, bias, slope)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, dout):
+        y, = ctx.saved_tensors
+        dx = extension.forward(dout, y, 1.0)
+        db = dx.sum().detach() if ctx.has_bias else None
+        return dx, db, None  # <- GL727
+""",
+        """        if bias is None:
+            bias = empty
+        ctx.has_bias = bias is not None
+""",
+        """        ctx.has_bias = bias is not None
+        if bias is None:
+            bias = empty
+""",
+        "Shift.apply(torch.ones(2, requires_grad=True), None, 1.0).sum().backward()",
+        ("`bias` is None",),
+    ),
+    "a gradient for a mask that is not given": Open(
+        HEAD
+        + """
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores, mask=None):
+        if mask is not None:
+            scores = scores + mask
+        return scores * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2, gradient * 2  # <- GL727
+""",
+        "return gradient * 2, gradient * 2",
+        "return gradient * 2, gradient * 2 if ctx.needs_input_grad[1] else None",
+        "Masked.apply(torch.ones(2, requires_grad=True), None).sum().backward()",
+        ("`mask` is None",),
+    ),
+    "a backward has self beside the context": Open(
+        HEAD
+        + """
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, potential):
+        ctx.save_for_backward(potential)
+        return (potential > 0).float()
+
+    @staticmethod
+    def backward(self, ctx, gradient):
+        potential, = ctx.saved_tensors
+        return gradient / (1 + potential.abs()) ** 2  # <- GL728
+""",
+        "backward(self, ctx, gradient)",
+        "backward(ctx, gradient)",
+        "Spike.apply(torch.ones(2, requires_grad=True)).sum().backward()",
+    ),
+}
+
+# An extension, and what a driver puts in its place.
+STANDING_IN = """
+import sys, types
+extension = types.ModuleType("extension")
+extension.forward = lambda x, w, eps: x * w
+sys.modules["extension"] = extension
+"""
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
+    check_found(OPEN[name])
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_the_right_program_is_quiet(name: str) -> None:
+    check_right(OPEN[name])
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_pytorch_agrees_once_the_function_is_applied(name: str) -> None:
+    pytest.importorskip("torch")
+    check_pytorch(OPEN[name], STANDING_IN)
+
+
+QUIET = {
+    "a fixed input of a Function gets no gradient": """
+class Filter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, taps):
+        ctx.save_for_backward(taps)
+        return x * taps
+
+    @staticmethod
+    def backward(ctx, grad):
+        taps, = ctx.saved_tensors
+        return grad * taps, None
+""",
+    "an argument with a default is left out where the Function is applied": """
+class Soft(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope=2.0):
+        ctx.save_for_backward(x)
+        ctx.slope = slope
+        return (x > 0).float()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return grad * torch.exp(-ctx.slope * x.abs())
+""",
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_nothing_is_assumed_without_evidence(name: str) -> None:
+    assert told(HEAD + QUIET[name]) == []
