@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
+    NONE,
     Const,
     LibraryObject,
     Symbol,
@@ -43,13 +44,23 @@ def dtype_class(value: Value | None) -> str | None:
     return next((kind for kind, names in DTYPES.items() if name in names), None)
 
 
-def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
-    """`is_floating_point` or `is_complex` of a named dtype, or of that of a tensor; None if not known."""
-    kind = dtype_class(dtype)
+def requested_dtype(s: State, call: Call, default: str | None) -> str | None:
+    """The kind of the `dtype` that a call asks for, or its default; None where it asks for one that is unknown."""
+    asked = call.kwargs.get("dtype", NONE)
+    return default if asked == NONE else _kind(s, asked)
+
+
+def _kind(s: State, dtype: Value) -> str | None:
+    """The kind of a named dtype, or of that of a tensor; None if not known."""
     if isinstance(dtype, Symbol) and isinstance(dtype.key, tuple) and dtype.key[::2] == ("attr", "dtype"):
         tensor = s.get(dtype.key[1], Tensor)
-        kind = tensor.dtype if tensor is not None else None
-    return is_of_kind(kind, name)
+        return tensor.dtype if tensor is not None else None
+    return dtype_class(dtype)
+
+
+def dtype_attribute(s: State, dtype: Value, name: str) -> Const | None:
+    """`is_floating_point` or `is_complex` of a named dtype, or of that of a tensor; None if not known."""
+    return is_of_kind(_kind(s, dtype), name)
 
 
 def is_of_kind(kind: str | None, question: str) -> Const | None:

@@ -13,7 +13,7 @@ from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.dtypes import dtype_class
+from gradcheck_tool.library.torch.dtypes import requested_dtype
 from gradcheck_tool.library.torch.sizes import factory_shape
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
@@ -43,7 +43,7 @@ FACTORIES = {
 def factory(m: Interpreter, s: State, call: Call) -> Result:
     """`torch.zeros(...)` and the like: a new leaf."""
     name = registry.lib_name(call.func).rpartition(".")[2]
-    dtype = dtype_class(call.kwargs.get("dtype")) or FACTORIES[name] or _factory_dtype(name, call)
+    dtype = requested_dtype(s, call, FACTORIES[name] or _factory_dtype(name, call))
     return _leaf(m, s, call, dtype, _shape_of_factory(s, name, call))
 
 
@@ -122,7 +122,7 @@ def _leaf(m: Interpreter, s: State, call: Call, dtype: str | None, shape: Shape)
 )
 def like(m: Interpreter, s: State, call: Call) -> Result:
     source = as_tensor(m, s, call.args[0], call.site) if call.args else None
-    dtype = dtype_class(call.kwargs.get("dtype")) or (s[source].dtype if source is not None else None)
+    dtype = requested_dtype(s, call, s[source].dtype if source is not None else None)
     return _leaf(m, s, call, dtype, s[source].shape if source is not None else None)
 
 
@@ -162,7 +162,7 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
         "HalfTensor": "float",
         "ByteTensor": "int",
     }
-    dtype = dtype_class(call.kwargs.get("dtype")) or fixed.get(name) or _data_dtype(s, data)
+    dtype = requested_dtype(s, call, fixed.get(name) or _data_dtype(s, data))
     shape = _data_shape(s, data)
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
         shape = factory_shape(s, call.args) if call.args else (0,)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-from gradcheck_tool.library.torch.dtypes import dtype_class, is_default_float, target_dtype
+from gradcheck_tool.library.torch.dtypes import is_default_float, requested_dtype, target_dtype
 from gradcheck_tool.library.torch.tensor_effects import NO_DERIVATIVE
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
 
@@ -120,7 +120,7 @@ def new_like(m: Interpreter, s: State, call: Call) -> Result:
         s,
         call.site,
         requires_grad=on,
-        dtype=dtype_class(call.kwargs.get("dtype")) or s[ref].dtype,
+        dtype=requested_dtype(s, call, s[ref].dtype),
         shape=factory_shape(s, call.args),
         name=call.text,
     )

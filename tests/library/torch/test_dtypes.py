@@ -31,6 +31,20 @@ seen.requires_grad = True
 late = (times > 0.5).to(times)
 late.requires_grad_()
 """,
+    "a data type that is not known": """
+import os
+import torch
+kind = getattr(torch, os.environ.get("KIND", "float32"))
+def leaf(dtype):
+    return torch.arange(-15, 1, dtype=dtype).requires_grad_(True)
+w = torch.tensor([[-1, 0], [1, 2]], dtype=kind, requires_grad=True)
+p = torch.nn.Parameter(torch.randint(low=1, high=5, size=(2, 2), dtype=kind))
+x = torch.ones(2, 2, dtype=torch.float32)
+z = torch.zeros_like(torch.tensor([1, 2]), dtype=x.dtype).requires_grad_()
+(w * p).sum().backward()
+(leaf(kind).sum() + z.sum()).backward()
+torch.arange(3, dtype=None).requires_grad_()  # raises
+""",
     "data types that are tested": """
 import torch
 def require(inputs):
