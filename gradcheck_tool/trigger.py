@@ -16,6 +16,7 @@ class Condition(Enum):
     CALLS_INPLACE_LAYER = "it calls a layer that the file makes with `inplace=True`"
     IN_FORWARD = "it is the `forward` of a class that derives from another"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"
+    CALLS_WRITER = "it calls a function of the file that writes in place to what it is given"
     GIVES_TO_NUMPY = "what the file computes with gradients may reach NumPy"
     COPIES_COMPUTED = "what is computed in it with gradients may be deep-copied"
     DROPS_COPY = "it makes a changed copy of a tensor and drops it"

@@ -9,7 +9,7 @@ from gradcheck_tool.trigger import Condition, Trigger
 
 # What makes tensors that require grad. Where a file has none of it, all its tensors come from outside,
 # and nothing is known of them that could make a finding of the kinds that need it.
-GRAD_SOURCES = ("nn.", "requires_grad", "zero_grad", "Parameter", "backward", "import nn")
+GRAD_SOURCES = ("nn.", "requires_grad", "zero_grad", "Parameter", "parameters(", "backward", "import nn")
 
 # What every freezing and reparameterising function does to all parameters of a module, which are leaves.
 _TO_PARAMETERS = (
@@ -109,15 +109,16 @@ GRAD_MODE_IN_INFERENCE = Trigger(
 INFERENCE_MODE = Trigger("inference_mode(", in_file=GRAD_SOURCES, mentions=("inference_mode",))
 
 # Writes in place.
-_WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
+WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
 SHARED_WRITE = Trigger(
-    pattern=_WRITE,
+    pattern=WRITE,
     where=Condition.WRITES_TO_SHARED,
     callers=False,
     mentions=("data", "init"),
 )
+WRITE_ELSEWHERE = Trigger(in_file=GRAD_SOURCES, where=Condition.CALLS_WRITER)
 # A module that writes in place: what its forward returns is differentiated.
-FORWARD_WRITE = Trigger(pattern=_WRITE, where=Condition.IN_FORWARD, callers=False)
+FORWARD_WRITE = Trigger(pattern=WRITE, where=Condition.IN_FORWARD, callers=False)
 FORWARD_INPLACE_LAYER = Trigger(
     pattern=r"\bself\.\w+\(|inplace=True",
     in_file=("inplace=True",),
@@ -203,6 +204,7 @@ CUSTOM_FUNCTIONS = (FUNCTION_CLASS, SAVED_TENSORS, AUTOGRAD)
 # Everything that may write to a leaf, a view or a saved tensor.
 WRITES = (
     SHARED_WRITE,
+    WRITE_ELSEWHERE,
     INPLACE_LAYER,
     REQUIRES_GRAD,
     RESIZE,

@@ -110,9 +110,7 @@ class _Starts:
         waiting = [(f, names_in(f)) for f in module.functions]
         grew = True
         while grew:
-            names = {f.name for f in module.functions if f in self and not f.name.startswith("__")} - {
-                "forward"
-            }
+            names = {_called_by(f) for f in module.functions if f in self} - {"forward"}
             more = [f for f, mentioned in waiting if f not in self and mentioned & names]
             self._hot |= {id(f) for f in more}
             grew = bool(more)
@@ -140,6 +138,12 @@ class _Starts:
         """Set the limit of the next one to such a part of all that is left."""
         if self._plan.mentions is None:
             m.budget.limit = max(SHARE, m.budget.total // share)
+
+
+def _called_by(function: ir.Function) -> str:
+    """The name under which callers use a function: that of the class for its special methods."""
+    owner, _, name = function.qualname.rpartition(".")
+    return owner.rpartition(".")[2] if owner and name.startswith("__") else name
 
 
 def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:

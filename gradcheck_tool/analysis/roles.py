@@ -1,8 +1,7 @@
 """What the arguments of a unit that nobody calls must be, judged by how it uses them.
 
-A parameter's uses are those in the unit, and, where the unit stores it in an attribute of `self`, those of
-the attribute in the whole class. They show an optimizer, a module, a criterion; a module may be of a class of
-the file, if the class has all that is asked of it. What each decision assumes is noted for the findings.
+Uses show an optimizer, a module, a criterion; a module may be of a class of the file, if the class has all
+that is asked of it. What each decision assumes is noted for the findings.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
 from gradcheck_tool.analysis.ordinary_use import is_module_class
-from gradcheck_tool.analysis.usage import Usage, Uses, uses_at_module_level, uses_in, with_inner
+from gradcheck_tool.analysis.usage import Usage, with_inner
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
-from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
@@ -41,6 +41,8 @@ MODULE = frozenset(
         "modules",
     )
 )
+# What hardly anything has but modules.
+PARAMETERS = frozenset({"parameters", "named_parameters"})
 # What every module has, and what wrappers of modules have.
 MODULE_API = MODULE | {
     "add_module",
@@ -113,17 +115,17 @@ def arguments(
         cls: the class that the unit is a method of.
         depth: how many constructors may be called for arguments of arguments.
     """
-    return _Casting(m, s, func.function, cls, depth).cast(func.function.params[skip:], func.defaults)
+    place = Place(func.function, cls, func.env.globals)
+    return _Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
 
 
 class _Casting:
-    def __init__(self, m: Interpreter, s: State, function: ir.Function, cls: Ref | None, depth: int) -> None:
+    def __init__(self, m: Interpreter, s: State, place: Place, depth: int) -> None:
         self._m = m
-        self._function = function
-        self._cls = cls
+        self._place = place
         self._depth = depth
         self._optimizers = 0
-        self._trains = _differentiates(function)
+        self._trains = _differentiates(place.function)
         self._out = Cast(s)
 
     @property
@@ -134,7 +136,8 @@ class _Casting:
     def cast(self, params: list[ir.Parameter], defaults: Mapping[str, Value]) -> Cast:
         """Decide on all parameters: optimizers come last, as they hold the parameters of modules."""
         named = [p for p in params if p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)]
-        usage = {p.name: self._usage(p) for p in named}
+        evidence = self._m.program.refinement.evidence
+        usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
         optimizers = [p for p in named if _is_optimizer(usage[p.name])]
         self._optimizers = len(optimizers)
         for p in named:
@@ -147,30 +150,24 @@ class _Casting:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
 
-    def _usage(self, p: ir.Parameter) -> Usage:
-        usage = Usage()
-        refinement = self._m.program.refinement
-        uses = refinement.uses_of(self._function, method=self._cls is not None)
-        usage.add(uses.get(p.name, Usage()))
-        if self._cls is not None:
-            of_class = refinement.uses_of_class(self._out.state, self._cls)
-            for path in _stored_as(self._function, p.name):
-                usage.add(of_class.get(path, Usage()))
-        return usage
-
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
         if "step" not in usage.methods:
             made = self._of_file(name, usage, node)
             if made is not None:
                 return made
-            if usage.called and (usage.methods & MODULE or (_MODULE.search(name) and self._trains)):
+            if self._is_module(name, usage):
                 return self._module(name, node)
         if usage.iterated and _DATA.search(name):
             return unknown("data")
         if usage.called and not usage.attributes and (usage.differentiated or _CRITERION.search(name)):
             return criterion(self._out.state, name)
         return unknown()
+
+    def _is_module(self, name: str, usage: Usage) -> bool:
+        if not usage.called:
+            return bool(usage.methods & PARAMETERS) and len(usage.methods & MODULE) > 1
+        return bool(usage.methods & MODULE) or (_MODULE.search(name) is not None and self._trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""
@@ -249,46 +246,29 @@ class Refinement:
 
     def __init__(self, m: Interpreter) -> None:
         self._m = m
-        self._of_functions: dict[int, Uses] = {}
-        self._of_classes: dict[int, Uses] = {}
+        self.evidence = Evidence()
 
     def variable(self, s: State, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of a variable that the running function stores."""
         frame: Frame = s[s.frames[-1]]
-        uses = self.uses_of(frame.function, method=frame.cls != NONE)
-        return self._refined(s, frame.function, name, uses.get(name), value, node)
+        place = Place(frame.function, frame.cls if isinstance(frame.cls, Ref) else None, frame.env.globals)
+        return self._refined(s, place, name, self.evidence.variable(s, place, name), value, node)
 
     def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of an attribute that is stored in an object of the repository."""
         cls = s[owner].cls
-        if s.get(cls, Class) is None:
+        record = s.get(cls, Class)
+        if record is None:
             return s, value
-        function = s[s.frames[-1]].function
-        usage = self.uses_of_class(s, cls).get(f"self.{name}")
-        return self._refined(s, function, name, usage, value, node)
-
-    def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
-        """How a function, a method or a module's body uses its variables, read once."""
-        uses = self._of_functions.get(id(function))
-        if uses is None:
-            is_body = function.kind is ir.FunctionKind.MODULE
-            uses = uses_at_module_level(function) if is_body else uses_in([function], methods=method)
-            self._of_functions[id(function)] = uses
-        return uses
-
-    def uses_of_class(self, s: State, cls: Ref) -> Uses:
-        """How the methods of a class use the attributes of `self`, read once."""
-        uses = self._of_classes.get(cls.id)
-        if uses is None:
-            uses = self._of_classes[cls.id] = uses_in(methods_of(s, cls), methods=True)
-        return uses
+        place = Place(s[s.frames[-1]].function, cls, record.env.globals)
+        return self._refined(s, place, name, self.evidence.attribute(s, place, name), value, node)
 
     def _refined(
-        self, s: State, function: ir.Function, name: str, usage: Usage | None, value: Symbol, node: Any
+        self, s: State, place: Place, name: str, usage: Usage | None, value: Symbol, node: Any
     ) -> tuple[State, Value]:
         if usage is None or not (usage.called or usage.methods):
             return s, value
-        casting = _Casting(self._m, s, function, None, 1)
+        casting = _Casting(self._m, s, place, 1)
         if _is_optimizer(usage):
             made = casting.optimizer_of(name, s.memory.get(Symbol(("made-from", value))))
         else:
@@ -361,18 +341,6 @@ def _members(s: State, cls: Ref) -> set[str]:
     return found
 
 
-def methods_of(s: State, cls: Ref) -> list[ir.Function]:
-    """The methods of a class and of its bases in the repository."""
-    found = []
-    for entry in s[cls].mro:
-        record = s.get(entry, Class)
-        for value in record.attrs.values() if record is not None else ():
-            func = s.get(attributes.function_of(s, value), Func)
-            if func is not None:
-                found.append(func.function)
-    return found
-
-
 def _named_in(s: State, cls: Ref) -> set[str]:
     """Names that the methods of a class load: parts that it is made of among them."""
     return {
@@ -382,16 +350,6 @@ def _named_in(s: State, cls: Ref) -> set[str]:
         for i in block.instrs
         if isinstance(i, ir.LoadName)
     }
-
-
-def _stored_as(function: ir.Function, name: str) -> Iterator[str]:
-    """The attributes of `self` that a parameter is stored in as it is."""
-    receiver = function.params[0].name if function.params else ""
-    for block in function.blocks.values():
-        loaded = {i.dst: i.name for i in block.instrs if isinstance(i, ir.LoadName)}
-        for i in block.instrs:
-            if isinstance(i, ir.SetAttr) and loaded.get(i.obj) == receiver and loaded.get(i.src) == name:
-                yield f"self.{i.name}"
 
 
 def _differentiates(function: ir.Function) -> bool:

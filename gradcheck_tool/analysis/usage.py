@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+# Methods of modules and tensors that return what they are called on, or the same elsewhere.
+RETURN_SELF = frozenset({"cpu", "cuda", "double", "eval", "float", "half", "requires_grad_", "to", "train"})
+
+
 @dataclass(slots=True)
 class Usage:
     """What is done with one value.
@@ -21,6 +25,8 @@ class Usage:
         called: it is called itself; `arity` has the numbers of positional arguments.
         iterated: a loop goes through it.
         differentiated: what a call of it returned has its `backward` called.
+        passed: to what it is passed: a name or `self.method`, and the position or the keyword.
+        stored: the attributes of `self` that it is stored in.
     """
 
     attributes: set[str] = field(default_factory=set)
@@ -29,6 +35,8 @@ class Usage:
     arity: set[int] = field(default_factory=set)
     iterated: bool = False
     differentiated: bool = False
+    passed: set[tuple[str, int | str]] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
 
     def add(self, other: Usage) -> None:
         """Add what is done with the same value elsewhere."""
@@ -38,6 +46,8 @@ class Usage:
         self.called = self.called or other.called
         self.iterated = self.iterated or other.iterated
         self.differentiated = self.differentiated or other.differentiated
+        self.passed |= other.passed
+        self.stored |= other.stored
 
 
 # Names of variables, and `self.attribute` for attributes of the first parameter of methods.
@@ -100,6 +110,9 @@ class _Reader:
                     self._aliases.setdefault(instr.name, paths[instr.src])
                 if instr.src in results:
                     named[instr.name] = results[instr.src]
+            elif isinstance(instr, ir.SetAttr):
+                if paths.get(instr.obj) == self._receiver and instr.src in paths:
+                    self._of(paths[instr.src]).stored.add(f"self.{instr.name}")
             elif isinstance(instr, ir.GetAttr):
                 self._attribute(instr, paths, methods, results)
             elif isinstance(instr, ir.Call):
@@ -135,12 +148,23 @@ class _Reader:
         if instr.func in methods:
             owner, name = methods[instr.func]
             self._of(owner).methods.add(name)
+            if name in RETURN_SELF:
+                paths[instr.dst] = owner
         elif instr.func in paths:
             usage = self._of(paths[instr.func])
             usage.called = True
             if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
                 usage.arity.add(len(instr.args))
             results[instr.dst] = paths[instr.func]
+            self._pass(paths[instr.func], instr.args, paths)
+
+    def _pass(self, callee: str, args: list[ir.Argument], paths: dict[int, str]) -> None:
+        """Note which values a call passes on, up to an argument that stands for several."""
+        for index, arg in enumerate(args):
+            if arg.kind in (ir.ArgKind.STAR, ir.ArgKind.DOUBLE_STAR):
+                return
+            if arg.value in paths:
+                self._of(paths[arg.value]).passed.add((callee, arg.name or index))
 
     def _of(self, path: str) -> Usage:
         return self.uses.setdefault(path, Usage())

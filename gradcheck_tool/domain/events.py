@@ -95,7 +95,12 @@ class SavedTensorModified(EngineError):
     earlier iteration into the root ('' where the graph is this iteration's own).
     """
 
-    triggers = (*when.DIFFERENTIATION, when.FORWARD_WRITE, when.FORWARD_INPLACE_LAYER)
+    triggers = (
+        *when.DIFFERENTIATION,
+        when.FORWARD_WRITE,
+        when.WRITE_ELSEWHERE,
+        when.FORWARD_INPLACE_LAYER,
+    )
 
     root: str
     tensor: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
-from gradcheck_tool.domain.values import Bound, Method, Partial, Ref, Tup, Value, unknown
+from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Partial, Ref, Tup, Value, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,11 +73,19 @@ def havoc(s: State, values: Iterable[Value], name: str = "_") -> None:
         elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
-            mine = s.edit(ref)
-            mine.open = True
-            for attribute, value in list(mine.attrs.items()):
-                if not attribute.startswith("#") and not isinstance(value, Ref):
-                    mine.attrs[attribute] = unknown()
+            _attributes(s, ref, changed=_FREEZES.search(name) is not None)
+
+
+def _attributes(s: State, ref: Ref, *, changed: bool) -> None:
+    """Numbers and flags of an object may be new ones; those of a layer only where it may be `changed`."""
+    mine: Instance = s.edit(ref)
+    mine.open = True
+    is_layer = isinstance(mine.cls, LibraryObject) and mine.cls.name.startswith("torch.nn.")
+    for attribute, value in list(mine.attrs.items()):
+        if attribute.startswith("#") or isinstance(value, Ref):
+            continue
+        if changed or not is_layer or attribute == "training":
+            mine.attrs[attribute] = unknown()
 
 
 def written_by(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:

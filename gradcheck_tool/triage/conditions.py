@@ -51,8 +51,14 @@ def _writes_to_shared(file: FileText, unit: Unit) -> bool:
         file.may_require_grad and any(name in code for name in file.leaves) and _records_graph(file, unit)
     ):
         return False
-    by_calls = _INPLACE_CALL.search(code) is not None
-    return may_write_to(unit.node, file.leaves, file.functions, by_calls=by_calls)
+    by_calls = _INPLACE_CALL.search(code) is not None or any(f"{name}(" in code for name in file.writers)
+    return may_write_to(unit.node, file.leaves, file.writers, by_calls=by_calls)
+
+
+def _calls_writer(file: FileText, unit: Unit) -> bool:
+    if not any(f"{name}(" in unit.text for name in file.writers):
+        return False
+    return (_in_forward(file, unit) and file.may_require_grad) or _writes_to_shared(file, unit)
 
 
 def _calls_inplace_layer(file: FileText, unit: Unit) -> bool:
@@ -102,6 +108,7 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.IN_FUNCTION_CLASS: _in_function_class,
     Condition.IN_FORWARD: _in_forward,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
+    Condition.CALLS_WRITER: _calls_writer,
     Condition.CALLS_INPLACE_LAYER: _calls_inplace_layer,
     Condition.GIVES_TO_NUMPY: _gives_to_numpy,
     Condition.COPIES_COMPUTED: _copies_computed,

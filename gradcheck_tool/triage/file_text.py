@@ -7,7 +7,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.origins import LAYER, Origins
-from gradcheck_tool.when import GRAD_SOURCES
+from gradcheck_tool.triage.write_targets import writes_to_parameters
+from gradcheck_tool.when import GRAD_SOURCES, WRITE
 
 if TYPE_CHECKING:
     from gradcheck_tool.ir.outline import Outline, Unit
@@ -22,6 +23,7 @@ VIEWS = frozenset(
 _GIVE_GRAD = frozenset(
     {LAYER, "Parameter", "requires_grad", "requires_grad_", "parameters", "weight", "bias"}
 )
+_INPLACE = re.compile(WRITE)
 _TRAINS = re.compile(r"backward\(|\.step\(|\.grad\b")
 _LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
 _PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
@@ -51,9 +53,10 @@ class FileText:
         return any(map(_TRAINS.search, self.outline.code))
 
     @cached_property
-    def functions(self) -> frozenset[str]:
-        """The names of its functions and methods."""
-        return frozenset(unit.name for unit in self.outline.units)
+    def writers(self) -> frozenset[str]:
+        """The names of its functions and methods that write in place to what they are given."""
+        units = (unit for unit in self.outline.units if _INPLACE.search(unit.text))
+        return frozenset(unit.name for unit in units if writes_to_parameters(unit.node))
 
     @cached_property
     def function_classes(self) -> frozenset[str]:
@@ -107,20 +110,23 @@ class FileText:
     def with_callers(self, found: set[Unit]) -> set[Unit]:
         """The units with those that call them: functions by name, methods by `self` or where their class is.
 
+        Special methods run where an object of their class is made, or near it.
+
         A caller that passes nothing on of which anything is known adds nothing to its callee.
         """
         found = set(found)
-        waiting = [unit for unit in found if _is_called_by_name(unit)]
+        waiting = [unit for unit in found if _called_as(unit)]
         while waiting:
             callee = waiting.pop()
-            call = f"{callee.name}("
+            name = _called_as(callee)
+            call = f"{name}("
             for unit in self.outline.units:
                 if call not in unit.text or unit in found or unit not in self.makers:
                     continue
                 near = not callee.owner or unit.owner == callee.owner or callee.owner in unit.text
-                if near and compiled(rf"\b{callee.name}\(").search(unit.text):
+                if near and compiled(rf"\b{name}\(").search(unit.text):
                     found.add(unit)
-                    if _is_called_by_name(unit):
+                    if _called_as(unit):
                         waiting.append(unit)
         return found
 
@@ -141,8 +147,11 @@ class FileText:
         )
 
 
-def _is_called_by_name(unit: Unit) -> bool:
-    return unit.name != "forward" and not unit.name.startswith("__")
+def _called_as(unit: Unit) -> str:
+    """The name by which callers use a unit: that of the class for special methods, none for `forward`."""
+    if unit.name == "forward":
+        return ""
+    return unit.owner if unit.name.startswith("__") else unit.name
 
 
 def has_any(code: str, words: tuple[str, ...]) -> bool:

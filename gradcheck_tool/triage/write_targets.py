@@ -57,7 +57,7 @@ def may_write_to(
     Args:
         function: a function's syntax tree.
         names: of attributes, methods and functions.
-        functions: the functions of the file: those named like in-place operations may write.
+        functions: the functions of the file that write to what they are given.
         by_calls: whether it has calls of in-place operations or assignments in expressions. Without, there
             is less to look at.
     """
@@ -110,16 +110,24 @@ def _bind(made_of: dict[str, set[str]], target: ast.expr, value: ast.expr) -> No
 
 
 def _written_by(call: ast.Call, functions: frozenset[str]) -> Iterator[ast.expr]:
-    """The tensors that a call with the name of an in-place operation writes to."""
+    """The tensors that a call of an in-place operation, or of a function that writes, may write to."""
     func = call.func
     name = _last_name(func)
+    if name in functions:
+        yield from call.args
+        yield from (keyword.value for keyword in call.keywords)
     if not name.endswith("_") or name.endswith("__") or name == "requires_grad_":
         return
     if isinstance(func, ast.Attribute) and "init" not in _sources(func.value):
         yield func.value
         yield from call.args[:1]
-    elif name in functions:
-        yield from call.args[:1]
+
+
+def writes_to_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Does a function write in place to something that it is given?"""
+    args = function.args
+    names = frozenset(arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    return may_write_to(function, names - {"self"}, frozenset())
 
 
 def _sources(value: ast.AST) -> Iterator[str]:

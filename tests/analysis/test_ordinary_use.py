@@ -121,6 +121,101 @@ for _ in range(2):
         "",
         ("`model` is a `Gan`", "`optimizer` holds the parameters of `model`"),
     ),
+    "a helper and a context manager show that a parameter is a module": Open(
+        HEAD
+        + """
+class Noise:
+    def __init__(self, module, std):
+        self.module = module
+        self.std = std
+
+    def __enter__(self):
+        self.backup = {name: value.clone() for name, value in self.module.state_dict().items()}
+        for tensor in self.module.parameters():
+            jitter(tensor, self.std)
+        return self.module
+
+    def __exit__(self, *exc):
+        self.module.load_state_dict(self.backup)
+
+def jitter(tensor, std):
+    return tensor.add_(torch.randn_like(tensor) * std)  # <- GL301
+
+def spread(model, x):
+    found = []
+    for _ in range(3):
+        with Noise(model, 0.1) as noisy:
+            found.append(noisy(x))
+    return found
+""",
+        "tensor.add_(torch.randn_like(tensor) * std)",
+        "tensor.data.add_(torch.randn_like(tensor) * std)",
+        "spread(nn.Linear(3, 3), torch.ones(2, 3))",
+        ("`model` has parameters that require a gradient",),
+    ),
+    "a class that needs gradients is used without them": Open(
+        HEAD
+        + """
+class Saliency:
+    def __init__(self, model, layer):
+        self.model = model.eval()
+        self.kept = None
+        layer.register_forward_hook(self._keep)
+
+    def _keep(self, module, inputs, output):
+        self.kept = output
+
+    def __call__(self, x):
+        score = self.model(x).amax(1).sum()
+        grads, = torch.autograd.grad(score, self.kept)  # <- GL501
+        return grads * self.kept
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.first(x)))
+
+def show(model):
+    saliency = Saliency(model, model.first)
+    with torch.no_grad():
+        return saliency(torch.ones(2, 3))
+""",
+        "with torch.no_grad()",
+        "with torch.enable_grad()",
+        "show(Net())",
+        ("`model` is a `Net`",),
+    ),
+    "a factory of optimizers leaves the layers as they are": Open(
+        HEAD
+        + """
+from workshop import make_optimizer
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(3, 3, batch_first=True)
+
+    def forward(self, x, state):
+        return self.cell(x, state)
+
+model = Recurrent()
+optimizer = make_optimizer(model)
+state = torch.zeros(1, 2, 3), torch.zeros(1, 2, 3)
+for x in torch.ones(3, 2, 5, 3):
+    out, state = model(x, state)
+    optimizer.zero_grad()
+    out.sum().backward()  # <- GL102
+    optimizer.step()
+""",
+        "out, state = model(x, state)",
+        "out, state = model(x, tuple(part.detach() for part in state))",
+        "",
+        (),
+    ),
 }
 
 # Modules that are elsewhere, and what a driver puts in their place.

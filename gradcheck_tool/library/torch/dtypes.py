@@ -45,7 +45,7 @@ def dtype_class(value: Value | None) -> str | None:
 
 
 def requested_dtype(s: State, call: Call, default: str | None) -> str | None:
-    """The kind of the `dtype` that a call asks for, or its default; None where it asks for one that is unknown."""
+    """The kind of the `dtype` that a call asks for, or its default; None for one that is unknown."""
     asked = call.kwargs.get("dtype", NONE)
     return default if asked == NONE else _kind(s, asked)
 

@@ -1,0 +1,117 @@
+"""What the code in sight shows about a value that it does not make.
+
+A parameter's uses are those in its function, those of the attribute of `self` that it is stored in, in the
+whole class, and those in the functions and constructors that it is passed to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradcheck_tool.analysis.usage import Usage, Uses, uses_at_module_level, uses_in
+from gradcheck_tool.domain.records import Class, Frame, Func
+from gradcheck_tool.domain.values import Ref, Value
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+
+# How far a value is followed through calls.
+DEPTH = 3
+
+
+class Place(NamedTuple):
+    """Where code stands: a function, the class that it is a method of, and the frame of its module."""
+
+    function: ir.Function
+    cls: Ref | None
+    module: Ref | None
+
+
+class Evidence:
+    """Reads how functions and classes use their values, each once."""
+
+    def __init__(self) -> None:
+        self._of_functions: dict[int, Uses] = {}
+        self._of_classes: dict[int, Uses] = {}
+
+    def parameter(self, s: State, place: Place, name: str, depth: int = DEPTH) -> Usage:
+        """What is done with a parameter."""
+        usage = Usage()
+        usage.add(self.uses_of(place.function, method=place.cls is not None).get(name, Usage()))
+        if place.cls is not None:
+            of_class = self.uses_of_class(s, place.cls)
+            for path in sorted(usage.stored):
+                usage.add(of_class.get(path, Usage()))
+        return self._followed(s, place, usage, depth)
+
+    def variable(self, s: State, place: Place, name: str) -> Usage | None:
+        """What is done with a variable; None where nothing is."""
+        usage = self.uses_of(place.function, method=place.cls is not None).get(name)
+        return None if usage is None else self._followed(s, place, usage, DEPTH)
+
+    def attribute(self, s: State, place: Place, name: str) -> Usage | None:
+        """What the methods of a class do with an attribute of `self`; None where they do nothing."""
+        usage = None if place.cls is None else self.uses_of_class(s, place.cls).get(f"self.{name}")
+        return None if usage is None else self._followed(s, place, usage, DEPTH)
+
+    def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
+        """How a function, a method or a module's body uses its variables."""
+        uses = self._of_functions.get(id(function))
+        if uses is None:
+            is_body = function.kind is ir.FunctionKind.MODULE
+            uses = uses_at_module_level(function) if is_body else uses_in([function], methods=method)
+            self._of_functions[id(function)] = uses
+        return uses
+
+    def uses_of_class(self, s: State, cls: Ref) -> Uses:
+        """How the methods of a class use the attributes of `self`."""
+        uses = self._of_classes.get(cls.id)
+        if uses is None:
+            uses = self._of_classes[cls.id] = uses_in(methods_of(s, cls), methods=True)
+        return uses
+
+    def _followed(self, s: State, place: Place, usage: Usage, depth: int) -> Usage:
+        """The uses, and those in what the value is passed to."""
+        if not depth or not usage.passed:
+            return usage
+        whole = Usage()
+        whole.add(usage)
+        for callee, key in sorted(usage.passed, key=str):
+            target = _callee(s, place, callee)
+            if target is None:
+                continue
+            params = target.function.params[target.cls is not None :]
+            for index, p in enumerate(params):
+                if key in (index, p.name) and p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS):
+                    whole.add(self.parameter(s, target, p.name, depth - 1))
+        return whole
+
+
+def methods_of(s: State, cls: Ref) -> list[ir.Function]:
+    """The methods of a class and of its bases in the repository."""
+    found = []
+    for entry in s[cls].mro:
+        record = s.get(entry, Class)
+        for value in record.attrs.values() if record is not None else ():
+            func = s.get(attributes.function_of(s, value), Func)
+            if func is not None:
+                found.append(func.function)
+    return found
+
+
+def _callee(s: State, place: Place, path: str) -> Place | None:
+    """The function, method or constructor of the repository that a name stands for."""
+    value: Value | None
+    if path.startswith("self."):
+        cls = place.cls
+        value = None if cls is None else attributes.in_class(s, cls, path.removeprefix("self."))
+    else:
+        is_global = path not in place.function.local_names or place.function.kind is ir.FunctionKind.MODULE
+        frame = s.get(place.module, Frame) if is_global else None
+        value = None if frame is None else frame.locals.get(path)
+        cls = value if isinstance(value, Ref) and s.get(value, Class) is not None else None
+        value = value if cls is None else attributes.in_class(s, cls, "__init__")
+    func = s.get(value, Func)
+    return None if func is None else Place(func.function, cls, func.env.globals)
