@@ -237,6 +237,7 @@ def _run_methods(
     if not waiting and not constructed and by_framework is None:
         return
     starts.prepare(m)
+    before = m.program.assumes
     states = _instances(m, base, ref)
     for state, receiver in states[:2]:
         if by_framework is not None:
@@ -248,6 +249,7 @@ def _run_methods(
                 first = ref
             starts.begin(m)
             _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
+    m.program.assumes = before
 
 
 def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Func) -> None:
@@ -260,11 +262,15 @@ def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Fun
 
 
 def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value]]:
-    """The class made with unknown arguments; an object of which only the class is known if that fails."""
+    """The class made with unknown arguments; an object of which only the class is known if that fails.
+
+    What the arguments assume holds for all that is done with the object.
+    """
     s = base.fork()
     init = attributes.in_class(s, cls, "__init__")
     func = s.get(init, Func)
     cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
+    m.program.assumes = (*m.program.assumes, *cast.assumes)
     s = cast.state
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []

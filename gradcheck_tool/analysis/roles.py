@@ -186,6 +186,7 @@ class _Casting:
         if not done:
             return None
         self._out.state, value = done[0]
+        self._out.assumes += inner.assumes
         record = self._out.state.edit(value)
         record.name = name
         record.attrs[STAND_IN] = TRUE

@@ -151,7 +151,28 @@ def spread(model, x):
         "tensor.add_(torch.randn_like(tensor) * std)",
         "tensor.data.add_(torch.randn_like(tensor) * std)",
         "spread(nn.Linear(3, 3), torch.ones(2, 3))",
-        ("`model` has parameters that require a gradient",),
+        ("`module` has parameters that require a gradient",),
+    ),
+    "a helper writes to what an activation saved": Open(
+        HEAD
+        + """
+def hide(weights, mask):
+    weights.masked_fill_(mask, 0.0)  # <- GL201
+    return weights
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query = nn.Linear(width, width)
+
+    def forward(self, x, mask):
+        weights = self.query(x).softmax(-1)
+        return hide(weights, mask) @ x
+""",
+        "    weights.masked_fill_(mask, 0.0)",
+        "    weights = weights.masked_fill(mask, 0.0)",
+        "Attention(3)(torch.ones(3, 3), torch.eye(3, dtype=torch.bool)).sum().backward()",
+        ("the result of `Attention.forward` is differentiated",),
     ),
     "a class that needs gradients is used without them": Open(
         HEAD

@@ -73,6 +73,14 @@ def test_modules_may_be_kept_in_a_list_and_are_not_in_a_module_list() -> None:
     assert not holds(Condition.KEEPS_IN_CONTAINER, HEAD + CLASS.format(right))
 
 
+def test_what_is_given_to_a_function_that_writes() -> None:
+    writer = "def write(x):\n    x.add_(1)\n\n\n"
+    caller = "def f(model):\n    for p in model.parameters():\n        write(p)\n"
+    assert holds(Condition.CALLS_WRITER, HEAD + writer + caller)
+    assert not holds(Condition.CALLS_WRITER, HEAD + writer.replace("add_", "add") + caller)
+    assert not holds(Condition.CALLS_WRITER, HEAD + writer + caller.replace("(p)", "(torch.ones(2))"))
+
+
 def test_methods_of_function_classes_and_what_names_them() -> None:
     source = HEAD + "class Double(torch.autograd.Function):\n    def forward(ctx, x):\n        return x\n"
     assert holds(Condition.IN_FUNCTION_CLASS, source)
