@@ -201,7 +201,7 @@ def _parameters(c: Converter, args: list[ast.arg], defaults: Sequence[ast.expr |
 
 def _parameter(c: Converter, arg: ast.arg, default: ast.expr | None, star: str) -> Any:
     annotation = None if arg.annotation is None else light.Annotation(c.node(arg.annotation))
-    return light.Param(light.Name(arg.arg), annotation, c.optional(default), star)
+    return light.Param(at(arg, light.Name(arg.arg)), annotation, c.optional(default), star)
 
 
 # Containers and subscripts

@@ -202,7 +202,7 @@ def _parameters(params: syntax.Parameters) -> list[Parameter]:
             name=param.name.value,
             kind=kind,
             has_default=param.default is not None,
-            node=param,
+            node=param.name,
             annotation=param.annotation.annotation if param.annotation else None,
         )
         for param, kind in _in_order(params)

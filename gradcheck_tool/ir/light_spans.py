@@ -103,7 +103,7 @@ class LightSpans:
             start = self._after(start, defines[0])
         elif isinstance(origin, ast.Attribute) or (isinstance(origin, ast.alias) and origin.asname):
             return (end[0], end[1] - len(node.value)), end
-        elif not isinstance(origin, ast.alias):
+        elif not isinstance(origin, ast.alias | ast.arg):
             return start, end
         return start, (start[0], start[1] + len(node.value))
 

@@ -109,5 +109,6 @@ def test_every_condition_is_tried() -> None:
         Condition.KEEPS_IN_CONTAINER,
         Condition.IN_FUNCTION_CLASS,
         Condition.CALLS_INPLACE_LAYER,
+        Condition.CALLS_WRITER,
     }
     assert tried == set(Condition)
