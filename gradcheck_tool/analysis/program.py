@@ -131,11 +131,16 @@ class _Program:
     def execute(self, step: _Round, ruleset: RuleSet) -> Sequence[Event]:
         """What happens in a round, for rules that are in force."""
         from gradcheck_tool.analysis.entries import analyze, needed
+        from gradcheck_tool.rulebook.pack import RulePackError
+        from gradcheck_tool.trackers.tracker import TrackerError
 
         around = self._around
         around.unfinished.clear()
         imports = around.imports if step.is_whole else around.partial_imports or around.imports
-        return analyze(step.module, imports, step.plan, around.unfinished, needed(ruleset), around.models)
+        try:
+            return analyze(step.module, imports, step.plan, around.unfinished, needed(ruleset), around.models)
+        except TrackerError as error:
+            raise RulePackError(str(error)) from error
 
 
 def _locate(site: Site) -> Location:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gradcheck_tool.domain.records import Record
+from gradcheck_tool.domain.records import NO_NOTES, Record
 from gradcheck_tool.domain.values import NONE, VERSION, Ref, Text, Value, unknown
 
 
@@ -96,7 +96,7 @@ class Tensor(Record):
     `grads_of` are the leaves whose `.grad` it was computed from. `severed` are what it was computed from that
     lost its history, `made_leaf` what made a computed constant require grad.
     `memory` is NONE until `.data = ...` gives the tensor other memory, and then a symbol for that;
-    `data_replaced` tells where and how.
+    `data_replaced` tells where and how. `notes` are what trackers have noted of it, as for objects.
     """
 
     __slots__ = (
@@ -121,6 +121,7 @@ class Tensor(Record):
         "made_leaf",
         "memory",
         "name",
+        "notes",
         "overlaps",
         "requires_grad",
         "retains_grad",
@@ -158,6 +159,7 @@ class Tensor(Record):
         "version_counter",
         "memory",
         "overlaps",
+        "notes",
     )
     STORY = (
         "data_replaced",
@@ -174,6 +176,7 @@ class Tensor(Record):
         self.severed: tuple[GraphCut, ...] = ()
         self.made_leaf: Any = ""
         self.storage = storage
+        self.notes: dict[Any, Any] = NO_NOTES
         self.leaf: bool | None = None
         self.requires_grad: bool | None = None
         self.grad_fn: Ref | None = None

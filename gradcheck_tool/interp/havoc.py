@@ -49,15 +49,22 @@ def _parts(s: State, ref: Ref) -> list[Value]:
     return []
 
 
-# Names of functions that are given a module to change which of its parameters require a gradient.
-_FREEZES = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+# Names of functions that are given a module to freeze, train or write to its parameters.
+_CHANGES_PARAMETERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
 
 
-def havoc(s: State, values: Iterable[Value], name: str = "_") -> None:
+def may_change_parameters(name: str) -> bool:
+    """Does the name of a callee say that it freezes parameters or writes to them?
+
+    A factory is given a module to wrap it or to hand its parameters on.
+    """
+    return _CHANGES_PARAMETERS.search(name) is not None
+
+
+def havoc(s: State, values: Iterable[Value], *, keeps_parameters: bool = False) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
-    A callee whose `name` does not say that it freezes or writes leaves parameters as they are: a factory is
-    given a module to wrap it or to hand its parameters on. What has been accumulated it may use or clear.
+    A callee that `keeps_parameters` may still use or clear the gradients that they have accumulated.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -66,7 +73,7 @@ def havoc(s: State, values: Iterable[Value], name: str = "_") -> None:
     for ref in roots:
         record = s.heap[ref.id]
         if isinstance(record, Tensor):
-            if record.is_param and not _FREEZES.search(name):
+            if record.is_param and keeps_parameters:
                 _gradient(s, ref)
             else:
                 _tensor(s, ref)

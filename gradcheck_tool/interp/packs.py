@@ -25,8 +25,13 @@ FALLBACK = "__getattr__"
 DRIVER = "#driver"
 
 
-def resolve(m: Interpreter, s: State, value: LibraryObject, site: Any) -> Value | None:
-    """What a model has under the qualified name of a library object; None where no model has it."""
+def resolve(
+    m: Interpreter, s: State, value: LibraryObject, site: Any, through: frozenset[LibraryObject] = frozenset()
+) -> Value | None:
+    """What a model has under the qualified name of a library object; None where no model has it.
+
+    `through` are the names that led to this one: models may import a name from each other.
+    """
     found = None if m.program.models is None else m.program.models.split(value.name)
     if found is None or not found[1]:
         return None
@@ -38,8 +43,8 @@ def resolve(m: Interpreter, s: State, value: LibraryObject, site: Any) -> Value 
     if known is None:
         fallback = variables.locals.get(FALLBACK)
         known = None if fallback is None else _only(s, m.call(s, fallback, [Const(name)], {}, site))
-    elif isinstance(known, LibraryObject) and known != value:
-        known = resolve(m, s, known, site) or known
+    elif isinstance(known, LibraryObject) and known not in through and known != value:
+        known = resolve(m, s, known, site, through | {value}) or known
     for part in rest:
         known = None if known is None else _only(s, attributes.get(m, s, known, part, site))
     return None if known == value else known

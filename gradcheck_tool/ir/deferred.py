@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir.nodes import Function, FunctionKind
-from gradcheck_tool.ir.outline import first_row
 
 if TYPE_CHECKING:
-    import ast
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     import libcst as cst
 
     from gradcheck_tool.ir.conversion import Converter
-    from gradcheck_tool.ir.outline import Definition, Outline
-
-_WORD = re.compile(r"[^\W\d]\w*")
+    from gradcheck_tool.ir.outline import Outline
 
 _OF_THE_BODY = frozenset(
     {
@@ -80,44 +75,3 @@ class Bodies:
     outline: Outline
     converter: Converter
     lowered: list[Function]
-
-
-def needed(outline: Outline, wanted: frozenset[str]) -> list[ast.stmt]:
-    """The top-level statements less definitions that are not needed by these functions or by other code.
-
-    Args:
-        outline: a file.
-        wanted: qualified names of functions.
-    """
-    unneeded = {definition.first for definition in _unneeded(outline, wanted)}
-    return [statement for statement in outline.body if first_row(statement) not in unneeded]
-
-
-def _unneeded(outline: Outline, wanted: frozenset[str]) -> list[Definition]:
-    """The definitions of names that occur neither in what is wanted nor in anything that it needs."""
-    roots = {unit.last for unit in outline.units if unit.qualname in wanted}
-    waiting: list[Definition] = []
-    rest: list[Definition] = []
-    for definition in outline.definitions:
-        rows = range(definition.first, definition.last + 1)
-        (rest if roots.isdisjoint(rows) else waiting).append(definition)
-    words = _words(outline, _between(outline.definitions, len(outline.lines)))
-    while waiting:
-        words |= _words(outline, [(one.first, one.last) for one in waiting])
-        waiting = [one for one in rest if not words.isdisjoint(one.names)]
-        rest = [one for one in rest if words.isdisjoint(one.names)]
-    return rest
-
-
-def _between(definitions: list[Definition], last: int) -> Iterator[tuple[int, int]]:
-    """The rows that belong to no definition."""
-    at = 1
-    for definition in definitions:
-        yield at, definition.first - 1
-        at = definition.last + 1
-    yield at, last
-
-
-def _words(outline: Outline, spans: Iterable[tuple[int, int]]) -> set[str]:
-    code = "\n".join("\n".join(outline.lines[first - 1 : last]) for first, last in spans)
-    return set(_WORD.findall(code))

@@ -14,7 +14,7 @@ from gradcheck_tool.ir import (
 )
 from gradcheck_tool.ir.builder import FunctionBuilder
 from gradcheck_tool.ir.conversion import Converter
-from gradcheck_tool.ir.deferred import Bodies, needed
+from gradcheck_tool.ir.deferred import Bodies
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve
@@ -43,10 +43,8 @@ def lower_module(source: str, filename: str) -> ModuleIR:
     return _lower_tree(tree, source, filename, TreeSpans(tree, source, filename))
 
 
-def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None = None) -> ModuleIR:
+def lower_outline(outline: Outline, filename: str) -> ModuleIR:
     """Lower what a file does when it is imported, as Python's own parser has read it; bodies on demand.
-
-    With `wanted`, qualified names of functions, definitions that these do not need are left out.
 
     Returns:
         A light module.
@@ -56,8 +54,7 @@ def lower_outline(outline: Outline, filename: str, wanted: frozenset[str] | None
     """
     converter = Converter(outline)
     bodies = Bodies(outline, converter, [])
-    statements = outline.body if wanted is None else needed(outline, wanted)
-    tree = with_deep_recursion(lambda: converter.module(statements), filename)
+    tree = with_deep_recursion(lambda: converter.module(outline.body), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them

@@ -43,22 +43,13 @@ class Unit:
         return self.node.name
 
 
-@dataclass(slots=True, eq=False)
-class Definition:
-    """A top-level statement that does no more than bind names: rows from `first` to `last`, inclusive."""
-
-    names: frozenset[str]
-    first: int
-    last: int
-
-
 @dataclass(eq=False)
 class Outline:
     """A file cut into its units and the rest.
 
     `body` are its statements; `outside` is the code of those that are no functions and classes,
     imports and texts. `classes` maps each class around units to the last parts of its bases' names.
-    `definitions` are in order. `runs` tells whether the file is made to be run as a script.
+    `runs` tells whether the file is made to be run as a script.
     """
 
     source: str
@@ -67,7 +58,6 @@ class Outline:
     units: list[Unit] = field(default_factory=list)
     outside: str = ""
     classes: dict[str, list[str]] = field(default_factory=dict)
-    definitions: list[Definition] = field(default_factory=list)
     runs: bool = False
 
     @property
@@ -98,7 +88,6 @@ def outline(source: str) -> Outline | None:
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
-    found.definitions = [_definition(statement) for statement in tree.body if _binds_only(statement)]
     own = {unit.qualname for unit in found.units}
     found.runs = any(_runs(statement, own) for statement in tree.body)
     _known[source] = found
@@ -129,19 +118,7 @@ def _runs(statement: ast.stmt, own: set[str]) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in own
 
 
-def _binds_only(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name) for target in statement.targets)
-    return isinstance(statement, (*_FUNCTIONS, ast.ClassDef))
-
-
-def _definition(statement: Any) -> Definition:
-    targets: list[Any] = statement.targets if isinstance(statement, ast.Assign) else [statement]
-    names = frozenset(target.id if isinstance(target, ast.Name) else target.name for target in targets)
-    return Definition(names, first_row(statement), statement.end_lineno)
-
-
-def first_row(statement: Any) -> int:
+def _first_row(statement: Any) -> int:
     """The row of a statement, or of its first decorator."""
     first: int = min((d.lineno for d in getattr(statement, "decorator_list", ())), default=statement.lineno)
     return first
@@ -165,7 +142,7 @@ def _suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def _unit(lines: list[str], node: AnyFunction, around: str) -> Unit:
     start = node.body[0]
-    first, body = first_row(node), first_row(start)
+    first, body = _first_row(node), _first_row(start)
     last = node.end_lineno or node.lineno
     code = lines[first - 1 : last]
     if body > node.lineno and ast.get_docstring(node, clean=False) is not None:

@@ -132,6 +132,20 @@ class FileChecker:
         findings = sorted(kept, key=Finding.sort_key)
         return Examined(source, tuple(findings), tuple(self._unfinished))
 
+    def syntax_problem(self, data: bytes, filename: str, config: Config) -> str | None:
+        """What keeps the bytes of a file from being Python; None also where they do not mention torch."""
+        from gradcheck_tool.ir.outline import outline
+
+        if not mentions_torch(data, model_packs(config.model_packs).names):
+            return None
+        try:
+            source = read_source(filename, data)
+            if outline(source.text) is None:
+                _parsed(source)
+        except SourceError as error:
+            return str(error)
+        return None
+
     def _may_hold_findings(self, data: bytes, config: Config) -> bool:
         """Without a pack, files that have nothing to do with torch need no rules at all."""
         if not (config.rule_packs or mentions_torch(data, model_packs(config.model_packs).names)):
@@ -165,8 +179,7 @@ class FileChecker:
         try:
             return check_source(source.text, source.filename, ruleset, around)
         except _syntax_error() as error:
-            place = f"row {error.editor_line}, column {error.editor_column}"
-            raise SourceError(f"does not parse as Python ({place})") from error
+            raise _does_not_parse(error) from error
         except RecursionError as error:
             raise SourceError("is nested too deeply to be analysed") from error
         finally:
@@ -178,6 +191,26 @@ def _syntax_error() -> type[ParserSyntaxError]:
     from libcst import ParserSyntaxError
 
     return ParserSyntaxError
+
+
+def _does_not_parse(error: ParserSyntaxError) -> SourceError:
+    return SourceError(f"does not parse as Python (row {error.editor_line}, column {error.editor_column})")
+
+
+def _parsed(source: Source) -> None:
+    """Parse what Python's own parser refuses, which may be older than the program.
+
+    Raises:
+        SourceError: it is no Python.
+    """
+    from gradcheck_tool.ir.parsing import parse
+
+    try:
+        parse(source.text)
+    except _syntax_error() as error:
+        raise _does_not_parse(error) from error
+    except RecursionError:
+        return
 
 
 @dataclass(frozen=True)

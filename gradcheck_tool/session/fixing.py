@@ -43,7 +43,7 @@ class Fixer:
     def fixes(self, files: Sequence[tuple[Path, Config]], unsafe: bool) -> Iterator[Change]:
         """The changes that the findings' fixes make; files that cannot be read or parsed have none."""
         for path, config in files:
-            before = _read(path)
+            before = self._read(path)
             if before is None:
                 continue
             try:
@@ -72,7 +72,7 @@ class Fixer:
     def suppressions(self, files: Sequence[tuple[Path, Config]]) -> Iterator[Change]:
         """The changes that give every finding a `# noqa` comment."""
         for path, config in files:
-            before = _read(path)
+            before = self._read(path)
             try:
                 examined = None if before is None else self._checker.examine(before, str(path), config)
             except SourceError:
@@ -84,9 +84,9 @@ class Fixer:
             if after is not None:
                 yield Change(path, before, after, len(findings))
 
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
+    def _read(self, path: Path) -> bytes | None:
+        """The bytes of a file, as an editor has them."""
+        try:
+            return self._checker.modules.read(path)
+        except OSError:
+            return None

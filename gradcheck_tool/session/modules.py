@@ -76,7 +76,7 @@ class ModuleCache:
             own = importer.stem in ("__init__", dotted.partition(".")[0])
             key = (importer if own else importer.parent, dotted, level)
             if key not in self._found:
-                self._found[key] = find_module(importer, dotted, level)
+                self._found[key] = find_module(importer, dotted, level, unsaved=self._texts)
             path = self._found[key]
             return None if path is None else self._lower(path, partial)
 

@@ -151,8 +151,8 @@ class Session:
     def update(self, path: Path, text: str) -> None:
         """Take a file to have this text from now on, in checks of it and of what imports it.
 
-        The file must be on disk: one that exists in an editor alone is checked by `check_text`. Fixes of the
-        text are made by `fix_text`.
+        Fixes and suppressions are made in this text, too. A file that is not on disk yet is imported by
+        others; it is itself checked by `check_text`.
         """
         from gradcheck_tool.sources.discover import absolute
 
@@ -188,9 +188,12 @@ class Session:
             if result.unfinished:
                 unfinished[path] = result.unfinished
             findings.update(result.findings)
-            if result.problem is not None:
+            problem = result.problem
+            if path in named and problem is None and not result.findings:
+                problem = self._syntax_problem(path)
+            if problem is not None:
                 fatal = result.failed or (path in named and not result.partial)
-                problems.append(Problem(str(path), result.problem, fatal))
+                problems.append(Problem(str(path), problem, fatal))
         new = self._unknown(findings)
         return Outcome(new, problems, len(found.files), len(findings) - len(new), unfinished)
 
@@ -317,10 +320,21 @@ class Session:
         if self._is_customised(config):
             self.checker.ruleset(config)
         result: FileResult = self.checker.check_data(data, filename, config)
-        problems = [] if result.problem is None else [Problem(filename, result.problem, not result.partial)]
+        problem = result.problem
+        if problem is None and not result.findings:
+            problem = self.checker.syntax_problem(data, filename, config)
+        problems = [] if problem is None else [Problem(filename, problem, not result.partial)]
         lines = SourceLines({filename: data})
         new = self._unknown(result.findings, lines)
         return Outcome(new, problems, 1, len(result.findings) - len(new))
+
+    def _syntax_problem(self, path: Path) -> str | None:
+        """What keeps a file that was named, and in which nothing asked for its code, from being Python."""
+        try:
+            data = self.checker.modules.read(path)
+        except OSError:
+            return None
+        return self.checker.syntax_problem(data, str(path), self.config(path.parent))
 
     def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
         """A misspelt code is an error even where no file needs the rules."""

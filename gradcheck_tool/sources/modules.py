@@ -6,9 +6,19 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 
-def find_module(importer: Path, dotted: str, level: int, looked_at: set[Path] | None = None) -> Path | None:
+def find_module(
+    importer: Path,
+    dotted: str,
+    level: int,
+    looked_at: set[Path] | None = None,
+    unsaved: Container[Path] = (),
+) -> Path | None:
     """The file of a module as seen from a file of the same repository, or None.
 
     Args:
@@ -16,30 +26,40 @@ def find_module(importer: Path, dotted: str, level: int, looked_at: set[Path] | 
         dotted: the name after `import` or `from`; empty in `from . import x`.
         level: the number of leading dots.
         looked_at: gets every path that was asked for, whether there is something or not.
+        unsaved: files that may not be on disk yet.
     """
     parts = [part for part in dotted.split(".") if part]
     if level:
         base = importer.parent
         for _ in range(level - 1):
             base = base.parent
-        return _in_folder(base, parts, looked_at)
+        return _in_folder(base, parts, looked_at, unsaved)
     roots = _roots(importer.parent)
     if looked_at is not None:
         looked_at |= roots.looked_at
     for root in roots.folders:
-        found = _in_folder(root, parts, looked_at)
+        found = _in_folder(root, parts, looked_at, unsaved)
         if found is not None and found != importer:
             return found
     return None
 
 
-def _in_folder(base: Path, parts: list[str], looked_at: set[Path] | None) -> Path | None:
+def _in_folder(
+    base: Path, parts: list[str], looked_at: set[Path] | None, unsaved: Container[Path]
+) -> Path | None:
     # Most imports are of no file here. Asking for texts takes a third of what asking for paths does.
     target = os.path.join(base, *parts)  # noqa: PTH118
     candidates = [os.path.join(target, "__init__.py"), *([f"{target}.py"] if parts else [])]  # noqa: PTH118
     if looked_at is not None:
         looked_at.update(map(Path, candidates))
-    return next((Path(candidate) for candidate in candidates if _is_file(candidate)), None)
+    return next(
+        (
+            Path(candidate)
+            for candidate in candidates
+            if _is_file(candidate) or (unsaved and Path(candidate) in unsaved)
+        ),
+        None,
+    )
 
 
 def _is_file(path: Path | str) -> bool:

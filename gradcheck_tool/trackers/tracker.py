@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import facts
 from gradcheck_tool.interp.api import Fact
+from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.spelling import nearest, snake_case
 
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+
+
+class TrackerError(Exception):
+    """A tracker of a rule pack failed. The text names it."""
+
 
 # The method that hears each kind of fact: `Stepped` -> `on_stepped`.
 HANDLERS = {
@@ -94,8 +101,26 @@ def listen(m: Interpreter, kinds: Iterable[type[Tracker]]) -> list[Tracker]:
     trackers = [kind(m) for kind in kinds]
     for name, fact in HANDLERS.items():
         hearing: list[Callable[[Interpreter, State, Any], None]] = [
-            getattr(tracker, name) for tracker in trackers if hasattr(tracker, name)
+            _hearing(tracker, name) for tracker in trackers if hasattr(tracker, name)
         ]
         if hearing:
             m.listeners[fact] = hearing
     return trackers
+
+
+def _hearing(tracker: Tracker, name: str) -> Callable[[Interpreter, State, Any], None]:
+    """The method of a tracker that hears a fact; what goes wrong in one of a rule pack is put down to it."""
+    method: Callable[[Interpreter, State, Any], None] = getattr(tracker, name)
+    if type(tracker).__module__.startswith("gradcheck_tool."):
+        return method
+
+    def hear(m: Interpreter, s: State, fact: Any) -> None:
+        try:
+            method(m, s, fact)
+        except (BudgetExhausted, Raised, RecursionError):
+            raise
+        except Exception as error:
+            who = f"tracker {type(tracker).__name__}"
+            raise TrackerError(f"{who}: {name} failed: {type(error).__name__}: {error}") from error
+
+    return hear

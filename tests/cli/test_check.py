@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from gradcheck_tool.cli.app import app
 from gradcheck_tool.report import FORMATS
 
 BAD = "x = BAD\n"
@@ -99,6 +101,21 @@ class TestFilesThatCannotBeChecked:
     def test_named_make_the_run_fail(self, gradlint, write):
         write("broken.py", "def f(:\n")
         assert gradlint("check", "broken.py").exit_code == 2
+
+    @pytest.mark.parametrize("arguments", [["a.py"], ["-"]])
+    def test_named_make_the_run_fail_where_nothing_in_them_would_be_executed(
+        self, project, monkeypatch, arguments
+    ):
+        monkeypatch.undo()
+        monkeypatch.chdir(project)
+        (project / "a.py").write_text("import torch\ndef f(:\n")
+        (project / "b.py").write_text("def f(:\n")
+        program = (project / "a.py").read_text()
+        result = CliRunner().invoke(app, ["check", *arguments], input=program)
+        assert result.exit_code == 2
+        assert "does not parse as Python (row 2, " in result.stderr
+        assert CliRunner().invoke(app, ["check", "."]).exit_code == 0
+        assert CliRunner().invoke(app, ["check", "b.py"]).exit_code == 0
 
     def test_unreadable(self, gradlint, write, monkeypatch):
         path = write("a.py", BAD)

@@ -284,7 +284,8 @@ class TestWhatItHangsOn:
         assert again() == (["a.py"], set())
         assert [path.parent for path in project.rglob(CACHE_FOLDER)] == [project]
 
-    def test_old_runs_are_forgotten(self, again, write, project):
+    def test_old_runs_are_forgotten(self, again, write, project, monkeypatch):
+        monkeypatch.setattr(snapshot, "KEPT", 3)
         write("a.py", "x = BAD\n")
         for number in range(snapshot.KEPT + 3):
             again("--exclude", f"none{number}")

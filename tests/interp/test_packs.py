@@ -108,3 +108,11 @@ def test_the_instructions_of_a_model_count_a_tenth(tmp_path: Path) -> None:
 
     assert unfinished(f"{body}f()\n")
     assert not unfinished("import lib\nlib.f()\n")
+
+
+def test_two_models_that_import_a_name_from_each_other_leave_it_unknown(tmp_path: Path) -> None:
+    for name, other in (("one", "two"), ("two", "one")):
+        (tmp_path / f"{name}.py").write_text(f"from {other} import Thing\n", encoding="utf-8")
+    program = "from one import Thing\nimport torch\nw = torch.ones(2, requires_grad=True)\n"
+    module = lower_module(program + "Thing(w)\nw.detach().sum().backward()\n", "program.py")
+    assert has_no_graph(analyze(module, models=ModelPacks([tmp_path])))

@@ -122,14 +122,5 @@ def test_a_file_that_was_lowered_is_not_read_by_python_again() -> None:
     assert held() is None
 
 
-def test_definitions_that_nothing_needs_are_left_out() -> None:
-    source = "limit = 3\nunused = {1: 2}\n\n\ndef wanted():\n    return helper(limit)\n\n\n"
-    source += "def helper(x):\n    return x\n\n\ndef other():\n    return unused\n"
-    found = outline(source)
-    assert found is not None
-    module = lower_outline(found, "file.py", frozenset({"wanted"}))
-    assert module.body.local_names == {"limit", "wanted", "helper"}
-
-
 def test_python_that_python_refuses_has_no_outline() -> None:
     assert outline("def f(:\n") is None

@@ -36,11 +36,12 @@ RIGHT = [
 
 @pytest.fixture(autouse=True)
 def _same_world_for_every_program() -> Iterator[None]:
-    """Fixed numbers, one thread's worth of work, and grad mode as it was."""
+    """Fixed numbers; grad mode and anomaly mode as they were."""
     torch.manual_seed(0)
     with torch.enable_grad():
         yield
     torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
 
 
 def run(source: str, filename: str, namespace: dict[str, Any] | None = None) -> dict[str, Any]:

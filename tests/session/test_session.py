@@ -63,6 +63,28 @@ def test_the_checked_file_itself_has_the_text_of_the_editor(folder: Path) -> Non
     assert found(session) == []
 
 
+def test_fixes_and_suppressions_are_made_in_the_text_of_the_editor(folder: Path) -> None:
+    session = Session(folder, Options())
+    edited = TRAIN + "torch.nn.utils.clip_grad_norm([weight], 1)\n"
+    session.update(folder / "train.py", edited)
+    outcome = session.check([Path("train.py")])
+    (code,) = [finding.code for finding in outcome.findings]
+    (change,) = session.fix(outcome, unsafe=True)
+    assert (change.before, change.after) == (edited.encode(), edited.replace("norm(", "norm_(").encode())
+    (suppressed,) = session.add_noqa(outcome)
+    assert f"clip_grad_norm([weight], 1)  # noqa: {code}" in suppressed.after.decode()
+
+
+def test_a_module_that_only_the_editor_has_is_imported(folder: Path) -> None:
+    (folder / "losses.py").unlink()
+    session = Session(folder, Options())
+    assert found(session) == []
+    session.update(folder / "losses.py", "def distance(w):\n    return w.detach().sum()\n")
+    assert found(session) == ["GL501"]
+    session.forget(folder / "losses.py")
+    assert found(session) == []
+
+
 def test_a_module_that_is_made_later_is_found(folder: Path) -> None:
     (folder / "losses.py").unlink()
     session = Session(folder, Options())

@@ -20,7 +20,7 @@ from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.trackers.events import EvalModeTraining
 from gradcheck_tool.trackers.modes import Modes
 from gradcheck_tool.trackers.notes import RunNote, StateNote, StoryNote
-from gradcheck_tool.trackers.tracker import Tracker, listen
+from gradcheck_tool.trackers.tracker import Tracker, TrackerError, listen
 
 LOOP = """
 import torch
@@ -102,6 +102,30 @@ def test_run_notes_belong_to_one_tracker_and_count_what_changes() -> None:
     tracker.places.pop("x")
     tracker.places.pop("x", None)
     assert m.noticed == 3
+
+
+def test_a_tracker_may_note_something_of_a_tensor() -> None:
+    class Stepped(Tracker):
+        derives = (StepSeen,)
+        before = StateNote[bool]()
+
+        def on_stepped(self, m, s, fact):
+            for ref in fact.parameters:
+                if self.before.get(s, ref) and self.once("again"):
+                    self.report(StepSeen(site=fact.site, optimizer="again"))
+                self.before.set(s, ref, True)
+
+    events = analyze(lower_module(LOOP, "p.py"), trackers=[Stepped])
+    assert [event.optimizer for event in events if isinstance(event, StepSeen)] == ["again"]
+
+
+def test_a_tracker_that_fails_is_named() -> None:
+    class Fails(Tracker):
+        def on_stepped(self, m, s, fact):
+            raise KeyError("x")
+
+    with pytest.raises(TrackerError, match=r"tracker Fails: on_stepped failed: KeyError: 'x'"):
+        analyze(lower_module(LOOP, "p.py"), trackers=[Fails])
 
 
 def test_once_counts_and_is_true_once() -> None:

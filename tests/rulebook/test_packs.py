@@ -17,7 +17,7 @@ from gradcheck_tool.rulebook.pack import RulePackError, load_pack
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.rulebook.triggers import triggers_of
 
-THREE = Path(__file__).parent / "pack_of_three"
+THREE = Path(__file__).parents[1] / "rules" / "pack_of_three"
 
 GOOD = '''
 from gradcheck_tool import BackwardCall, Rule, Severity
