@@ -25,7 +25,7 @@ from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called
 from gradcheck_tool.interp.functions import call_function
-from gradcheck_tool.interp.havoc import forget_written, havoc, may_change_parameters, written_by
+from gradcheck_tool.interp.havoc import forget_written, havoc, may_change_layers, written_by
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
@@ -178,7 +178,7 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     receiver = [func.receiver] if isinstance(func, Method) else []
     name, owner = _named(func)
     given = [*receiver, *call.args, *call.kwargs.values()]
-    havoc(s, given, keeps_parameters=not may_change_parameters(name.rpartition(".")[2]))
+    havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unknown()
     if any(isinstance(value, Ref) for value in given):

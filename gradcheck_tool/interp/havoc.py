@@ -50,21 +50,22 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 
 
 # Names of functions that are given a module to freeze, train or write to its parameters.
-_CHANGES_PARAMETERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+_CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
 
 
-def may_change_parameters(name: str) -> bool:
+def may_change_layers(name: str) -> bool:
     """Does the name of a callee say that it freezes parameters or writes to them?
 
     A factory is given a module to wrap it or to hand its parameters on.
     """
-    return _CHANGES_PARAMETERS.search(name) is not None
+    return _CHANGES_LAYERS.search(name) is not None
 
 
-def havoc(s: State, values: Iterable[Value], *, keeps_parameters: bool = False) -> None:
+def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
-    A callee that `keeps_parameters` may still use or clear the gradients that they have accumulated.
+    One that `keeps_layers` leaves parameters and numbers of layers as they are; the gradients that parameters
+    have accumulated it may still use or clear.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -73,14 +74,14 @@ def havoc(s: State, values: Iterable[Value], *, keeps_parameters: bool = False) 
     for ref in roots:
         record = s.heap[ref.id]
         if isinstance(record, Tensor):
-            if record.is_param and keeps_parameters:
+            if record.is_param and keeps_layers:
                 _gradient(s, ref)
             else:
                 _tensor(s, ref)
         elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
-            _attributes(s, ref, changed=_FREEZES.search(name) is not None)
+            _attributes(s, ref, changed=not keeps_layers)
 
 
 def _attributes(s: State, ref: Ref, *, changed: bool) -> None:

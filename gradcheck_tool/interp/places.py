@@ -95,6 +95,11 @@ def _is_except(function: ir.Function, block: int) -> bool:
     return any(isinstance(i, ir.MatchException) for i in function.blocks[block].instrs)
 
 
+def running_function(s: State) -> ir.Function:
+    """The function whose code runs now."""
+    return s[s.frames[-1]].function  # type: ignore[no-any-return]
+
+
 def is_loaded(function: ir.Function, store: ir.StoreName) -> bool:
     """May the value that this store binds be read by its name?"""
     if store.name in function.captured:
@@ -181,3 +186,34 @@ def precedes(first: Sequence[Any], second: Sequence[Any]) -> bool:
             children = [id(child) for child in here.children]
             return children.index(id(one)) < children.index(id(other))
     return False
+
+
+def counters(way: Sequence[Any], loop: Any) -> list[Any]:
+    """The modulo tests whose body a way goes through."""
+    return [
+        test
+        for test in branches(way)
+        if type(test).__name__ == "If"
+        and any(node is test.body for node in way)
+        and _is_modulo(test.test, loop)
+    ]
+
+
+def _is_modulo(test: Any, loop: Any) -> bool:
+    """Is it a modulo test, or a variable that the loop sets to nothing but one?"""
+    if type(test).__name__ != "Name":
+        return _has_modulo(test)
+    values = list(_assigned(loop, test.value))
+    return bool(values) and all(_has_modulo(value) for value in values)
+
+
+def _assigned(node: Any, name: str) -> Iterator[Any]:
+    """What the statements below a node assign to a variable."""
+    if type(node).__name__ == "Assign" and getattr(node.targets[0].target, "value", None) == name:
+        yield node.value
+    for child in node.children:
+        yield from _assigned(child, name)
+
+
+def _has_modulo(node: Any) -> bool:
+    return type(node).__name__ == "Modulo" or any(_has_modulo(child) for child in node.children)

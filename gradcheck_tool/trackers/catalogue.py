@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.trackers.accumulation import Windows
 from gradcheck_tool.trackers.constant_terms import ConstantTerms
 from gradcheck_tool.trackers.distributed import Distributed
-from gradcheck_tool.trackers.exhausted import Exhausted
-from gradcheck_tool.trackers.flags import Flags
 from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
-from gradcheck_tool.trackers.modes import Modes
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
-from gradcheck_tool.trackers.schedulers import Schedulers
 from gradcheck_tool.trackers.unregistered import Unregistered
-from gradcheck_tool.trackers.untrained import Untrained
 from gradcheck_tool.trackers.uses import Uses
 
 if TYPE_CHECKING:
@@ -25,16 +20,11 @@ if TYPE_CHECKING:
 BUILT_IN: tuple[type[Tracker], ...] = (
     ConstantTerms,
     Distributed,
-    Exhausted,
-    Flags,
     Functions,
     GradMode,
     Hooks,
-    Modes,
     RetainedGraphs,
-    Schedulers,
     Unregistered,
-    Untrained,
     Uses,
     Windows,
 )

@@ -50,35 +50,6 @@ class FunctionDefinition(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class SchedulerStep(Event):
-    """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
-    since the scheduler was made, although a step of it follows in the same loop.
-    """
-
-    triggers = (*when.TRAINING, when.STEP)
-
-    scheduler: str
-    optimizer: str
-    early: bool
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class WindowDiscarded(Event):
-    """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
-
-    The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
-    the step, in the same loop, or empty where the step follows the loop, in each round of one around it.
-    All gradients but the last iteration's of a window are thrown away.
-    """
-
-    triggers = when.TRAINING
-
-    target: str
-    optimizer: str
-    condition: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class UncalledMethod(Event):
     """An expression statement names a method without calling it: `optimizer.zero_grad`.
 
@@ -124,52 +95,6 @@ class ModuleAttribute(Event):
     attribute: str
     kind: str
     call: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class FlagWrite(Event):
-    """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
-
-    `receiver` is `tensor`, `state-dict` (a tensor of one) or `module`, `name` the attribute
-    (`require_grad`, `requires_grad`, ...). Attempts to freeze that assign nothing are `compared` (the flag
-    is compared as a statement) and `rebound` (a name that nothing reads gets the detached parameter).
-    Not emitted where the analysed class defines that attribute.
-    """
-
-    triggers = (when.REQUIRES_GRAD,)
-
-    receiver: str
-    subject: str
-    name: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class ExhaustedParameters(Event):
-    """An iterator of parameters (`model.parameters()` kept in a variable) is used up already.
-
-    `call` is the text of the use, `use` is `clip` or `loop`.
-    """
-
-    triggers = (*when.TRAINING, when.CLIP_GRAD)
-
-    iterator: str
-    call: str
-    use: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class ParameterReplaced(Event):
-    """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
-    new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
-    parameter of this name before; `was_frozen`: it is the old one, which did not require grad until then.
-    """
-
-    triggers = when.TRAINING
-
-    attribute: str
-    optimizer: str
-    is_new: bool = False
-    was_frozen: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -252,37 +177,6 @@ class HookMisuse(Event):
     subject: str
     call: str
     passes: str = "gradient"
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class UntrainedModule(Event):
-    """A newly made module gets gradients in a loop, but no optimizer has its parameters.
-
-    `is_parameter`: it is a parameter of a module, the rest of which is trained. Only emitted when its
-    parameters require grad, nothing was loaded into it, no unknown code got them, and `optimizer`, which
-    has other parameters of the same loss, steps in that loop. The site is where the optimizer is made.
-    """
-
-    triggers = when.TRAINING
-
-    module: str
-    optimizer: str
-    is_parameter: bool = False
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class EvalModeTraining(Event):
-    """A module is trained in evaluation mode, by a place that has trained it in training mode before.
-
-    The site is the call of `eval()`, after which a forward without gradients evaluated the module and
-    nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
-    """
-
-    triggers = when.TRAINING
-
-    module: str
-    call: str
-    optimizer: str
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

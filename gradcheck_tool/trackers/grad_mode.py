@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.values import FALSE, TRUE, LibraryObject
-from gradcheck_tool.interp.places import text_of
+from gradcheck_tool.interp.places import running_function, text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.grad_modes import CLASSES
 from gradcheck_tool.trackers.events import GradModeMisuse
 from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
-from gradcheck_tool.trackers.uses import running
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
@@ -46,12 +45,12 @@ class GradMode(Tracker):
         if not isinstance(fact.func, LibraryObject):
             return
         i = fact.instr
-        if fact.func.name in CLASSES and not m.places.is_read(running(s), i.dst):
+        if fact.func.name in CLASSES and not m.places.is_read(running_function(s), i.dst):
             self._misused(m.site(s, i.node), "bare")
         elif fact.func.name == "torch.set_grad_enabled":
             self.left_off.pop(s, "switch")
             off = bool(i.args) and m.get(s, i.args[0].value) == FALSE
-            function = running(s)
+            function = running_function(s)
             if off and function.kind is not ir.FunctionKind.MODULE and not m.places.is_read(function, i.dst):
                 self.left_off.set(s, "switch", Switch(m.site(s, i.node), s.frames[-1]))
 

@@ -9,8 +9,7 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import Const, Ref, Tup, Value
 from gradcheck_tool.interp.places import text_of
-from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters
-from gradcheck_tool.library.torch.parameters import parameters_in
+from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker

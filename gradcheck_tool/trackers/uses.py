@@ -10,7 +10,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Ref, Symbol, Value
 from gradcheck_tool.interp.imports import kept_promise
 from gradcheck_tool.interp.names import canonical
-from gradcheck_tool.interp.places import chain_owner, receiver_text, text_of
+from gradcheck_tool.interp.places import chain_owner, receiver_text, running_function, text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.model_names import model_names
 from gradcheck_tool.library.torch.module_tree import is_module
@@ -47,7 +47,7 @@ class Uses(Tracker):
     def _method(self, m: Interpreter, s: State, func: Method, fact: Called) -> None:
         kind, site = receiver_kind(s, func.receiver), m.site(s, fact.instr.node)
         self._report_call(site, kind, func.name, fact)
-        if kind == "tensor" and not m.places.is_read(running(s), fact.instr.dst):
+        if kind == "tensor" and not m.places.is_read(running_function(s), fact.instr.dst):
             owner = chain_owner(site)
             if owner:
                 call = text_of(site, fact.instr.node)
@@ -65,7 +65,7 @@ class Uses(Tracker):
         if not isinstance(fact.value, (Method, Bound)):
             self._attribute(m, s, fact.object, i)
             return
-        is_dropped = not m.places.is_read(running(s), i.dst)
+        is_dropped = not m.places.is_read(running_function(s), i.dst)
         if is_dropped and self.once((id(i), "uncalled", _mark(s, fact.object))):
             site = m.site(s, i.node)
             kind, subject = receiver_kind(s, fact.object), receiver_text(site)
@@ -128,11 +128,6 @@ def receiver_kind(s: State, value: Value) -> str:
     if "scheduler" in names:
         return "scheduler"
     return "optimizer" if "torch.optim.Optimizer" in names else "unknown"
-
-
-def running(s: State) -> ir.Function:
-    """The function that runs."""
-    return s[s.frames[-1]].function  # type: ignore[no-any-return]
 
 
 def _mark(s: State, value: Value) -> object:

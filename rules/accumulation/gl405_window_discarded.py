@@ -1,8 +1,137 @@
 """GL405: gradients are cleared in every iteration while the optimizer steps in every k-th."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from gradcheck_tool import Rule, Severity, Violation, WindowDiscarded
+from gradcheck_tool import (
+    Event,
+    Interpreter,
+    Rule,
+    RunNote,
+    Severity,
+    Site,
+    State,
+    Tracker,
+    Violation,
+    facts,
+    places,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class WindowDiscarded(Event):
+    """Gradients are cleared in every iteration, but the optimizer steps in every k-th only.
+
+    The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
+    the step, in the same loop, or empty where the step follows the loop, in each round of one around it.
+    All gradients but the last iteration's of a window are thrown away.
+    """
+
+    triggers = when.TRAINING
+
+    target: str
+    optimizer: str
+    condition: str
+
+
+class DiscardedWindows(Tracker):
+    """Notes where gradients are thrown away, where they are applied and which backward they came from.
+
+    The parameters of an optimizer or a module are known by the first of them.
+    """
+
+    derives = (WindowDiscarded,)
+    # By parameter and place: clearings in loops that throw gradients away, and steps.
+    losses = RunNote[tuple[int, int], tuple[Site, str]]()
+    steps = RunNote[tuple[int, int], tuple[Site, Site, str]]()
+    # The program reads the `.grad` of something, which a step need not apply then.
+    looked_at = False
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """Does the program look at gradients itself?"""
+        self.looked_at = self.looked_at or fact.by == "grad"
+
+    def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
+        """Remember where gradients are thrown away in a loop."""
+        if fact.parameters and fact.is_fresh and m.places.loop_of(fact.site) is not None:
+            self.losses[fact.parameters[0].id, id(fact.site.node)] = (fact.site, fact.target)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Remember where gradients are applied in a loop."""
+        params = [p for p in fact.parameters if s[p].grad_state in ("fresh", "mixed", "scaled")]
+        if not params or m.places.loop_of(fact.site) is None:
+            return
+        backward = s[params[0]].backward_site
+        if backward is not None:
+            self.steps[params[0].id, id(fact.site.node)] = (fact.site, backward, fact.name)
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
+        """Report windows that are thrown away."""
+        for event in self._discarded(m.places):
+            self.report(event)
+
+    def _discarded(self, around: places.Places) -> Iterator[WindowDiscarded]:
+        """Clearings in every iteration of a loop of which only every k-th steps."""
+        for (number, _), (site, target) in self.losses.items():
+            steps = [step for (first, _), step in self.steps.items() if first == number]
+            found = [
+                _guard(around, site, step, back) for step, back, _ in steps if _may_meet(around, site, step)
+            ]
+            if found and all(found):
+                yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+            elif not found and not self.looked_at:
+                after = [name for step, back, name in steps if _steps_after(around, site, step, back)]
+                if after and len(after) == len(steps):
+                    yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
+
+
+def _steps_after(around: places.Places, clear: Site, step: Site, backward: Site) -> bool:
+    """Does a loop clear and add gradients in all of its rounds, and the loop around it step after it?"""
+    inner, outer = around.loop_of(clear), around.loop_of(step)
+    if inner is None or outer is None or type(inner.node).__name__ != "For" or _may_end(inner.node):
+        return False
+    outside = [places.path_to(outer.node, at) for at in (inner.node, step.node)]
+    ways = [places.path_to(inner.node, site.node) for site in (clear, backward)]
+    if outside[0] is None or outside[1] is None or ways[0] is None or ways[1] is None:
+        return False
+    return (
+        not places.branches(ways[0])
+        and places.precedes(ways[0], ways[1])
+        and places.precedes(outside[0], outside[1])
+    )
+
+
+def _may_end(loop: Any) -> bool:
+    """May a loop end before it has gone through everything?"""
+    return type(loop).__name__ in ("Break", "Return", "Raise") or any(map(_may_end, loop.children))
+
+
+def _may_meet(around: places.Places, clear: Site, step: Site) -> bool:
+    """May the step run in the loop of the clearing? One in a loop of its own elsewhere does not."""
+    loop, other = around.loop_of(clear), around.loop_of(step)
+    return loop is None or other is None or other is loop or places.path_to(loop.node, step.node) is not None
+
+
+def _guard(around: places.Places, clear: Site, step: Site, backward: Site) -> str:
+    """The modulo test that guards the step but neither the backward nor the clearing; '' if there is none."""
+    loop = around.loop_of(clear)
+    if loop is None or around.loop_of(step) is not loop:
+        return ""
+    ways = [places.path_to(loop.node, site.node) for site in (clear, step, backward)]
+    if ways[0] is None or ways[1] is None or ways[2] is None:
+        return ""
+    tests = [
+        test for test in places.counters(ways[1], loop.node) if not any(node is test for node in ways[2])
+    ]
+    own = places.counters(ways[0], loop.node)
+    if not tests or len(own) != len(places.branches(ways[0])):
+        return ""
+    texts = [places.text_of(step, test.test) for test in tests]
+    if own and not (places.text_of(clear, own[0].test) == texts[0] and places.precedes(ways[0], ways[2])):
+        return ""
+    return texts[0]
 
 
 class WindowOfGradientsDiscarded(Rule):
@@ -82,6 +211,7 @@ class WindowOfGradientsDiscarded(Rule):
     effect = "silent"
     predicts = "only the last micro-batch of each window is applied"
     symptom = "assert torch.equal(model.weight, start)  # the last micro-batch alone has a zero gradient"
+    trackers = (DiscardedWindows,)
 
     def on_window_discarded(self, event: WindowDiscarded) -> Iterator[Violation]:
         when = f"only when `{event.condition}`" if event.condition else "after the loop"

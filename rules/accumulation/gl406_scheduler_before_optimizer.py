@@ -1,8 +1,106 @@
 """GL406: a learning rate scheduler steps before its optimizer has."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import Rule, SchedulerStep, Severity, Violation, when
+from gradcheck_tool import (
+    NONE,
+    Event,
+    Instance,
+    Interpreter,
+    LibraryObject,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    StateNote,
+    Tracker,
+    Violation,
+    facts,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class SchedulerStep(Event):
+    """A learning rate scheduler steps. `early` is true when its optimizer has certainly not stepped
+    since the scheduler was made, although a step of it follows in the same loop.
+    """
+
+    triggers = (*when.TRAINING, when.STEP)
+
+    scheduler: str
+    optimizer: str
+    early: bool
+
+
+# Schedulers that warn when they step before their optimizer has.
+_STRICT = frozenset(
+    (
+        "StepLR",
+        "MultiStepLR",
+        "ExponentialLR",
+        "CosineAnnealingLR",
+        "LambdaLR",
+        "LinearLR",
+        "ConstantLR",
+        "PolynomialLR",
+        "MultiplicativeLR",
+        "OneCycleLR",
+        "CyclicLR",
+    )
+)
+
+
+class Schedulers(Tracker):
+    """A scheduler's first step is early where its optimizer steps after it, in the same loop."""
+
+    derives = (SchedulerStep,)
+    has_called = StateNote[bool]()
+    has_stepped = StateNote[bool]()
+    # The place of a scheduler's step that came before any of the optimizer's.
+    early = StateNote[int]()
+    events = RunNote[int, tuple[SchedulerStep, Ref]]()
+
+    def on_scheduler_stepped(self, m: Interpreter, s: State, fact: facts.SchedulerStepped) -> None:
+        """Is it the scheduler's first step, before any of its optimizer's?"""
+        record: Instance = s[fact.scheduler]
+        optimizer = record.attrs.get("optimizer", NONE)
+        held = s.get(optimizer, Instance)
+        is_first = not self.has_called.get(s, fact.scheduler)
+        self.has_called.set(s, fact.scheduler, True)
+        if held is None or not isinstance(optimizer, Ref) or not is_first:
+            return
+        place = id(fact.site.node)
+        if not _warns(record, held) or self.has_stepped.get(s, optimizer):
+            self.drop(place)
+            return
+        event = SchedulerStep(site=fact.site, scheduler=fact.name, optimizer=str(held.name), early=True)
+        self.events[place] = (event, s.frames[-1])
+        self.early.set(s, optimizer, place)
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """What a scheduler did before its state was loaded is not known."""
+        for ref in fact.records if fact.by == "loaded" else ():
+            if s.get(ref, Instance) is not None:
+                self.has_called.set(s, ref, True)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """The optimizer steps after its scheduler has: is it in the same loop, further down?"""
+        self.has_stepped.set(s, fact.optimizer, True)
+        place = self.early.get(s, fact.optimizer)
+        event, frame = self.events.get(place, (None, None)) if place is not None else (None, None)
+        if event is not None and frame in s.frames and m.places.is_followed(event.site, fact.site):
+            self.hold(place, event)
+
+
+def _warns(scheduler: Instance, optimizer: Instance) -> bool:
+    """Is it a scheduler that warns, of an optimizer of which all is known?"""
+    cls = scheduler.cls
+    name = cls.name.rpartition(".")[2] if isinstance(cls, LibraryObject) else ""
+    is_known = isinstance(optimizer.cls, LibraryObject) and not optimizer.open and not scheduler.open
+    return name in _STRICT and is_known
 
 
 class SchedulerBeforeOptimizer(Rule):
@@ -62,6 +160,7 @@ class SchedulerBeforeOptimizer(Rule):
     effect = "warns"
     predicts = "Detected call of `lr_scheduler.step()` before `optimizer.step()`"
     triggers = when.TRAINING
+    trackers = (Schedulers,)
 
     def on_scheduler_step(self, event: SchedulerStep) -> Iterator[Violation]:
         if event.early:

@@ -1,8 +1,125 @@
 """GL516: a module is trained on in evaluation mode."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import EvalModeTraining, Rule, Severity, Violation
+from gradcheck_tool import (
+    FALSE,
+    TRUE,
+    Const,
+    Event,
+    Instance,
+    Interpreter,
+    LibraryObject,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    Site,
+    State,
+    StateNote,
+    Tracker,
+    Violation,
+    facts,
+    module_tree,
+    places,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class EvalModeTraining(Event):
+    """A module is trained in evaluation mode, by a place that has trained it in training mode before.
+
+    The site is the call of `eval()`, after which a forward without gradients evaluated the module and
+    nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
+    """
+
+    triggers = when.TRAINING
+
+    module: str
+    call: str
+    optimizer: str
+
+
+# Layers that compute something else while they are trained.
+_MODAL = (
+    "Dropout",
+    "BatchNorm",
+    "SyncBatchNorm",
+    "Transformer",
+    "AlphaDropout",
+    "FeatureAlphaDropout",
+    "RReLU",
+)
+
+
+class Modes(Tracker):
+    """Follows what `train()` and `eval()` reach, and where modules then run."""
+
+    derives = (EvalModeTraining,)
+    # Where `eval()` has reached a module; None once `train()` has.
+    eval_call = StateNote[Site | None]()
+    evaluated = StateNote[bool]()
+    # A place that has trained the module runs it with gradients, after it was evaluated.
+    stale = StateNote[bool]()
+    # `train()` is called on it, and it has not run in training mode since.
+    wanted = StateNote[bool]()
+    trained = RunNote[tuple[int, int], bool]()
+
+    def on_mode_switched(self, m: Interpreter, s: State, fact: facts.ModeSwitched) -> None:
+        """Note the mode on all modules that it reaches."""
+        for ref in fact.modules:
+            self.evaluated.clear(s, ref)
+            self.stale.clear(s, ref)
+            self.eval_call.set(s, ref, fact.site if fact.training == FALSE else None)
+        if fact.training == TRUE:
+            self.wanted.set(s, fact.modules[0], True)
+
+    def on_module_called(self, m: Interpreter, s: State, fact: facts.ModuleCalled) -> None:
+        """Is the module trained or evaluated here?"""
+        ref, place = fact.module, (fact.module.id, id(fact.call.site.node))
+        training = s[ref].attrs.get("training")
+        if training == TRUE and s.grad is True:
+            self.trained[place] = True
+            self.wanted.clear(s, ref)
+        elif training == FALSE and self.eval_call.get(s, ref) is not None:
+            if s.grad is False and not self.evaluated.get(s, ref):
+                self.evaluated.set(s, ref, True)
+            elif s.grad is True and self.evaluated.get(s, ref) and not self.stale.get(s, ref):
+                self._train(s, ref, place)
+
+    def _train(self, s: State, ref: Ref, place: tuple[int, int]) -> None:
+        """A module that has been evaluated runs with gradients: is it meant to be trained here?"""
+        if place in self.trained or self.wanted.get(s, ref):
+            self.stale.set(s, ref, True)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Is a module whose parameters are moved trained in evaluation mode?"""
+        for ref, record in s.records(Instance):
+            site = self.eval_call.get(s, ref)
+            if site is None or not self.stale.get(s, ref):
+                continue
+            owned = module_tree.named_parameters(s, ref)[0]
+            moved = {p for _, p in owned if s[p].grad_state in ("fresh", "mixed")}
+            inner = module_tree.modules(s, ref)
+            if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for _, at in inner):
+                continue
+            if self.once(id(site.node)):
+                call = places.text_of(site, site.node)
+                event = EvalModeTraining(site=site, module=record.name, call=call, optimizer=fact.name)
+                self.report(event)
+
+
+def _is_modal(s: State, ref: Ref) -> bool:
+    """Does the module itself compute something else in training? One of an unknown kind may."""
+    record: Instance = s[ref]
+    if isinstance(record.cls, LibraryObject):
+        name = record.cls.name.rpartition(".")[2]
+        return (
+            name == "Module" or name.startswith(_MODAL) or record.attrs.get("dropout") not in (None, Const(0))
+        )
+    return module_tree.methods_read(s, record.cls, "training")
 
 
 class TrainedInEvalMode(Rule):
@@ -73,6 +190,7 @@ class TrainedInEvalMode(Rule):
     effect = "silent"
     predicts = "dropout and batch norm stay switched off for the rest of the training"
     symptom = "assert not model.training"
+    trackers = (Modes,)
 
     def on_eval_mode_training(self, event: EvalModeTraining) -> Iterator[Violation]:
         module = f"`{event.module}`" if event.module else "the module"

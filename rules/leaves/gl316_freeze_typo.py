@@ -1,8 +1,33 @@
 """GL316: an attempt to freeze or unfreeze that sets an attribute nobody reads."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from gradcheck_tool import FlagWrite, Rule, Severity, Trigger, Violation, renamed, when
+from gradcheck_tool import (
+    FALSE,
+    NONE,
+    Class,
+    Event,
+    Frame,
+    Instance,
+    Interpreter,
+    Rule,
+    Severity,
+    State,
+    Symbol,
+    Tensor,
+    Tracker,
+    Trigger,
+    Value,
+    Violation,
+    facts,
+    in_class,
+    module_tree,
+    places,
+    renamed,
+    when,
+)
 
 _MISSPELT = (
     "require_grad",
@@ -13,6 +38,86 @@ _MISSPELT = (
     "requiresgrad",
     "requires_gradient",
 )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class FlagWrite(Event):
+    """An attribute is assigned on a tensor or module which the class does not define, or to no effect.
+
+    `receiver` is `tensor`, `state-dict` (a tensor of one) or `module`, `name` the attribute
+    (`require_grad`, `requires_grad`, ...). Attempts to freeze that assign nothing are `compared` (the flag
+    is compared as a statement) and `rebound` (a name that nothing reads gets the detached parameter).
+    Not emitted where the analysed class defines that attribute.
+    """
+
+    triggers = (when.REQUIRES_GRAD,)
+
+    receiver: str
+    subject: str
+    name: str
+
+
+_SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})
+
+
+class Flags(Tracker):
+    """Reports attributes that are assigned, compared or bound to no effect."""
+
+    derives = (FlagWrite,)
+
+    def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
+        """An attribute that a tensor or module does not have is of no effect."""
+        i = fact.instr
+        if i is None:
+            return
+        if s.get(fact.object, Tensor) is not None:
+            if i.name == "requires_grad" and Symbol(("state-dict", fact.object)) in s.memory:
+                if fact.value == FALSE and self.once(id(i)):
+                    self._flag(m, s, "state-dict", i)
+            elif i.name not in _SETTABLE and self.once(id(i)):
+                self._flag(m, s, "tensor", i)
+            return
+        record = s.get(fact.object, Instance)
+        if record is None or i.name in record.attrs or not _is_foreign(s, fact.object, record, i.name):
+            return
+        if self.once(id(i)):
+            self._flag(m, s, "module", i)
+
+    def _flag(self, m: Interpreter, s: State, receiver: str, i: Any) -> None:
+        site = m.site(s, i.node)
+        self.report(FlagWrite(site=site, receiver=receiver, subject=places.receiver_text(site), name=i.name))
+
+    def on_compared(self, m: Interpreter, s: State, fact: facts.Compared) -> None:
+        """`p.requires_grad == False` as a statement."""
+        i = fact.instr
+        left: Any = getattr(i.node, "left", None)
+        if type(left).__name__ != "Attribute" or left.attr.value != "requires_grad":
+            return
+        if not m.places.is_read(places.running_function(s), i.dst) and self.once(id(i)):
+            site = m.site(s, i.node)
+            subject = places.text_of(site, left.value)
+            self.report(FlagWrite(site=site, receiver="compared", subject=subject, name="requires_grad"))
+
+    def on_name_bound(self, m: Interpreter, s: State, fact: facts.NameBound) -> None:
+        """`p = p.detach()` for a parameter, where nothing reads the name any more."""
+        i, tensor = fact.instr, s.get(fact.value, Tensor)
+        source = s.get(tensor.base, Tensor) if tensor is not None and tensor.view == "detached" else None
+        if tensor is None or source is None or not (source.is_param and source.leaf and source.requires_grad):
+            return
+        itself = places.receiver_text(tensor.site) == i.name
+        if itself and not places.is_loaded(places.running_function(s), i) and self.once(id(i)):
+            site = m.site(s, i.node)
+            self.report(FlagWrite(site=site, receiver="rebound", subject=i.name, name="detach"))
+
+
+def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
+    """Is it a module whose class is all known, does not define the name, and does not run now?"""
+    cls = s.get(record.cls, Class)
+    if record.open or (cls is not None and cls.open) or not module_tree.is_module(s, record):
+        return False
+    frame: Frame = s[s.frames[-1]]
+    runs = frame.cls != NONE and frame.receiver == obj
+    return not runs and in_class(s, record.cls, name) is None
 
 
 class FreezeTypo(Rule):
@@ -102,6 +207,7 @@ class FreezeTypo(Rule):
         Trigger("requiresgrad"),
         Trigger(".detach(", r"for (?:\w+, *)?(\w+) in [^\n]*parameters\(\)[^\n]*:\s+\1 = \1\.detach\("),
     )
+    trackers = (Flags,)
 
     def on_flag_write(self, event: FlagWrite) -> Iterator[Violation]:
         if event.receiver == "module" and event.name == "requires_grad":

@@ -1,8 +1,72 @@
 """GL317: an iterator of parameters is used twice."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import ExhaustedParameters, Rule, Severity, Violation
+from gradcheck_tool import (
+    Event,
+    Generator,
+    Interpreter,
+    Iter,
+    Rule,
+    RunNote,
+    Severity,
+    State,
+    Tensor,
+    Tracker,
+    Tup,
+    Value,
+    Violation,
+    facts,
+    module_tree,
+    places,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ExhaustedParameters(Event):
+    """An iterator of parameters (`model.parameters()` kept in a variable) is used up already.
+
+    `call` is the text of the use, `use` is `clip` or `loop`.
+    """
+
+    triggers = (*when.TRAINING, when.CLIP_GRAD)
+
+    iterator: str
+    call: str
+    use: str
+
+
+class Exhausted(Tracker):
+    """Looks at what loops and clipping go through."""
+
+    derives = (ExhaustedParameters,)
+    # Generators that have given parameters, and nothing else.
+    of_parameters = RunNote[Value, bool]()
+
+    def on_used(self, m: Interpreter, s: State, fact: facts.Used) -> None:
+        """Is it an iterator of parameters at its end?"""
+        site = fact.site
+        if fact.by == "drained":
+            if all(module_tree.parameters_in(s, item) for item in fact.items):
+                self.of_parameters[fact.value] = True
+        elif fact.by in ("clip", "loop") and self._is_exhausted(s, fact.value) and self.once(id(site.node)):
+            text = places.text_of(site, site.node.args[0].value if fact.by == "clip" else site.node)
+            call = places.text_of(site, site.node) if fact.by == "clip" else f"for ... in {text}"
+            self.report(ExhaustedParameters(site=site, iterator=text, call=call, use=fact.by))
+
+    def _is_exhausted(self, s: State, value: Value) -> bool:
+        generator = s.get(value, Generator)
+        if generator is not None:
+            return generator.block is None and value in self.of_parameters
+        record = s.get(value, Iter)
+        if record is None or record.kind != "drained":
+            return False
+        items = record.parts[0].items if record.parts and isinstance(record.parts[0], Tup) else ()
+        last = items[-1] if items else None
+        tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
+        return tensor is not None and tensor.is_param
 
 
 class ParametersUsedUp(Rule):
@@ -55,6 +119,7 @@ class ParametersUsedUp(Rule):
     effect = "silent"
     predicts = "the second use sees no parameters"
     symptom = "assert norm == 0"
+    trackers = (Exhausted,)
 
     def on_exhausted_parameters(self, event: ExhaustedParameters) -> Iterator[Violation]:
         yield self.finding(

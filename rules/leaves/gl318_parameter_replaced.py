@@ -1,8 +1,160 @@
 """GL318: a parameter is replaced, or becomes trainable, after the optimizer was made without it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import ParameterReplaced, Rule, Severity, Violation
+from gradcheck_tool import (
+    Const,
+    Event,
+    Instance,
+    Interpreter,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    Site,
+    State,
+    StateNote,
+    StoryStep,
+    Tensor,
+    Tracker,
+    Value,
+    Violation,
+    facts,
+    held_parameters,
+    in_class,
+    known_optimizers,
+    module_tree,
+    places,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ParameterReplaced(Event):
+    """A module's parameter or sub-module is replaced after an optimizer took the old ones, and the
+    new parameters are given to no optimizer although a step of `optimizer` follows. `is_new`: there was no
+    parameter of this name before; `was_frozen`: it is the old one, which did not require grad until then.
+    """
+
+    triggers = when.TRAINING
+
+    attribute: str
+    optimizer: str
+    is_new: bool = False
+    was_frozen: bool = False
+
+
+class Replaced(Tracker):
+    """At each step of an optimizer: which parameters of its modules were put there after it was made?
+
+    What something takes in hand is excused.
+    """
+
+    derives = (ParameterReplaced,)
+    # Where tensors were stored, by object and attribute.
+    stores = RunNote[tuple[int, str], Site]()
+    # What came in place of a module or parameter that an optimizer has, and where.
+    successors = StateNote[tuple[Value, ...]]()
+    replaced = RunNote[int, Site]()
+    # Where a parameter was told to require grad again, and the optimizers that there were then.
+    thawed = RunNote[int, tuple[Site, frozenset[Ref]]]()
+
+    def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
+        """Remember where a tensor is stored, and what it replaces."""
+        record = s.get(fact.object, Instance)
+        if record is None:
+            return
+        if s.get(fact.value, Tensor) is not None:
+            self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
+        if fact.instr is not None and fact.name in record.attrs:
+            self._replace(s, record.attrs[fact.name], fact.value, fact.site)
+
+    def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
+        """An item of a container of modules or parameters may be replaced."""
+        record = s.get(fact.container, Instance)
+        if record is None or not isinstance(fact.index, Const):
+            return
+        old = record.attrs.get(str(fact.index.value))
+        if old is not None and in_class(s, record.cls, "__setitem__") is None:
+            self._replace(s, old, fact.value, fact.site)
+
+    def _replace(self, s: State, old: Value, new: Value, site: Site) -> None:
+        """What was `old` is `new`: do optimizers still have the old one?"""
+        before = set(module_tree.parameters_in(s, old))
+        if not before or old == new or not module_tree.parameters_in(s, new):
+            return
+        for ref, held in known_optimizers(s):
+            if not before.isdisjoint(held):
+                self.successors.set(s, ref, (*(self.successors.get(s, ref) or ()), new))
+                self.replaced[new.id] = site  # type: ignore[union-attr]
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """What something has taken in hand is no mistake; but what was frozen until now may be."""
+        if fact.by == "thawed":
+            before = frozenset(ref for ref, _ in known_optimizers(s))
+            for ref in fact.records:
+                self.thawed[ref.id] = (fact.site, before)
+        else:
+            self.clear(ref.id for ref in fact.records)
+
+    def on_optimizer_made(self, m: Interpreter, s: State, fact: facts.OptimizerMade) -> None:
+        """What an optimizer gets is no mistake."""
+        self.clear(p.id for p in fact.parameters)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Look for parameters that no optimizer has."""
+        held = held_parameters(s)
+        if held is not None:
+            self._check_successors(s, fact, held)
+            self._check_later(s, fact, held)
+
+    def _check_successors(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
+        """Are there new parameters in place of the optimizer's own that no optimizer has?"""
+        for new in self.successors.get(s, fact.optimizer) or ():
+            site = self.replaced.get(new.id)  # type: ignore[union-attr]
+            mine = module_tree.parameters_in(s, new)
+            if site is not None and mine and held.isdisjoint(mine) and self.once(id(site.node)):
+                node = site.node.targets[0].target if hasattr(site.node, "targets") else site.node
+                label = places.text_of(site, node)
+                self.report(ParameterReplaced(site=site, attribute=label, optimizer=fact.name))
+
+    def _check_later(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
+        """Has a module of the optimizer got a parameter since, which no optimizer has?
+
+        It may be new, or may have been frozen when the optimizer was made.
+        """
+        mine = set(fact.parameters)
+        for ref in module_tree.top_modules(s):
+            owned = module_tree.named_parameters(s, ref)[0]
+            strays = {p: name for name, p in owned if p not in held and _is_trained(s[p])}
+            if not strays or mine.isdisjoint(p for _, p in owned):
+                continue
+            for p, name in strays.items():
+                self._check_thawed(s, fact, p, f"{s[ref].name}.{name}" if s[ref].name else name)
+            attributes = [(at, name) for _, at in module_tree.modules(s, ref) for name in s[at].attrs]
+            for owner, name in attributes:
+                site, value = self.stores.get((owner.id, name)), s[owner].attrs[name]
+                if site is None or value not in strays or value.id < fact.optimizer.id:
+                    continue
+                if value.id not in self.replaced:
+                    label = f"{s[owner].name}.{name}" if s[owner].name else name
+                    event = ParameterReplaced(site=site, attribute=label, optimizer=fact.name, is_new=True)
+                    self.hold(("late", id(site.node)), event, {value.id})
+
+    def _check_thawed(self, s: State, fact: facts.Stepped, p: Ref, name: str) -> None:
+        """Suspect a parameter if it was made trainable after the optimizer was made."""
+        site, before = self.thawed.get(p.id, (None, frozenset()))
+        if site is not None and fact.optimizer in before:
+            made = StoryStep(s[fact.optimizer].site, f"`{fact.name}` is made here, while `{name}` is frozen")
+            event = ParameterReplaced(
+                site=site, story=(made,), attribute=name, optimizer=fact.name, was_frozen=True
+            )
+            self.hold(("thawed", id(site.node)), event, {p.id})
+
+
+def _is_trained(tensor: Tensor) -> bool:
+    return bool(tensor.is_param and tensor.requires_grad and tensor.grad_state in ("fresh", "mixed"))
 
 
 class ReplacedAfterOptimizer(Rule):
@@ -58,6 +210,7 @@ class ReplacedAfterOptimizer(Rule):
     effect = "silent"
     predicts = "the new parameters do not move"
     symptom = "assert torch.equal(model[1].weight, head)"
+    trackers = (Replaced,)
 
     def on_parameter_replaced(self, event: ParameterReplaced) -> Iterator[Violation]:
         if event.was_frozen:

@@ -1,8 +1,132 @@
 """GL319: a module gets gradients but no optimizer has its parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from gradcheck_tool import Rule, Severity, UntrainedModule, Violation
+from gradcheck_tool import (
+    Event,
+    Interpreter,
+    Ref,
+    Rule,
+    Severity,
+    State,
+    StoryStep,
+    Tensor,
+    Tracker,
+    Value,
+    Violation,
+    facts,
+    held_parameters,
+    module_tree,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class UntrainedModule(Event):
+    """A newly made module gets gradients in a loop, but no optimizer has its parameters.
+
+    `is_parameter`: it is a parameter of a module, the rest of which is trained. Only emitted when its
+    parameters require grad, nothing was loaded into it, no unknown code got them, and `optimizer`, which
+    has other parameters of the same loss, steps in that loop. The site is where the optimizer is made.
+    """
+
+    triggers = when.TRAINING
+
+    module: str
+    optimizer: str
+    is_parameter: bool = False
+
+
+class Untrained(Tracker):
+    """At each step of an optimizer in a loop: which parameters of other modules does no optimizer have?
+
+    What something takes in hand is excused.
+    """
+
+    derives = (UntrainedModule,)
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """What something has taken in hand is no mistake."""
+        if fact.by != "thawed":
+            self.clear(ref.id for ref in fact.records)
+
+    def on_optimizer_made(self, m: Interpreter, s: State, fact: facts.OptimizerMade) -> None:
+        """What an optimizer gets is no mistake."""
+        self.clear(p.id for p in fact.parameters)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Look for parameters that no optimizer has."""
+        held = held_parameters(s)
+        if held is not None and m.places.repeats(s, fact.site):
+            self._check_others(s, fact, held)
+
+    def _check_others(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
+        """Do other new modules get gradients of the same loss, and no optimizer?"""
+        optimizer = fact.optimizer
+        strays = _strays(s, fact.parameters, held)
+        if not strays or s[optimizer].site is None:
+            return
+        found = module_tree.top_modules(s)
+        trained = {p for ref in found for _, p in module_tree.named_parameters(s, ref)[0]}
+        if not trained.issuperset(fact.parameters):
+            return
+        for ref in found:
+            params, is_open = module_tree.named_parameters(s, ref)
+            own = {p for _, p in params}
+            if is_open or own.isdisjoint(strays) or not s[ref].name:
+                continue
+            if own.isdisjoint(held):
+                self._suspect(s, fact, ref, s[ref].name, own)
+            else:
+                for name, p in _left_out(s, ref, strays, held):
+                    if p.id < optimizer.id:  # later ones are looked for by `_check_later`
+                        self._suspect(s, fact, p, f"{s[ref].name}.{name}", {p})
+
+    def _suspect(self, s: State, fact: facts.Stepped, subject: Ref, name: str, own: set[Ref]) -> None:
+        """Hold back that an optimizer does not train a module or a parameter."""
+        is_parameter = s.get(subject, Tensor) is not None
+        reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
+        whose = f"`{name}`" if is_parameter else f"the parameters of `{name}`"
+        steps = [StoryStep(reached, f"this backward gives {whose} gradients")]
+        if s[subject].site is not None:
+            steps.insert(0, StoryStep(s[subject].site, f"`{name}` is made here"))
+        event = UntrainedModule(
+            site=s[fact.optimizer].site,
+            story=tuple(steps),
+            module=name,
+            optimizer=fact.name,
+            is_parameter=is_parameter,
+        )
+        self.hold(("untrained", id(event.site.node), name), event, {p.id for p in own})
+
+
+def _strays(s: State, mine: Sequence[Ref], held: set[Value]) -> set[Ref]:
+    """Parameters that no optimizer has and that get gradients of a loss that gives some to these."""
+    fresh_ones = [s[p] for p in mine if s[p].grad_state == "fresh" and s[p].backward_site is not None]
+    losses = {id(tensor.backward_site) for tensor in fresh_ones}
+    return {
+        ref
+        for ref, tensor in s.records(Tensor)
+        if _is_trained(tensor)
+        and not tensor.is_summary
+        and ref not in held
+        and id(tensor.backward_site) in losses
+    }
+
+
+def _left_out(s: State, top: Ref, strays: set[Ref], held: set[Value]) -> Iterator[tuple[str, Ref]]:
+    """Parameters that no optimizer has, of modules all of whose sub-modules are trained or frozen."""
+    for prefix, at in module_tree.modules(s, top):
+        own = module_tree.named_parameters(s, at, recurse=False)[0]
+        everything = {p for _, p in module_tree.named_parameters(s, at)[0] if s[p].requires_grad}
+        inner = everything - {p for _, p in own}
+        if inner and inner <= held:
+            yield from ((f"{prefix}.{name}".lstrip("."), p) for name, p in own if p in strays)
+
+
+def _is_trained(tensor: Tensor) -> bool:
+    return bool(tensor.is_param and tensor.requires_grad and tensor.grad_state in ("fresh", "mixed"))
 
 
 class UntrainedModuleRule(Rule):
@@ -65,6 +189,7 @@ class UntrainedModuleRule(Rule):
     effect = "silent"
     predicts = "its parameters do not move"
     symptom = "assert torch.equal(scorer.weight, start)"
+    trackers = (Untrained,)
 
     def on_untrained_module(self, event: UntrainedModule) -> Iterator[Violation]:
         if event.is_parameter:

@@ -17,8 +17,8 @@ from gradcheck_tool.interp import facts
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.rulebook.ruleset import RuleSet
-from gradcheck_tool.trackers.events import EvalModeTraining
-from gradcheck_tool.trackers.modes import Modes
+from gradcheck_tool.trackers.distributed import Distributed
+from gradcheck_tool.trackers.events import DistributedMisuse
 from gradcheck_tool.trackers.notes import RunNote, StateNote, StoryNote
 from gradcheck_tool.trackers.tracker import Tracker, TrackerError, listen
 
@@ -172,8 +172,8 @@ def test_only_trackers_listen_that_have_the_method() -> None:
 
 def test_trackers_are_made_for_the_rules_in_force() -> None:
     rules = RuleSet.load()
-    assert EvalModeTraining in Modes.derives
-    assert needed(rules.select(["GL516"])) == [Modes]
+    assert DistributedMisuse in Distributed.derives
+    assert needed(rules.select(["GL811"])) == [Distributed]
     assert needed(rules.select(["GL101"])) == []
     assert [kind.__name__ for kind in needed(rules.select(["GL415"]))] == ["GradientMasks"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Instance
+from gradcheck_tool.domain.records import Class, Dict, Func, Instance
 from gradcheck_tool.domain.values import (
     NONE,
     Const,
@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -134,6 +135,38 @@ def parameters_of(s: State, value: Value) -> tuple[list[Ref], bool]:
         out += more
         is_open = is_open or rest
     return out, is_open
+
+
+def parameters_in(s: State, value: Value) -> list[Ref]:
+    """A Parameter itself, or those of a module; those that require grad."""
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return [value] if tensor.is_param and tensor.requires_grad else []  # type: ignore[list-item]
+    record = s.get(value, Instance)
+    if record is None or not is_module(s, record):
+        return []
+    return [r for _, r in named_parameters(s, value)[0] if s[r].requires_grad]  # type: ignore[arg-type]
+
+
+def top_modules(s: State) -> list[Ref]:
+    """The modules that are not part of another."""
+    found = [ref for ref, record in s.records(Instance) if is_module(s, record)]
+    inner = {at.id for ref in found for _, at in modules(s, ref)[1:]}
+    return [ref for ref in found if ref.id not in inner]
+
+
+def methods_read(s: State, cls: Value, name: str) -> bool:
+    """Do the methods of a class of the repository, or of its bases, read an attribute of this name?"""
+    record = s.get(cls, Class)
+    owners = [s.get(entry, Class) for entry in record.mro] if record is not None else []
+    methods = [s.get(value, Func) for owner in owners if owner is not None for value in owner.attrs.values()]
+    return any(
+        isinstance(i, ir.GetAttr) and i.name == name
+        for method in methods
+        if method is not None
+        for block in method.function.blocks.values()
+        for i in block.instrs
+    )
 
 
 def container_items(s: State, ref: Ref) -> list[Value] | None:

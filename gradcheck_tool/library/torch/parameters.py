@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import ClipGradients
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Generator, Instance, List
+from gradcheck_tool.domain.records import Generator, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
@@ -19,7 +19,7 @@ from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
-from gradcheck_tool.library.torch.module_tree import is_module, named_parameters, parameters_of
+from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import make_layer
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-
-
-def parameters_in(s: State, value: Value) -> list[Ref]:
-    """A Parameter itself, or those of a module; those that require grad."""
-    tensor = s.get(value, Tensor)
-    if tensor is not None:
-        return [value] if tensor.is_param and tensor.requires_grad else []  # type: ignore[list-item]
-    record = s.get(value, Instance)
-    if record is None or not is_module(s, record):
-        return []
-    return [r for _, r in named_parameters(s, value)[0] if s[r].requires_grad]  # type: ignore[arg-type]
 
 
 def gone_through(m: Interpreter, s: State, value: Value, site: Site) -> Value:
