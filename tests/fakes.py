@@ -60,7 +60,7 @@ def fake_check_source(source, filename, ruleset, surroundings=None):
                     finding(filename, row, column, code=code, end_column=column + len(word), fix=fix)
                 )
         if "# IMPORT " in line:
-            module = surroundings.imports(line.split("# IMPORT ")[1].strip(), 0)
+            module = surroundings.imports(filename, line.split("# IMPORT ")[1].strip(), 0)
             if module is not None and "BAD" in module.source:
                 found.append(finding(filename, row, 1, code="GL101"))
     return [item for item in found if any(item.code == rule.code for rule in ruleset.active)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
-from gradcheck_tool.domain.events import EngineError, Event
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
@@ -15,6 +15,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Env, FrameExit, Interpreter
 from gradcheck_tool.interp.entry_points import bounded
 from gradcheck_tool.interp.facts import PathEnded, RunEnded
+from gradcheck_tool.interp.imports import entered_elsewhere
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
@@ -25,9 +26,10 @@ from gradcheck_tool.trackers.tracker import Tracker, listen
 from gradcheck_tool.triage.mentions import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.analysis.import_context import Imports
+    from gradcheck_tool.domain.events import Event
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
@@ -42,22 +44,26 @@ def analyze(
     unfinished: list[str] | None = None,
     trackers: Iterable[type[Tracker]] = BUILT_IN,
     models: ModelPacks | None = None,
+    entered: set[tuple[str, str]] | None = None,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
 
     Args:
         module: the parsed file, executed as `__main__`.
-        imports: finds another file of the repository by dotted name and number of leading dots.
+        imports: finds another file of the repository by the importing file, dotted name and number of leading
+            dots.
         plan: what to execute.
         unfinished: gets the names of the functions that reached the work limit.
         trackers: what derives events, besides what the interpreter and the models report themselves.
         models: what libraries do; the models that are built in if not given.
+        entered: gets the file and the qualified name of the functions in other files that the body led to.
     """
     library.load()
     events: list[Event] = []
-    m = Solver(lambda event: _collect(events, event, module), plan.limit, plan.total)
+    known = models or model_packs(())
+    m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total)
     m.program.imports = imports
-    m.program.models = models or model_packs(())
+    m.program.models = known
     m.program.main = module
     m.program.refinement = roles.Refinement(m)
     start = State()
@@ -66,6 +72,8 @@ def analyze(
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
         _report(m, end)
+    if entered is not None:
+        entered |= entered_elsewhere(m.program.entered, module)
     if base is not None:
         base.exc = None
         m.budget.total = min(m.budget.total, plan.rest)
@@ -146,9 +154,12 @@ def _called_by(function: ir.Function) -> str:
     return owner.rpartition(".")[2] if owner and name.startswith("__") else name
 
 
-def _collect(events: list[Event], event: Event, module: ir.ModuleIR) -> None:
-    """Keep what happens in this file, and what ends the run wherever it happens."""
-    if event.site.module is module or isinstance(event, EngineError):
+def _collect(events: list[Event], event: Event, m: Interpreter) -> None:
+    """Keep what happens in code of the repository.
+
+    What the body of an imported file does is told where that file is checked itself.
+    """
+    if not m.program.importing and not m.program.models.has(event.site.module.filename):
         events.append(event)
 
 
@@ -257,8 +268,9 @@ def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Fun
     s = base.fork()
     entry = base[base.frames[0]].function
     site = m.site(s, own.function.node)
-    for end in bounded(m, lambda: _as_exits(m.call(s, method, [receiver], {}, site)), s, entry):
-        _report(m, end)
+    with _on_its_own(m, own):
+        for end in bounded(m, lambda: _as_exits(m.call(s, method, [receiver], {}, site)), s, entry):
+            _report(m, end)
 
 
 def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value]]:
@@ -275,14 +287,15 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
-    for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], cast.values, site)), s, entry):
-        if end.kind == "return" and isinstance(end.value, Ref):
-            forget_scaling(end.state)
-            if end.state.get(end.value, Instance) is not None:
-                end.state.edit(end.value).attrs[STAND_IN] = TRUE
-            out.append((end.state, end.value))
-        else:
-            _report(m, end)
+    with _on_its_own(m, func):
+        for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], cast.values, site)), s, entry):
+            if end.kind == "return" and isinstance(end.value, Ref):
+                forget_scaling(end.state)
+                if end.state.get(end.value, Instance) is not None:
+                    end.state.edit(end.value).attrs[STAND_IN] = TRUE
+                out.append((end.state, end.value))
+            else:
+                _report(m, end)
     if not out:
         s = base.fork()
         out.append((s, s.new(Instance(cls, open=True))))
@@ -310,13 +323,24 @@ def _run_function(
     target: Value = ref if receiver is None else Bound(receiver, ref)
     site = m.site(s, function.node)
     forward = receiver is not None and function.name == "forward" and _is_module(base, receiver)
-    for end in bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, function):
-        _report(m, end)
-        if forward and end.kind == "return":
-            event = ordinary_use.differentiated(end.state, end.value, function.qualname)
-            if event is not None:
-                m.program.ordinary.append(event)
+    with _on_its_own(m, func):
+        for end in bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, function):
+            _report(m, end)
+            if forward and end.kind == "return":
+                event = ordinary_use.differentiated(end.state, end.value, function.qualname)
+                if event is not None:
+                    m.program.ordinary.append(event)
     m.program.assumes = before
+
+
+@contextmanager
+def _on_its_own(m: Interpreter, func: Func | None) -> Iterator[None]:
+    """What is reported meanwhile is shown by executing the function on its own."""
+    m.program.unit = "" if func is None else func.function.qualname
+    try:
+        yield
+    finally:
+        m.program.unit = ""
 
 
 def _is_module(s: State, receiver: Value) -> bool:

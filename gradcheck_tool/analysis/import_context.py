@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.library.model_packs import ModelPacks
+    from gradcheck_tool.triage.triage import Leads
 
-# `imports(dotted, level)` is the IR of another file of the repository, or None.
-Imports = Callable[[str, int], "ModuleIR | None"]
+# `imports(importer, dotted, level)` is the IR of the file that an import in a file leads to, or None.
+Imports = Callable[[str, str, int], "ModuleIR | None"]
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,15 @@ class ImportContext:
     Attributes:
         imports: finds other files of the repository; without it, every import is unknown.
         partial_imports: the same, where the modules may be light and in part.
+        leads: tells whether an import of the program leads to code of the repository that computes gradients.
         unfinished: gets the names of the functions that reached the work limit.
+        entered: gets file and qualified name of the functions elsewhere that the top-level code led to.
         models: what libraries do; the models that are built in if not given.
     """
 
     imports: Imports | None = None
     partial_imports: Imports | None = None
+    leads: Leads | None = None
     unfinished: list[str] = field(default_factory=list)
+    entered: set[tuple[str, str]] = field(default_factory=set)
     models: ModelPacks | None = None

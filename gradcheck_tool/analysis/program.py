@@ -45,12 +45,13 @@ def check_source(
     from gradcheck_tool.ir.outline import outline
 
     outlined = outline(source)
-    candidates = None if outlined is None else ruleset.triage.candidates(outlined)
+    around = surroundings or ImportContext()
+    candidates = None if outlined is None else ruleset.triage.candidates(outlined, around.leads)
     if candidates is not None and not candidates:
         return []
     from gradcheck_tool.ir.spans import UnplacedError
 
-    program = _Program(source, filename, outlined, candidates, surroundings or ImportContext())
+    program = _Program(source, filename, outlined, candidates, around)
     for step in program.rounds():
         events = program.execute(step, ruleset)
         if step.is_look:
@@ -136,9 +137,18 @@ class _Program:
 
         around = self._around
         around.unfinished.clear()
+        around.entered.clear()
         imports = around.imports if step.is_whole else around.partial_imports or around.imports
         try:
-            return analyze(step.module, imports, step.plan, around.unfinished, needed(ruleset), around.models)
+            return analyze(
+                step.module,
+                imports,
+                step.plan,
+                around.unfinished,
+                needed(ruleset),
+                around.models,
+                around.entered,
+            )
         except TrackerError as error:
             raise RulePackError(str(error)) from error
 

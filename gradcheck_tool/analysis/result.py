@@ -21,6 +21,8 @@ class FileResult:
         imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
         content: digest of the bytes that were checked.
         unfinished: names of the functions whose analysis reached the work limit.
+        entered: `(filename, qualified name)` of the functions in other files that the top-level code led to.
+        used: `(filename, row)` of the comments in other files that suppress what was found there.
     """
 
     findings: tuple[Finding, ...] = field(default=())
@@ -30,3 +32,5 @@ class FileResult:
     imports: tuple[tuple[str, str, int], ...] = ()
     content: str = ""
     unfinished: tuple[str, ...] = ()
+    entered: tuple[tuple[str, str], ...] = ()
+    used: tuple[tuple[str, int], ...] = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.cache_key import identity
-from gradcheck_tool.cache.results import ResultCache
+from gradcheck_tool.cache.results import Remembered, ResultCache
 from gradcheck_tool.cache.store import digest, digest_file, stamp
 from gradcheck_tool.sources.modules import find_module
 
@@ -33,15 +33,16 @@ class Caches:
         content = self._digest(path)
         if content is None:
             return None
-        findings = self._cache(config).get(str(path), content, self._resolve)
-        return None if findings is None else FileResult(findings)
+        known = self._cache(config).get(str(path), content, self._resolve)
+        return None if known is None else FileResult(known.findings, entered=known.entered, used=known.used)
 
     def put(self, path: Path, config: Config, result: FileResult) -> None:
         """Remember a result. One with a problem is not kept, so that the problem is told every time."""
         dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         if result.problem is not None:
             return
-        self._cache(config).put(str(path), result.content, dependencies, result.findings)
+        told = Remembered(result.findings, result.entered, result.used)
+        self._cache(config).put(str(path), result.content, dependencies, told)
 
     def save(self) -> None:
         """Write what is new."""

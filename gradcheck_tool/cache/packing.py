@@ -38,6 +38,7 @@ def pack(finding: Finding) -> list[Any]:
         ],
         finding.url,
         list(finding.assumes),
+        list(finding.units),
     ]
 
 
@@ -47,7 +48,7 @@ def unpack(packed: list[Any]) -> Finding:
     Raises:
         LookupError, TypeError, ValueError: it is something else.
     """
-    code, name, severity, message, location, predicts, trace, fix, url, assumes = packed
+    code, name, severity, message, location, predicts, trace, fix, url, assumes, units = packed
     return Finding(
         code=code,
         name=name,
@@ -56,6 +57,7 @@ def unpack(packed: list[Any]) -> Finding:
         location=_unpack_location(location),
         predicts=predicts,
         assumes=tuple(assumes),
+        units=tuple(units),
         trace=tuple(TraceStep(_unpack_location(place), text) for place, text in trace),
         fix=None
         if fix is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcheck_tool.cache.packing import pack, unpack
 from gradcheck_tool.cache.store import forget_oldest, read_entries, write
@@ -28,10 +28,18 @@ Resolve = Callable[[Import], str | None]
 KEPT = 16
 
 
+class Remembered(NamedTuple):
+    """What checking a file gave: findings; of other files, functions entered and suppressions used."""
+
+    findings: tuple[Finding, ...]
+    entered: tuple[tuple[str, str], ...] = ()
+    used: tuple[tuple[str, int], ...] = ()
+
+
 class ResultCache:
     """Results of one way of checking.
 
-    Entries are `[digest, dependencies, findings]` by file name.
+    Entries are `[digest, dependencies, findings, entered functions, used suppressions]` by file name.
     """
 
     def __init__(self, root: Path, key: str) -> None:
@@ -40,8 +48,8 @@ class ResultCache:
         self._entries = read_entries(self._path)
         self._new: dict[str, list[Any]] = {}
 
-    def get(self, filename: str, content: str, resolve: Resolve) -> tuple[Finding, ...] | None:
-        """The findings of a file, if neither it nor what it depends on has changed.
+    def get(self, filename: str, content: str, resolve: Resolve) -> Remembered | None:
+        """What is remembered of a file, if neither it nor what it depends on has changed.
 
         Args:
             filename: absolute path.
@@ -54,16 +62,18 @@ class ResultCache:
                 return None
             if any(resolve((name, dotted, level)) != found for (name, dotted, level), found in entry[1]):
                 return None
-            return tuple(map(unpack, entry[2]))
+            entered = tuple((str(name), str(function)) for name, function in entry[3])
+            used = tuple((str(name), int(row)) for name, row in entry[4])
+            return Remembered(tuple(map(unpack, entry[2])), entered, used)
         except (LookupError, TypeError, ValueError):
             return None
 
-    def put(
-        self, filename: str, content: str, dependencies: Sequence[Dependency], findings: Sequence[Finding]
-    ) -> None:
+    def put(self, filename: str, content: str, dependencies: Sequence[Dependency], found: Remembered) -> None:
         """Remember a result until `save`."""
-        packed = [[list(asked), found] for asked, found in dependencies]
-        self._new[filename] = [content, packed, [pack(finding) for finding in findings]]
+        packed = [[list(asked), digest] for asked, digest in dependencies]
+        told = [pack(finding) for finding in found.findings]
+        places = [list(map(list, found.entered)), list(map(list, found.used))]
+        self._new[filename] = [content, packed, told, *places]
 
     def save(self) -> None:
         """Write what is new beside what other runs have written since. Failing to is no error."""

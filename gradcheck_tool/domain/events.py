@@ -49,7 +49,8 @@ class Event:
     """Base of all events. `in_loop` is true where the site is inside a loop of its function.
 
     `triggers` say what makes a function worth executing for rules that judge the event and declare none.
-    `assumes` has in words what the event takes from ordinary use, beyond what the code shows.
+    `assumes` has in words what the event takes from ordinary use, beyond what the code shows. `unit` is the
+    qualified name of the function whose execution on its own shows it, '' where top-level code leads there.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
@@ -58,6 +59,7 @@ class Event:
     story: tuple[StoryStep, ...] = ()
     in_loop: bool = False
     assumes: tuple[str, ...] = ()
+    unit: str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -6,7 +6,7 @@ The body of a module is executed once a process, in a state of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Frame, Instance, Record
@@ -16,9 +16,7 @@ from gradcheck_tool.engine import optable
 from gradcheck_tool.interp.api import Env, Interpreter
 from gradcheck_tool.interp.entry_points import bounded, rows
 from gradcheck_tool.interp.names import imported_object
-
-if TYPE_CHECKING:
-    from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir import nodes as ir
 
 # The kind of a symbol that stands for what an import binds, until that is first read.
 PROMISE = "import"
@@ -46,7 +44,7 @@ def import_value(m: Interpreter, s: State, i: ir.Import) -> Value:
         return imported_object(_absolute(env, i.module, i.level), 0, i.attribute, i.top)
     if m.program.imports is None:
         return imported_object(i.module, i.level, i.attribute, i.top)
-    return Symbol(("import", i.module, i.level, i.attribute, i.top), PROMISE)
+    return Symbol(("import", env.module.filename, i.module, i.level, i.attribute, i.top), PROMISE)
 
 
 def _absolute(env: Env, module: str, level: int) -> str:
@@ -54,9 +52,13 @@ def _absolute(env: Env, module: str, level: int) -> str:
     if not level:
         return module
     package = env.dotted.split(".")
-    is_package = env.module.filename.endswith("__init__.py")
-    kept = package[: len(package) - level + is_package]
+    kept = package[: len(package) - level + is_package(env.module.filename)]
     return ".".join([*kept, *([module] if module else [])])
+
+
+def is_package(filename: str) -> bool:
+    """Is a file the body of a package?"""
+    return filename.endswith("__init__.py")
 
 
 def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
@@ -66,26 +68,25 @@ def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
     known = m.program.promised.get(value)
     if known is None:
         key: Any = value.key
-        _, module, level, attribute, top = key
+        _, importer, module, level, attribute, top = key
         library = m.program.promised[value] = imported_object(module, level, attribute, top)
-        known = _from_repository(m, s, module, level, attribute, top) or library
+        known = _from_repository(m, s, importer, module, level, attribute, top) or library
         if isinstance(known, Ref):
             del m.program.promised[value]  # every state has to get the records
     return known
 
 
 def _from_repository(
-    m: Interpreter, s: State, module: str, level: int, attribute: str | None, top: bool
+    m: Interpreter, s: State, importer: str, module: str, level: int, attribute: str | None, top: bool
 ) -> Value | None:
-    found = import_module(m, s, module, level)
+    found = import_module(m, s, importer, module, level)
     if attribute is None:
-        return (
-            LibraryObject(module.split(".", maxsplit=1)[0])
-            if found is not None and top and "." in module
-            else found
-        )
+        package = module.partition(".")[0]
+        if found is None or not top or package == module:
+            return found
+        return import_module(m, s, importer, package, level) or LibraryObject(package)
     if found is None:
-        return import_module(m, s, f"{module}.{attribute}" if module else attribute, level)
+        return import_module(m, s, importer, f"{module}.{attribute}" if module else attribute, level)
     variables = module_variables(s, found)
     value = None if variables is None else variables.locals.get(attribute)
     return None if value is None else kept_promise(m, s, value)
@@ -101,30 +102,50 @@ def star_names(m: Interpreter, s: State, module: str, level: int) -> dict[str, V
     """What `from module import *` binds, as far as it is known."""
     env = s[s.frames[-1]].env
     if env.is_model:
-        module, level = _absolute(env, module, level), 0
-    local = import_model(m, s, module) if env.is_model else import_module(m, s, module, level)
-    variables = module_variables(s, local)
-    if variables is not None:
-        return {k: v for k, v in variables.locals.items() if isinstance(k, str) and not k.startswith("_")}
+        variables = module_variables(s, import_model(m, s, _absolute(env, module, level)))
+        if variables is not None:
+            return {k: v for k, v in variables.locals.items() if isinstance(k, str) and not k.startswith("_")}
+    elif m.program.imports is not None and (module or level):
+        found = m.program.imports(env.module.filename, module, level)
+        if found is not None:
+            names = _bound_names(m, found, set())
+            return {
+                name: Symbol(("import", env.module.filename, module, level, name, False), PROMISE)
+                for name in sorted(names)
+            }
     if level == 0 and module.split(".", maxsplit=1)[0] == "torch":
         names = {name.rpartition(".")[2] for name in optable.names(module)} | set(_STAR.get(module, ()))
         return {name: LibraryObject(f"{module}.{name}") for name in names}
     return {}
 
 
+def _bound_names(m: Interpreter, module: ir.ModuleIR, seen: set[int]) -> set[str]:
+    """The public names that a module of the repository binds, those of its star imports among them."""
+    if id(module) in seen or m.program.imports is None:
+        return set()
+    seen.add(id(module))
+    found = {name for name in module.body.local_names if not name.startswith("_")}
+    for block in module.body.blocks.values():
+        for i in block.instrs:
+            if isinstance(i, ir.ImportStar):
+                inner = m.program.imports(module.filename, i.module, i.level)
+                found |= set() if inner is None else _bound_names(m, inner, seen)
+    return found
+
+
 # -- modules that are executed ---------------------------------------------------------------------
 
 
-def import_module(m: Interpreter, s: State, dotted: str, level: int) -> Value | None:
-    """A module of the repository as an object; None if it is not of the repository."""
+def import_module(m: Interpreter, s: State, importer: str, dotted: str, level: int) -> Value | None:
+    """A module of the repository, as a file of it imports it; None if it is not of the repository."""
     if m.program.imports is None or (not dotted and not level):
         return None
-    key = Symbol(("module", level, dotted))
+    key = Symbol(("module", importer, level, dotted))
     if key in s.memory:
         return s.memory[key]
     if m.budget.total <= 0:
         return None
-    return _import(m, s, key, m.program.imports(dotted, level), dotted)
+    return _import(m, s, key, m.program.imports(importer, dotted, level), dotted)
 
 
 def import_model(m: Interpreter, s: State, dotted: str) -> Value | None:
@@ -158,7 +179,8 @@ def _import(
         _EXECUTED[id(module)] = made
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.spoiled = True
-    s.heap = {**made.heap, **s.heap}
+    if made.value.id not in s.heap:
+        s.heap = {**made.heap, **s.heap}
     s.memory[key] = made.value
     return made.value
 
@@ -173,6 +195,17 @@ class Executed:
 
 
 _EXECUTED: dict[int, Executed] = {}
+
+
+def entered_elsewhere(entered: set[int], main: ir.ModuleIR) -> set[tuple[str, str]]:
+    """The file and the qualified name of the functions among `entered` that stand in other files."""
+    found: set[tuple[str, str]] = set()
+    if entered.issubset({id(main.body), *map(id, main.functions)}):
+        return found
+    for made in _EXECUTED.values():
+        names = {function.qualname for function in made.module.functions if id(function) in entered}
+        found |= {(made.module.filename, name) for name in names}
+    return found
 
 
 def forget_modules() -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.ir import nodes as ir
 
-Imports = Callable[[str, int], "ir.ModuleIR | None"]
+Imports = Callable[[str, str, int], "ir.ModuleIR | None"]
 
 
 @dataclass(slots=True)
@@ -20,13 +20,15 @@ class Program:
 
     Attributes:
         main: the module that is executed as `__main__`.
-        imports: finds another module of the repository by its dotted name and number of leading dots.
+        imports: finds another module of the repository by the file that imports it, its dotted name and the
+            number of leading dots.
         models: the model packs, which have the modules of libraries.
         entered: the functions whose code was executed, by identity.
         importing: the modules whose bodies are running, by identity.
         promised: what imports lead to, where that is no record of a state.
         refinement: gives roles to what unknown calls return; None where that stays unknown.
         ordinary: what goes wrong in the ordinary use of units that nothing calls.
+        unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
     """
 
@@ -38,4 +40,5 @@ class Program:
     promised: dict[Value, Value] = field(default_factory=dict)
     refinement: Any = None
     ordinary: list[Event] = field(default_factory=list)
+    unit: str = ""
     assumes: tuple[str, ...] = ()

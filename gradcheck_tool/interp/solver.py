@@ -82,12 +82,11 @@ class Solver:
     def emit(self, event: Event) -> None:
         """Report an event."""
         self.noticed += 1
-        marked = self.places.marked(event)
-        self._tell(
-            replace(marked, assumes=(*marked.assumes, *self.program.assumes))
-            if self.program.assumes
-            else marked
-        )
+        marked, program = self.places.marked(event), self.program
+        if program.assumes or program.unit:
+            assumes = (*marked.assumes, *program.assumes)
+            marked = replace(marked, assumes=assumes, unit=marked.unit or program.unit)
+        self._tell(marked)
 
     def tell(self, s: State, fact: Fact) -> None:
         """Let all trackers that listen hear what has happened in a state."""
@@ -138,7 +137,8 @@ class Solver:
 
     def _run_blocks(self, s: State, block: int, index: int, exits: list[FrameExit]) -> None:
         function: ir.Function = s[s.frames[-1]].function
-        self.program.entered.add(id(function))
+        if not self.program.importing:
+            self.program.entered.add(id(function))
         rank = self.rank(function)
         before, s.changed = s.changed, set()
         pending: dict[int, list[State]] = {}

@@ -6,6 +6,7 @@ The Python is never imported: it is parsed, lowered, and executed by the interpr
 from __future__ import annotations
 
 import ast
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ class ModelPacks:
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         self._folders = (*folders, BUILTIN)
         self.names = frozenset(name for folder in self._folders for name in _top_level(folder))
+        self._prefixes = tuple(f"{folder}{os.sep}" for folder in self._folders)
         self._files: dict[str, Path | None] = {}
         self._splits: dict[str, tuple[str, tuple[str, ...]] | None] = {}
 
@@ -55,6 +57,10 @@ class ModelPacks:
         """The model of a module, lowered once a process; None where there is none that Python can parse."""
         path = self._file(dotted)
         return None if path is None else _lowered(path)
+
+    def has(self, filename: str) -> bool:
+        """Is a file a model of one of the packs?"""
+        return filename.startswith(self._prefixes)
 
     def _file(self, dotted: str) -> Path | None:
         if dotted not in self._files:

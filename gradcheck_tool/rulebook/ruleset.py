@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -127,18 +128,25 @@ class RuleSet:
         """Findings of the rules in force, sorted by place; one for each code and place.
 
         The first event at a place wins, as the interpreter reports the shortest story first; one that assumes
-        nothing wins over one that does.
+        nothing wins over one that does. A finding is of some units alone where all events at the place are.
 
         Raises:
             RulePackError: a rule raised an exception.
         """
         found: dict[tuple[str, Location], Finding] = {}
+        units: dict[tuple[str, Location], set[str]] = {}
         for rule, draft in self._violations(tuple(events)):
             finding = _finish(rule, draft, locate)
-            known = found.setdefault((finding.code, finding.location), finding)
+            key = finding.code, finding.location
+            units.setdefault(key, set()).add(draft.event.unit)
+            known = found.setdefault(key, finding)
             if known.assumes and not finding.assumes:
-                found[finding.code, finding.location] = finding
-        return sorted(found.values(), key=Finding.sort_key)
+                found[key] = finding
+        marked = [
+            finding if "" in units[key] else replace(finding, units=tuple(sorted(units[key])))
+            for key, finding in found.items()
+        ]
+        return sorted(marked, key=Finding.sort_key)
 
     def finds(self, events: Iterable[Event]) -> bool:
         """Whether `evaluate` would find anything, asked without places.

@@ -14,6 +14,7 @@ from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.library.model_packs import ModelPackError, check_packs, model_packs
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
+from gradcheck_tool.session.import_graph import ImportGraph
 from gradcheck_tool.session.modules import ModuleCache
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
 class Examined:
     """A decoded program and its findings, in rows of the program. Suppressed ones are left out.
 
-    `unfinished` names the functions whose analysis reached the work limit.
+    `unfinished` names the functions whose analysis reached the work limit, `entered` those in other files
+    that the top-level code leads to, `used` the comments in other files that suppress findings there.
     """
 
     source: Source
     findings: tuple[Finding, ...]
     unfinished: tuple[str, ...] = ()
+    entered: tuple[tuple[str, str], ...] = ()
+    used: tuple[tuple[str, int], ...] = ()
 
 
 class FileChecker:
@@ -48,7 +52,9 @@ class FileChecker:
 
     def __init__(self) -> None:
         self.modules = ModuleCache()
+        self._graph = ImportGraph(self.modules)
         self._unfinished: list[str] = []
+        self._entered: tuple[tuple[str, str], ...] = ()
         self._rulesets: dict[_Selection, RuleSet] = {}
 
     def ruleset(self, config: Config) -> RuleSet:
@@ -88,15 +94,18 @@ class FileChecker:
             raise
         except Exception as error:  # noqa: BLE001 - one file must not end the run
             return FileResult(problem=_describe(error), failed=True)
+        imports = tuple(dict.fromkeys(self.modules.asked))
         if examined is None:
-            return FileResult()
+            return FileResult(imports=imports)
         broken = examined.source.notebook.broken if examined.source.notebook else ()
         return FileResult(
             findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
             problem=f"{_cells(broken)} not Python, left out" if broken else None,
             partial=bool(broken),
-            imports=tuple(dict.fromkeys(self.modules.asked)),
+            imports=imports,
             unfinished=examined.unfinished,
+            entered=examined.entered,
+            used=examined.used,
         )
 
     def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
@@ -108,7 +117,8 @@ class FileChecker:
         """
         self.modules.asked.clear()
         self._unfinished = []
-        relevant = self._may_hold_findings(data, config)
+        self._entered = ()
+        relevant = self._may_hold_findings(data, filename, config)
         unused_too = _reports_unused(config)
         if not relevant and not (unused_too and may_hold_suppressions(data)):
             return None
@@ -116,12 +126,13 @@ class FileChecker:
         findings = self._analysed(source, config) if relevant else []
         findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
         if not findings and not unused_too:
-            return Examined(source, (), tuple(self._unfinished))
+            return Examined(source, (), tuple(self._unfinished), self._entered)
         suppressions = read_suppressions(source.text)
         if suppressions.skip_file:
-            return Examined(source, (), tuple(self._unfinished))
-        others: dict[str, Suppressions] = {source.filename: suppressions}
-        kept = [finding for finding in findings if not self._is_suppressed(finding, others)]
+            return Examined(source, (), tuple(self._unfinished), self._entered)
+        known: dict[str, Suppressions] = {source.filename: suppressions}
+        used: set[tuple[str, int]] = set()
+        kept = [finding for finding in findings if not self._is_suppressed(finding, known, used)]
         if unused_too:
             kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
         kept = [
@@ -130,7 +141,8 @@ class FileChecker:
             if not is_left_out(finding.code, Path(finding.location.filename), config)
         ]
         findings = sorted(kept, key=Finding.sort_key)
-        return Examined(source, tuple(findings), tuple(self._unfinished))
+        elsewhere = sorted((name, row) for name, row in used if name != source.filename)
+        return Examined(source, tuple(findings), tuple(self._unfinished), self._entered, tuple(elsewhere))
 
     def syntax_problem(self, data: bytes, filename: str, config: Config) -> str | None:
         """What keeps the bytes of a file from being Python; None also where they do not mention torch."""
@@ -146,11 +158,12 @@ class FileChecker:
             return str(error)
         return None
 
-    def _may_hold_findings(self, data: bytes, config: Config) -> bool:
-        """Without a pack, files that have nothing to do with torch need no rules at all."""
-        if not (config.rule_packs or mentions_torch(data, model_packs(config.model_packs).names)):
-            return False
-        return self.ruleset(config).triage.prefilter.passes(data)
+    def _may_hold_findings(self, data: bytes, filename: str, config: Config) -> bool:
+        """Without a pack, files that neither have to do with torch nor run what has need no rules at all."""
+        about_torch = config.rule_packs or mentions_torch(data, model_packs(config.model_packs).names)
+        if about_torch and self.ruleset(config).triage.prefilter.passes(data):
+            return True
+        return self._graph.may_lead(Path(filename), data)
 
     def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
         """Is the finding that a value is thrown away, which the notebook shows?"""
@@ -162,19 +175,29 @@ class FileChecker:
             and notebook.shows(finding.location)
         )
 
-    def _is_suppressed(self, finding: Finding, known: dict[str, Suppressions]) -> bool:
-        """A finding in another file is suppressed by that file's comments, which are read into `known`."""
+    def _is_suppressed(
+        self, finding: Finding, known: dict[str, Suppressions], used: set[tuple[str, int]]
+    ) -> bool:
+        """A finding in another file is suppressed by that file's comments, which are read into `known`.
+
+        The comments that suppress it are added to `used`.
+        """
         name = finding.location.filename
         if name not in known:
             try:
                 known[name] = read_suppressions(read_source(name, self.modules.read(Path(name))).text)
             except (OSError, SourceError):
                 known[name] = Suppressions()
-        return known[name].skip_file or bool(known[name].covering(finding))
+        covering = known[name].covering(finding)
+        used.update((name, comment.row) for comment in covering)
+        return known[name].skip_file or bool(covering)
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
         models = model_packs(config.model_packs)
-        around = self.modules.around(Path(source.filename), models)
+        path = Path(source.filename)
+        around = replace(
+            self.modules.around(path, models), leads=lambda imported: self._graph.leads(path, [imported])
+        )
         ruleset = self.ruleset(config)
         try:
             return check_source(source.text, source.filename, ruleset, around)
@@ -184,6 +207,7 @@ class FileChecker:
             raise SourceError("is nested too deeply to be analysed") from error
         finally:
             self._unfinished = around.unfinished
+            self._entered = tuple(sorted(around.entered))
 
 
 def _syntax_error() -> type[ParserSyntaxError]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.result import FileResult
+from gradcheck_tool.findings import Finding
 from gradcheck_tool.fixes.apply import Fixed, edited, fix_bytes
 from gradcheck_tool.fixes.noqa import noqa_edits
 from gradcheck_tool.sources.errors import SourceError
+from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.config import Config
-    from gradcheck_tool.findings import Finding
     from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.sources.source import Source
 
@@ -36,9 +39,11 @@ class Change:
 class Fixer:
     """Works out changes of files, and writes none."""
 
-    def __init__(self, checker: FileChecker, keep: Keep) -> None:
+    def __init__(self, checker: FileChecker, keep: Keep, ways: Mapping[Path, Iterable[Path]]) -> None:
+        """`ways` has the other files whose execution leads to findings in a file."""
         self._checker = checker
         self._keep = keep
+        self._ways = ways
 
     def fixes(self, files: Sequence[tuple[Path, Config]], unsafe: bool) -> Iterator[Change]:
         """The changes that the findings' fixes make; files that cannot be read or parsed have none."""
@@ -62,10 +67,7 @@ class Fixer:
         """
 
         def examine(current: bytes) -> tuple[Source, Sequence[Finding]] | None:
-            examined = self._checker.examine(current, filename, config)
-            if examined is None:
-                return None
-            return examined.source, self._keep(examined.findings, examined.source)
+            return self._examined(current, filename, config)
 
         return fix_bytes(data, examine, unsafe)
 
@@ -74,15 +76,36 @@ class Fixer:
         for path, config in files:
             before = self._read(path)
             try:
-                examined = None if before is None else self._checker.examine(before, str(path), config)
+                examined = None if before is None else self._examined(before, str(path), config)
             except SourceError:
                 continue
             if before is None or examined is None:
                 continue
-            findings = self._keep(examined.findings, examined.source)
-            after = edited(examined.source, noqa_edits(examined.source, findings))
+            source, findings = examined
+            after = edited(source, noqa_edits(source, findings))
             if after is not None:
                 yield Change(path, before, after, len(findings))
+
+    def _examined(
+        self, data: bytes, filename: str, config: Config
+    ) -> tuple[Source, Sequence[Finding]] | None:
+        """A program of these bytes and the findings in it, those that other files lead to among them."""
+        from gradcheck_tool.session.ways import Ways
+
+        path = Path(filename)
+        examined = self._checker.examine(data, filename, config)
+        elsewhere = self._ways.get(path, ())
+        if examined is None and not elsewhere:
+            return None
+        source = read_source(filename, data) if examined is None else examined.source
+        told = Ways()
+        told.add(path, FileResult(() if examined is None else examined.findings))
+        with self._checker.modules.having(path, data) if elsewhere else nullcontext():
+            for way in elsewhere:
+                told.add(way, self._checker.check_file(way, config))
+        here = told.findings(lambda finding: finding.location.filename == filename)
+        findings = [finding for finding in here if finding.location.filename == filename]
+        return source, self._keep(sorted(findings, key=Finding.sort_key), source)
 
     def _read(self, path: Path) -> bytes | None:
         """The bytes of a file, as an editor has them."""

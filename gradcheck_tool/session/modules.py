@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.import_context import ImportContext, Imports
@@ -10,7 +12,7 @@ from gradcheck_tool.sources.modules import find_module, forget_roots
 from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.library.model_packs import ModelPacks
@@ -22,10 +24,12 @@ class ModuleCache:
     Attributes:
         asked: every import that was asked for since the list was last cleared, as
             `(importer, dotted name, dots)`. A result depends on what these lead to.
+        changes: how often a file was taken to be another than before.
     """
 
     def __init__(self, keep: int = 256) -> None:
         self.asked: list[tuple[str, str, int]] = []
+        self.changes = 0
         self._keep = keep
         self._texts: dict[Path, bytes] = {}
         self._lowered: dict[tuple[Path, bool], ModuleIR | None] = {}
@@ -50,6 +54,19 @@ class ModuleCache:
         self.forget(path)
         self._texts[path] = text.encode()
 
+    @contextmanager
+    def having(self, path: Path, data: bytes) -> Iterator[None]:
+        """Take a file to have these bytes for a while."""
+        before = self._texts.get(path)
+        self.forget(path)
+        self._texts[path] = data
+        try:
+            yield
+        finally:
+            self.forget(path)
+            if before is not None:
+                self._texts[path] = before
+
     def forget(self, path: Path) -> None:
         """Take a file to be as it is on disk.
 
@@ -61,6 +78,7 @@ class ModuleCache:
         for partial in (True, False):
             self._lowered.pop((path, partial), None)
         self._found.clear()
+        self.changes += 1
         forget_roots()
         forget_modules()
 
@@ -69,18 +87,25 @@ class ModuleCache:
         whole = self._imports_of(importer, partial=False)
         return ImportContext(whole, self._imports_of(importer, partial=True), models=models)
 
-    def _imports_of(self, importer: Path, *, partial: bool) -> Imports:
-        def imports(dotted: str, level: int) -> ModuleIR | None:
-            self.asked.append((str(importer), dotted, level))
-            # Files of a folder import the same, but for themselves.
-            own = importer.stem in ("__init__", dotted.partition(".")[0])
-            key = (importer if own else importer.parent, dotted, level)
-            if key not in self._found:
-                self._found[key] = find_module(importer, dotted, level, unsaved=self._texts)
-            path = self._found[key]
+    def _imports_of(self, main: Path, *, partial: bool) -> Imports:
+        def imports(importer: str, dotted: str, level: int) -> ModuleIR | None:
+            # A script's own folder is where absolute imports start, whichever module they stand in.
+            starts = (Path(importer),) if level else dict.fromkeys((main, Path(importer)))
+            found = (self.find(start, dotted, level) for start in starts)
+            path = next((path for path in found if path is not None), None)
             return None if path is None else self._lower(path, partial)
 
         return imports
+
+    def find(self, importer: Path, dotted: str, level: int) -> Path | None:
+        """The file that an import in a file leads to."""
+        self.asked.append((str(importer), dotted, level))
+        # Files of a folder import the same, but for themselves.
+        own = importer.stem in ("__init__", dotted.partition(".")[0])
+        key = (importer if own else importer.parent, dotted, level)
+        if key not in self._found:
+            self._found[key] = find_module(importer, dotted, level, unsaved=self._texts)
+        return self._found[key]
 
     def _lower(self, path: Path, partial: bool) -> ModuleIR | None:
         key = (path, partial)

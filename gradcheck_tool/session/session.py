@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.cache.seen import Seen
 from gradcheck_tool.config import Config, Configs, Overrides
 from gradcheck_tool.findings import Applicability, Finding
+from gradcheck_tool.session.ways import Ways, is_reported, led_elsewhere
 from gradcheck_tool.sources.lines import SourceLines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.cache.caches import Caches
@@ -63,6 +64,7 @@ class Outcome:
 
     `known` counts the findings that are left out because a baseline has them.
     `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
+    `ways` has for each finding the file whose execution led to it.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -70,6 +72,7 @@ class Outcome:
     files: int = 0
     known: int = 0
     unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
+    ways: dict[Finding, Path] = field(default_factory=dict)
 
 
 class Session:
@@ -182,20 +185,21 @@ class Session:
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
-        findings: set[Finding] = set()
+        told = Ways()
         unfinished: dict[Path, tuple[str, ...]] = {}
         for path, result in self._results(found.files, caches, progress):
             if result.unfinished:
                 unfinished[path] = result.unfinished
-            findings.update(result.findings)
+            told.add(path, result)
             problem = result.problem
             if path in named and problem is None and not result.findings:
                 problem = self._syntax_problem(path)
             if problem is not None:
                 fatal = result.failed or (path in named and not result.partial)
                 problems.append(Problem(str(path), problem, fatal))
-        new = self._unknown(findings)
-        return Outcome(new, problems, len(found.files), len(findings) - len(new), unfinished)
+        ways = told.findings(self._is_reported)
+        new = self._unknown(ways)
+        return Outcome(new, problems, len(found.files), len(ways) - len(new), unfinished, ways)
 
     def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
         """The changes that the findings' fixes make, one a file; nothing is written."""
@@ -204,22 +208,29 @@ class Session:
             for finding in outcome.findings
             if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
         ]
-        return list(self._fixer().fixes(self._files_of(wanted), unsafe))
+        return list(self._fixer(outcome.ways).fixes(self._files_of(wanted), unsafe))
 
     def add_noqa(self, outcome: Outcome) -> list[Change]:
         """The changes that suppress the findings where they are, one a file; nothing is written."""
-        return list(self._fixer().suppressions(self._files_of(outcome.findings)))
+        return list(self._fixer(outcome.ways).suppressions(self._files_of(outcome.findings)))
 
     def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
         """The outcome after these changes were written."""
-        paths = [change.path for change in changes]
-        for path in paths:
+        changed = {change.path for change in changes}
+        for path in changed:
             self.forget(path)
-        names = {str(path) for path in paths}
-        again = self.check(paths)
-        kept = [finding for finding in outcome.findings if finding.location.filename not in names]
+        led = led_elsewhere(outcome.ways.items())
+        ways = changed.union(*(led.get(path, ()) for path in changed))
+        again = self.check(sorted(ways))
+        kept = [
+            finding
+            for finding in outcome.findings
+            if Path(finding.location.filename) not in changed and outcome.ways.get(finding) not in ways
+        ]
         findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
-        return Outcome(findings, outcome.problems, outcome.files, outcome.known)
+        return Outcome(
+            findings, outcome.problems, outcome.files, outcome.known, ways={**outcome.ways, **again.ways}
+        )
 
     def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
         """The fixed bytes of a program that came through a pipe; as they are when they do not parse.
@@ -230,11 +241,16 @@ class Session:
         from gradcheck_tool.sources.errors import SourceError
 
         try:
-            return self._fixer().fix_data(data, filename, self._config_of(filename), unsafe).data
+            return self._fixer({}).fix_data(data, filename, self._config_of(filename), unsafe).data
         except SourceError:
             return data
 
-    def _fixer(self) -> Fixer:
+    def _is_reported(self, finding: Finding) -> bool:
+        """Does the configuration of the file in which a finding stands report it?"""
+        config = self._config_of(finding.location.filename)
+        return is_reported(finding, config, self.checker.ruleset(config))
+
+    def _fixer(self, ways: Mapping[Finding, Path]) -> Fixer:
         from gradcheck_tool.session.fixing import Fixer
         from gradcheck_tool.sources.source import split_lines
 
@@ -242,7 +258,7 @@ class Session:
             lines = split_lines(source.text)
             return self._unknown(findings, lambda name, _: lines if name == source.filename else ())
 
-        return Fixer(self.checker, keep)
+        return Fixer(self.checker, keep, led_elsewhere(ways.items()))
 
     def _files_of(self, findings: Iterable[Finding]) -> list[tuple[Path, Config]]:
         paths = dict.fromkeys(Path(finding.location.filename) for finding in findings)
@@ -325,8 +341,11 @@ class Session:
             problem = self.checker.syntax_problem(data, filename, config)
         problems = [] if problem is None else [Problem(filename, problem, not result.partial)]
         lines = SourceLines({filename: data})
-        new = self._unknown(result.findings, lines)
-        return Outcome(new, problems, 1, len(result.findings) - len(new))
+        told = Ways()
+        told.add(Path(filename), result)
+        ways = told.findings(self._is_reported)
+        new = self._unknown(ways, lines)
+        return Outcome(new, problems, 1, len(ways) - len(new), ways=ways)
 
     def _syntax_problem(self, path: Path) -> str | None:
         """What keeps a file that was named, and in which nothing asked for its code, from being Python."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcheck_tool.engine.errors import Raised
@@ -79,7 +80,12 @@ class Tracker:
 
     def hold(self, key: Hashable, event: Event, about: Iterable[int] = ()) -> None:
         """Hold an event back; of several with the same key the first is kept, about the records of all."""
-        self._held.setdefault(key, (event, set()))[1].update(about)
+        self._held.setdefault(key, (self.in_unit(event), set()))[1].update(about)
+
+    def in_unit(self, event: Event) -> Event:
+        """An event that is reported later, with the function that is executed on its own now."""
+        unit = self.m.program.unit
+        return replace(event, unit=unit) if unit and not event.unit else event
 
     def clear(self, about: Iterable[int]) -> None:
         """Nothing is wrong with these records, now or later."""

@@ -6,10 +6,12 @@ same file, so that what the two do together is seen. The others are executed onl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.file_text import FileText
+from gradcheck_tool.triage.imported import Imported, called_imports
 from gradcheck_tool.triage.look import Look
 from gradcheck_tool.triage.mentions import Mentions
 from gradcheck_tool.triage.prefilter import Prefilter
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.ir.outline import Outline, Unit
     from gradcheck_tool.trigger import Trigger
+
+# Whether an import leads to code of the repository that computes gradients.
+Leads = Callable[[Imported], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,13 @@ class Triage:
         self.prefilter = Prefilter(self._triggers)
         self.mentions = Mentions.of(self._triggers)
 
-    def candidates(self, outline: Outline) -> Candidates:
-        """Find the functions of a file that are worth executing."""
+    def candidates(self, outline: Outline, leads: Leads | None = None) -> Candidates:
+        """Find the functions of a file that are worth executing.
+
+        Args:
+            outline: the file.
+            leads: whether an import leads to code of the repository that computes gradients.
+        """
         source = outline.source
         present = frozenset([text for text in self._texts if text in source])
         looks = [Look(trigger, source) for trigger in self._triggers if trigger.is_near(present)]
@@ -87,6 +97,7 @@ class Triage:
         training = file.with_callers({unit for unit in found if trains(unit)}) & found
         rows = sum(unit.last - unit.first + 1 for unit in found)
         body = self._runs(outline, [look for look in looks if look.trigger.is_name])
+        body = body or (self._judge_all and leads is not None and any(map(leads, called_imports(outline))))
         return Candidates(_qualnames(found), body, _qualnames(training), rows, self.mentions)
 
     def _runs(self, outline: Outline, names: list[Look]) -> bool:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gradcheck_tool.cache import results
-from gradcheck_tool.cache.results import ResultCache
+from gradcheck_tool.cache.results import Remembered, ResultCache
 from gradcheck_tool.sources.discover import CACHE_FOLDER
 from tests import fakes
 from tests.fakes import finding, replacement, step
@@ -157,14 +157,12 @@ class TestCache:
 def test_a_result_comes_back_as_it_was(tmp_path):
     story = (step("/b.py", 1, 2, 3, "saved", cell=4), step("/a.py", 5, 6, 7, "written"))
     kept = finding("/a.py", predicts="an error", trace=story, fix=replacement(1, 2, 3, "x", safe=False))
+    told = Remembered((kept, finding("/a.py")), (("/b.py", "Net.forward"),), (("/b.py", 7),))
     cache = ResultCache(tmp_path, "key")
-    cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], [kept, finding("/a.py")])
+    cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], told)
     cache.save()
     loaded = ResultCache(tmp_path, "key")
-    assert loaded.get("/a.py", "digest", lambda asked: {("/a.py", "b", 1): "other"}[asked]) == (
-        kept,
-        finding("/a.py"),
-    )
+    assert loaded.get("/a.py", "digest", lambda asked: {("/a.py", "b", 1): "other"}[asked]) == told
     assert loaded.get("/a.py", "digest", lambda _: "changed") is None
     assert loaded.get("/a.py", "changed", lambda _: "other") is None
     assert loaded.get("/c.py", "digest", lambda _: "other") is None
@@ -176,7 +174,7 @@ def save_many(arguments):
         cache = ResultCache(root, "shared")
         name = f"{root}/w{worker}-{number}.py"
         (root / f"w{worker}-{number}.py").write_text("")
-        cache.put(name, "digest", [], [finding(name)])
+        cache.put(name, "digest", [], Remembered((finding(name),)))
         cache.save()
     return worker
 
@@ -190,7 +188,7 @@ def test_many_runs_at_once_leave_a_cache_that_can_be_read(tmp_path):
     assert entries
     loaded = ResultCache(tmp_path, "shared")
     for name in entries:
-        assert loaded.get(name, "digest", lambda _: None) == (finding(name),)
+        assert loaded.get(name, "digest", lambda _: None) == Remembered((finding(name),))
     assert not list((tmp_path / CACHE_FOLDER).glob("*.tmp"))
 
 

@@ -15,7 +15,9 @@ def test_an_imported_module_is_executed_to_its_end_whatever_work_the_importer_ha
 
     def errors(total: int) -> int:
         plan = ExecutionPlan(total=total)
-        return len(Analysis(program, plan, lambda name, level: shared if name == "shared" else None).errors())
+        return len(
+            Analysis(program, plan, lambda _, name, level: shared if name == "shared" else None).errors()
+        )
 
     errors(total=100)
     assert errors(total=100_000) == 1

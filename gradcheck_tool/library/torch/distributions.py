@@ -128,7 +128,12 @@ def draw(m: Interpreter, s: State, call: Call) -> Result:
 
 
 def compute(m: Interpreter, s: State, call: Call) -> Result:
-    """`log_prob`, `entropy`, `rsample`, ...: depends on the parameters and on what is given."""
+    """`log_prob`, `entropy`, `rsample`, ...: depends on the parameters and on what is given.
+
+    What a class that derives from a distribution has given to it is not known.
+    """
+    if not _is_known(s, call.self):
+        return unknown()
     given = [ref for ref in (as_tensor(m, s, value, call.site) for value in call.args) if ref is not None]
     refs = [*_params(s, call.self), *given]
     if not refs:

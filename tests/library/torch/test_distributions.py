@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases import HEAD, Mistake, check_correction, check_mistake, each, predicted
+from tests.cases import HEAD, Mistake, check_agreement, check_correction, check_mistake, each, predicted
 from tests.running import happened
 
 # Silent mistakes, and what corrects them.
@@ -95,3 +95,18 @@ def test_a_second_backward_raises_as_in_pytorch(kind: str, result: str) -> None:
     row, text = predicted(source)
     assert row == line
     assert text in message
+
+
+def test_what_a_derived_class_gives_to_its_base_is_unknown() -> None:
+    check_agreement("""import torch
+from torch.distributions import Normal
+
+class Shifted(Normal):
+    def __init__(self, loc, scale):
+        super().__init__(loc + 1, scale)
+    def log_prob(self, value):
+        return super().log_prob(value) * 2
+
+mean = torch.zeros(2, requires_grad=True)
+Shifted(mean, torch.ones(2)).log_prob(torch.ones(2)).sum().backward()
+""")

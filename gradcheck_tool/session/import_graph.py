@@ -1,0 +1,66 @@
+"""Which files of a repository lead to gradients through what they import."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.triage.imported import differentiates, imports_in, may_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from gradcheck_tool.session.modules import ModuleCache
+    from gradcheck_tool.triage.imported import Imported
+
+# Files that imports are followed through.
+FOLLOWED = 16
+
+
+class ImportGraph:
+    """Follows imports through the files of a repository, judged by their bytes, each read once."""
+
+    def __init__(self, modules: ModuleCache) -> None:
+        self._modules = modules
+        self._changes = modules.changes
+        self._uses: dict[Path, tuple[bool, list[Imported]]] = {}
+
+    def may_lead(self, importer: Path, data: bytes) -> bool:
+        """May a file of these bytes run code of other files that computes gradients?"""
+        return may_call(data) and self.leads(importer, list(imports_in(data)))
+
+    def leads(self, importer: Path, imports: Iterable[Imported]) -> bool:
+        """Do imports lead, through others perhaps, to code of the repository that computes gradients?"""
+        if self._changes != self._modules.changes:
+            self._uses.clear()
+            self._changes = self._modules.changes
+        waiting = list(dict.fromkeys(path for one in imports for path in self._files_of(importer, one)))
+        for path in waiting:
+            if path not in self._uses:
+                self._uses[path] = self._uses_of(path)
+            computes, further = self._uses[path]
+            if computes:
+                return True
+            if len(waiting) < FOLLOWED:
+                found = [more for one in further for more in self._files_of(path, one)]
+                waiting += dict.fromkeys(more for more in found if more not in waiting)
+        return False
+
+    def _files_of(self, importer: Path, imported: Imported) -> list[Path]:
+        """The file of the module that is imported, and those of the names that are modules in it."""
+        own = self._modules.find(importer, imported.module, imported.level) if imported.module else None
+        found = [] if own is None else [own]
+        if own is None or own.stem == "__init__":
+            names = (f"{imported.module}.{name}".lstrip(".") for name in imported.names)
+            inner = (self._modules.find(importer, name, imported.level) for name in names)
+            found += [path for path in inner if path is not None]
+        return found
+
+    def _uses_of(self, path: Path) -> tuple[bool, list[Imported]]:
+        """Whether a file computes gradients itself; if not, what it imports."""
+        try:
+            data = self._modules.read(path)
+        except OSError:
+            return False, []
+        computes = differentiates(data)
+        return computes, [] if computes else list(imports_in(data))

@@ -1,0 +1,90 @@
+"""What top-level code calls that other files of the repository define, judged by text.
+
+A script may hold no word of autograd and still train: what it calls stands in another file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.triage.running import running_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.ir.outline import Outline
+
+# A file in which one of them stands computes gradients.
+_DIFFERENTIATES = re.compile(rb"\.backward\(|\bautograd\.(?:grad|backward)\(")
+# A statement at the left margin that calls something, or asks whether this is the main program.
+_CALLS = re.compile(
+    rb"^(?!(?:def|class|from|import|async|return)\b|[@#)\]}\"'\s])[^\n]*\(|__name__", re.MULTILINE
+)
+_IMPORTS = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))",
+    re.MULTILINE,
+)
+_NAME = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An import: the module, the number of leading dots, and the names that are taken from it, if any."""
+
+    module: str
+    level: int
+    names: tuple[str, ...] = ()
+
+
+def differentiates(data: bytes) -> bool:
+    """May the code of a file compute gradients, judged by its bytes?"""
+    return _DIFFERENTIATES.search(data) is not None
+
+
+def may_call(data: bytes) -> bool:
+    """May the top-level code of a file call something, judged by its bytes?"""
+    return _CALLS.search(data) is not None
+
+
+def imports_in(data: bytes) -> Iterator[Imported]:
+    """The imports of a file, wherever in it, judged by its bytes."""
+    for dots, module, names, whole in _IMPORTS.findall(data):
+        if whole:
+            yield Imported(whole.decode(), 0)
+        else:
+            found = (name.decode() for name in _NAME.findall(names))
+            yield Imported(module.decode(), len(dots), tuple(found))
+
+
+def called_imports(outline: Outline) -> Iterator[Imported]:
+    """The imports at the top level of a file of which its top-level code calls something, when it runs."""
+    bound = {
+        name: imported for statement in _top_level(outline.body) for name, imported in _bound_by(statement)
+    }
+    if not bound:
+        return
+    called = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(bound)))})(?=(?:\.\w+)*\()")
+    found = {name for code in running_code(outline) for name in called.findall(code)}
+    yield from dict.fromkeys(bound[name] for name in sorted(found))
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a body and of the `if` and `try` statements in it."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try):
+            yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Imported]]:
+    """The names that an import binds, and what each of them is."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0], Imported(alias.name, 0)
+    elif isinstance(statement, ast.ImportFrom):
+        for alias in statement.names:
+            yield alias.asname or alias.name, Imported(statement.module or "", statement.level, (alias.name,))

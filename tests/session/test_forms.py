@@ -1,0 +1,46 @@
+"""A program gives the same findings in one file, in two, and as a package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.rulebook.documentation import read_doc
+from tests.forms import forms, program, reports
+from tests.running import RULES
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "fixtures").rglob("*.py"))
+}
+EXAMPLES = {
+    f"{rule.code}-{kind}-{number}": each.source
+    for rule in RULES.active
+    for kind, found in (("wrong", read_doc(type(rule)).wrong), ("right", read_doc(type(rule)).right))
+    for number, each in enumerate(found)
+}
+PROGRAMS = {name: source for name, source in (FIXTURES | EXAMPLES).items() if program(source) is not None}
+
+
+@pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS)
+def test_each_form_gives_the_same_findings(source: str, tmp_path: Path) -> None:
+    found = {name: reports(files, tmp_path / name) for name, files in forms(source).items()}
+    assert found == dict.fromkeys(found, found["one"])
+
+
+def test_a_script_without_a_word_of_autograd_is_executed(tmp_path: Path) -> None:
+    files = {
+        "nets.py": "from torch import nn\n\n\nclass Release(nn.Linear):\n    pass\n",
+        "fit.py": "class Trainer:\n"
+        "    def __init__(self, net):\n"
+        "        self.net = net\n"
+        "    def fit(self, data):\n"
+        "        for x in data:\n"
+        "            loss = self.net(x).pow(2).sum()\n"
+        "            loss.backward()\n"
+        "            loss.backward()\n",
+        "train.py": "from fit import Trainer\nfrom nets import Release\n\nTrainer(Release(1, 1)).fit([1.0])\n",
+    }
+    assert reports(files, tmp_path) == [(8, "GL101")]

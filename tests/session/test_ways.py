@@ -1,0 +1,143 @@
+"""A finding is reported at the file where the mistake stands, once, whichever files led there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.config import Overrides
+from gradcheck_tool.session.session import Options, Session
+from gradcheck_tool.sources.baseline import write_baseline
+from gradcheck_tool.sources.lines import SourceLines
+
+LIBRARY = """import torch
+
+
+def fit(net, optimizer, data):
+    for x in data:
+        loss = net(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+SCRIPT = """import torch
+from library import fit
+
+net = torch.nn.Linear(2, 2)
+fit(net, torch.optim.SGD(net.parameters(), lr=0.1), [torch.ones(1, 2)] * 3)
+"""
+CLEARED = LIBRARY.replace(
+    "        loss.backward()\n", "        optimizer.zero_grad()\n        loss.backward()\n"
+)
+CODE = "GL401"
+TRAINER = """class Trainer:
+    def __init__(self, net):
+        self.net = net
+
+    def fit(self, data):
+        for x in data:
+            loss = self.net(x).pow(2).sum()
+            loss.backward()
+            loss.backward()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text("[tool.gradlint]\n", encoding="utf-8")
+    (tmp_path / "library.py").write_text(LIBRARY, encoding="utf-8")
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    (tmp_path / "second.py").write_text(SCRIPT.replace("0.1", "0.2"), encoding="utf-8")
+    return tmp_path
+
+
+def found(session: Session, *names: str) -> list[tuple[str, str]]:
+    outcome = session.check([Path(name) for name in names or (".",)])
+    return [(Path(finding.location.filename).name, finding.code) for finding in outcome.findings]
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("cache", [False, True])
+def test_it_is_reported_once(folder: Path, jobs: int, cache: bool) -> None:
+    for _ in range(2):
+        session = Session(folder, Options(jobs=jobs, cache=cache))
+        assert found(session) == [("library.py", CODE)]
+
+
+def test_a_named_file_leads_to_what_stands_in_others(folder: Path) -> None:
+    assert found(Session(folder, Options()), "script.py") == [("library.py", CODE)]
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_it_follows_changes_of_the_file_that_led_there(folder: Path, cache: bool) -> None:
+    right = SCRIPT.replace("] * 3", "]")
+    assert found(Session(folder, Options(cache=cache)), "script.py") == [("library.py", CODE)]
+    write(folder, "script.py", right)
+    assert found(Session(folder, Options(cache=cache)), "script.py") == []
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_an_editor_changes_either_file(folder: Path, cache: bool) -> None:
+    session = Session(folder, Options(cache=cache))
+    assert found(session, "script.py") == [("library.py", CODE)]
+    session.update(folder / "library.py", CLEARED)
+    assert found(session, "script.py") == []
+    session.forget(folder / "library.py")
+    assert found(session, "script.py") == [("library.py", CODE)]
+    session.update(folder / "script.py", SCRIPT.replace("] * 3", "]"))
+    assert found(session, "script.py") == []
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_comments_of_its_own_file_suppress_it(folder: Path, cache: bool) -> None:
+    write(folder, "library.py", LIBRARY.replace("loss.backward()", f"loss.backward()  # noqa: {CODE}"))
+    overrides = Overrides(report_unused_suppressions=True)
+    for _ in range(2):
+        assert found(Session(folder, Options(overrides, cache=cache))) == []
+    write(folder, "library.py", CLEARED.replace("loss.backward()", f"loss.backward()  # noqa: {CODE}"))
+    assert found(Session(folder, Options(overrides, cache=cache))) == [("library.py", "GL001")]
+
+
+@pytest.mark.parametrize(
+    "setting", ['per-file-ignores = {"library.py" = ["GL401"]}', 'extend-exclude = ["library.py"]']
+)
+def test_the_configuration_of_its_own_file_leaves_it_out(folder: Path, setting: str) -> None:
+    write(folder, "pyproject.toml", f"[tool.gradlint]\n{setting}\n")
+    assert found(Session(folder, Options())) == []
+
+
+def test_a_configuration_below_holds_for_the_files_there(folder: Path) -> None:
+    (folder / "lib").mkdir()
+    (folder / "library.py").rename(folder / "lib" / "library.py")
+    write(folder, "lib/gradlint.toml", f'ignore = ["{CODE}"]\n')
+    for name in ("script.py", "second.py"):
+        write(folder, name, SCRIPT.replace("from library", "from lib.library"))
+    assert found(Session(folder, Options())) == []
+    write(folder, "lib/gradlint.toml", "")
+    assert found(Session(folder, Options())) == [("library.py", CODE)]
+
+
+def test_a_comment_is_added_where_it_stands(folder: Path) -> None:
+    session = Session(folder, Options())
+    (change,) = session.add_noqa(session.check([Path("script.py")]))
+    assert change.path == folder / "library.py"
+    assert change.after.decode() == LIBRARY.replace("loss.backward()", f"loss.backward()  # noqa: {CODE}")
+
+
+def test_a_baseline_knows_it(folder: Path) -> None:
+    outcome = Session(folder, Options()).check([Path()])
+    write_baseline(folder / "baseline.json", outcome.findings, SourceLines())
+    session = Session(folder, Options(Overrides(baseline=folder / "baseline.json")))
+    assert session.check([Path()]).known == 1
+
+
+def test_a_script_without_a_word_of_autograd_is_executed(tmp_path: Path) -> None:
+    write(tmp_path, "nets.py", "from torch import nn\n\n\nclass Release(nn.Linear):\n    pass\n")
+    write(tmp_path, "fit.py", TRAINER)
+    script = "from fit import Trainer\nfrom nets import Release\n\nTrainer(Release(1, 1)).fit([1.0])\n"
+    write(tmp_path, "train.py", script)
+    assert found(Session(tmp_path, Options())) == [("fit.py", "GL101")]
