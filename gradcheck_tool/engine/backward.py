@@ -22,7 +22,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
-from gradcheck_tool.engine.edges import edge
+from gradcheck_tool.engine.edges import edge, refresh_view
 from gradcheck_tool.engine.errors import (
     DETACHED,
     MODIFIED,
@@ -106,6 +106,8 @@ def _check_roots(s: State, p: BackwardPass) -> None:
     Raises:
         Raised: for the first that does not have what it needs.
     """
+    for root in p.roots:
+        refresh_view(s, root, in_any_mode=True)
     histories = [edge(s, root) for root in p.roots]
     for index, (root, given) in enumerate(zip(p.roots, p.given, strict=True)):
         tensor: Tensor = s[root]

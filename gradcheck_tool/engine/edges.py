@@ -57,8 +57,10 @@ def follow_base(s: State, ref: Ref) -> None:
         )
 
 
-def refresh_view(s: State, ref: Ref) -> None:
+def refresh_view(s: State, ref: Ref, *, in_any_mode: bool = False) -> None:
     """Regenerate the history of a view whose base was written to, as `Variable::grad_fn` does.
+
+    Operations ask for it in grad mode alone, backward passes `in_any_mode`.
 
     Raises:
         Raised: for views that forbid it (outputs of multi-view ops, views made under no_grad).
@@ -74,7 +76,7 @@ def refresh_view(s: State, ref: Ref) -> None:
     if storage.unsure:
         return
     text = FORBIDDING[tensor.view][2] if tensor.view in FORBIDDING else None
-    if text is not None and s.grad and storage.site is not None:
+    if text is not None and (s.grad or in_any_mode) and storage.site is not None:
         steps = (
             story(tensor.site, "the view is made here"),
             story(storage.site, f"`{storage.how}` changes its base here"),

@@ -30,10 +30,26 @@ with torch.no_grad():
     v.zero_()
 v.diag()
 """,
+    "backward asks a view made under no_grad for its history in any mode": """
+h = w.clone()
+with torch.no_grad():
+    v = h[:2]
+h.mul_(2.0)
+with torch.no_grad():
+    v.backward(torch.ones(2))
+""",
 }
 
 # Programs that run.
 RUNNING = {
+    "operations under no_grad ask a view made there for none": """
+h = w.clone()
+with torch.no_grad():
+    v = h[:2]
+h.mul_(2.0)
+with torch.no_grad():
+    v.sum()
+""",
     "a view that only borrows requires_grad receives no gradient": """
 with torch.no_grad():
     v = w.view(3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Dict, Func, Generator, Iter, List
 from gradcheck_tool.domain.values import Const, Ref, Slice, Tup
@@ -11,6 +11,8 @@ from gradcheck_tool.interp.models import ObjectModel, models
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Value
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.registry import Native
 
 
@@ -19,6 +21,15 @@ class ListModel(ObjectModel[Ref]):
     """Lists, sets and deques."""
 
     kind = "list"
+
+    def compare(
+        self, m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
+    ) -> Outcomes | None:
+        """Lists are equal where their elements are, which must be constants."""
+        mine, others = _constants(s, left), _constants(s, right)
+        if mine is None or others is None or op not in ("==", "!="):
+            return None
+        return [(s, Const((mine == others) is (op == "==")))]
 
 
 @models(Dict)
@@ -74,3 +85,12 @@ class ConstantModel(ObjectModel[Const]):
     def method(self, s: State, obj: Const, name: str) -> Native | None:
         kind = "str" if isinstance(obj.value, (str, bytes)) else "number"
         return registry.METHODS.get((kind, name))
+
+
+def _constants(s: State, value: Value) -> list[Any] | None:
+    """The elements of a list that are all constants; None for any other."""
+    record = s.get(value, List)
+    if record is None or record.open or record.kind != "list":
+        return None
+    items = [item.value for item in record.items if isinstance(item, Const)]
+    return items if len(items) == len(record.items) else None

@@ -62,7 +62,9 @@ def _place(s: State, ref: Ref, name: str, value: Value) -> None:
     """Set an attribute; one with dots belongs to a module inside."""
     head, _, rest = name.partition(".")
     if not rest:
-        s.edit(ref).attrs[head] = value
+        attributes = s.edit(ref).attrs
+        attributes.pop(head, None)  # an argument of this name comes before the tensors, which are in order
+        attributes[head] = value
         return
     inner = s[ref].attrs.get(head)
     if not isinstance(inner, Ref):

@@ -13,6 +13,9 @@ a.extend([4])
 a.insert(0, 0)""",
         "len(a) == 5 and a[0] == 0 and a[3] == 3 and a.pop() == 4 and len(a) == 4",
     ),
+    "equal lists": Fact(
+        "a = [1, 'x']\nb = [1, 2]", "a == [1, 'x'] and a != b and not a == b and a[:1] == b[:1]"
+    ),
     "a dictionary": Fact(
         """\
 a = dict(x=1)

@@ -16,6 +16,10 @@ FACTS = {
         "net = nn.Sequential(nn.Linear(2, 2, bias=False))",
         "[name for name, _ in net.named_parameters()][0] == '0.weight'",
     ),
+    "names of parameters are in the order in which a layer makes them": Fact(
+        "net = nn.Linear(2, 2)\nnames = [name for name, _ in net.named_parameters()]",
+        "names == ['weight', 'bias']",
+    ),
     "a module that two share": Fact(
         """\
 part = nn.Linear(2, 2)
