@@ -267,7 +267,7 @@ class Refinement:
     def _refined(
         self, s: State, place: Place, name: str, usage: Usage | None, value: Symbol, node: Any
     ) -> tuple[State, Value]:
-        if usage is None or not (usage.called or usage.methods):
+        if usage is None or not (usage.called or usage.methods or usage.iterated):
             return s, value
         casting = _Casting(self._m, s, place, 1)
         if _is_optimizer(usage):
@@ -275,7 +275,7 @@ class Refinement:
         else:
             made = casting.value(name, usage, node)
         out = casting.out
-        if isinstance(made, Symbol):
+        if isinstance(made, Symbol) and made.kind is None:
             return s, value
         self._m.program.assumes = (
             *self._m.program.assumes,

@@ -53,7 +53,8 @@ class InstanceModel(ObjectModel[Ref]):
             return guard(m, s, native, m, s, call)
         record: Instance = s[obj]
         of_library = isinstance(record.cls, LibraryObject)
-        if (of_library or is_model_class(s, record.cls)) and find_method(s, obj, name) is not None:
+        is_known = of_library or record.open or is_model_class(s, record.cls)
+        if is_known and find_method(s, obj, name) is not None:
             return [(s, Method(obj, name))]
         if not of_library or record.open:
             return None

@@ -2,20 +2,24 @@
 
 An opaque module has parameters that require a gradient and saves something for backward, though not what. Its
 result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple)
-is of that kind, too, and becomes a tensor with a graph through the parameters where it is used as one.
+is of that kind, too, and becomes a tensor with a graph through the parameters where it is used as one; one
+without a graph, where grad mode was off.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import GRAPH, NONE, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp.registry import Result, method
+from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from gradcheck_tool.library.torch.module_tree import named_parameters
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -25,10 +29,10 @@ CRITERION = "#criterion"
 
 
 def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
-    """The result of an opaque module: data without grad mode, else of the kind `GRAPH`."""
+    """The result of an opaque module."""
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
     if s.grad is False:
-        return unknown("data")
+        return unknown(GRAPH)
     trained = [p for p in parameters if s[p].requires_grad]
     if s.grad is None or not trained:
         return unknown()
@@ -37,39 +41,14 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
     return graph_symbol(s, _node(s, "module", call, inputs))
 
 
-def graph_symbol(s: State, node: Ref) -> Symbol:
-    """A new symbol for something of unknown structure that a graph node made."""
-    made = unknown(GRAPH)
-    s.memory[Symbol(("graph-of", made))] = node
-    return made
-
-
-def node_of(s: State, symbol: Symbol) -> Ref | None:
-    """The graph node that made a symbol.
-
-    What is read out of the result of a call has a node of its own: the parts of a model's output may come
-    from parts of the model that have nothing in common, so that each may be differentiated on its own.
-    """
-    mine = Symbol(("graph-of", symbol))
-    known = s.memory.get(mine)
-    if isinstance(known, Ref):
-        return known
-    root = symbol
-    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
-        root = root.key[1]
-    whole = s.get(s.memory.get(Symbol(("graph-of", root))), Node)
-    if whole is None:
-        return None
-    part = Node(whole.op, whole.text, whole.site)
-    part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
-    s.memory[mine] = made = s.new(part)
-    return made
-
-
 @method(CRITERION, "__call__")
 def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
     """A criterion gives a single number that depends on its arguments."""
     inputs = [edge for edge in _histories(s, call) if edge != NONE]
+    tensors = [ref for ref in (_tensor(m, s, value, call) for value in call.args) if ref is not None]
+    if not inputs and tensors:
+        effect = engine.Effect(node="criterion", frees=True)
+        return engine.apply(s, effect, {"args": tensors}, call.site, call.text, [()])[0]
     if s.grad is not True or not inputs:
         return unknown()
     ref = new_tensor(s, call.site, requires_grad=True, leaf=False, shape=(), name=str(call.text))
@@ -96,6 +75,12 @@ def _histories(s: State, call: Call) -> list[Value]:
         elif isinstance(value, Ref) and s.get(value, Tensor) is not None:
             found.append(edges.edge(s, value))
     return found
+
+
+def _tensor(m: Interpreter, s: State, value: Value, call: Call) -> Ref | None:
+    """A tensor, or a part of what an opaque module returned; None for anything else."""
+    is_known = isinstance(value, Ref) or (isinstance(value, Symbol) and value.kind == GRAPH)
+    return as_tensor(m, s, value, call.site) if is_known else None
 
 
 def _node(s: State, op: str, call: Call, inputs: list[Value]) -> Ref:

@@ -12,7 +12,7 @@ from gradcheck_tool.domain.values import (
     Symbol,
     Value,
 )
-from gradcheck_tool.library.torch.opaque_modules import node_of
+from gradcheck_tool.library.torch.graph_symbols import node_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -34,10 +34,18 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
         tensor.severed = s.severed.get(value, ())
     if value.kind == GRAPH:
-        made = s[ref]
-        made.requires_grad, made.leaf, made.grad_fn = True, False, node_of(s, value)
+        _set_graph(s[ref], node_of(s, value))
     s.memory[Symbol(("tensor", value))] = ref
     return ref
+
+
+def _set_graph(tensor: Tensor, node: Ref | None) -> None:
+    """A part of what an opaque module returned: by the node that made it, or without a graph."""
+    if node is None:
+        tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, False
+        tensor.detached_because = "no-grad"
+    else:
+        tensor.requires_grad, tensor.leaf, tensor.grad_fn = True, False, node
 
 
 def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:

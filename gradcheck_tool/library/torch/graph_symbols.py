@@ -1,0 +1,40 @@
+"""Symbols of the kind `GRAPH`: something of unknown structure whose tensors a known graph node made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Node
+from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, unknown
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+
+
+def graph_symbol(s: State, node: Ref) -> Symbol:
+    """A new symbol for something of unknown structure that a graph node made."""
+    made = unknown(GRAPH)
+    s.memory[Symbol(("graph-of", made))] = node
+    return made
+
+
+def node_of(s: State, symbol: Symbol) -> Ref | None:
+    """The graph node that made a symbol; None where grad mode was off.
+
+    What is read out of the result of a call has a node of its own: the parts of a model's output may come
+    from parts of the model that have nothing in common, so that each may be differentiated on its own.
+    """
+    mine = Symbol(("graph-of", symbol))
+    known = s.memory.get(mine)
+    if isinstance(known, Ref):
+        return known
+    root = symbol
+    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
+        root = root.key[1]
+    whole = s.get(s.memory.get(Symbol(("graph-of", root))), Node)
+    if whole is None:
+        return None
+    part = Node(whole.op, whole.text, whole.site)
+    part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
+    s.memory[mine] = made = s.new(part)
+    return made
