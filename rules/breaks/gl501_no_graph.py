@@ -1,8 +1,8 @@
 """GL501: backward from something that has no graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import NoGraph, Rule, Severity, Violation
+from gradcheck_tool import BackwardCall, Event, NoGraph, Rule, Severity, Violation
 
 _WHY = {
     "constant": (
@@ -49,7 +49,9 @@ class NoGraphToBackward(Rule):
 
     `backward()` or `torch.autograd.grad` of a value that surely does not require a gradient: it was
     computed under `no_grad`, went through `.detach()`, `.data`, `.item()`, numpy, `torch.tensor(...)`,
-    `argmax` or a comparison, or all parameters involved are frozen.
+    `argmax` or a comparison, or all parameters involved are frozen. A constant that is differentiated in
+    place of a loss on some ways only (`if not batch: loss = torch.zeros(())`) is not reported: the
+    data say whether that way is ever taken.
 
     ## Why it is wrong
 
@@ -128,8 +130,13 @@ class NoGraphToBackward(Rule):
     severity = Severity.ERROR
     predicts = "does not require grad and does not have a grad_fn"
 
-    def on_no_graph(self, event: NoGraph) -> Iterator[Violation]:
-        if event.reason == "create-graph":
-            return
-        why, advice = _WHY.get(event.reason, _WHY["unknown"])
-        yield self.finding(event, f"`{event.root}` has no graph to differentiate: {why}", advice)
+    def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
+        runs = {id(event.site.node) for event in events if isinstance(event, BackwardCall)}
+        for event in events:
+            if not isinstance(event, NoGraph) or event.reason == "create-graph":
+                continue
+            # Whether the constant that stands in for a loss is ever differentiated, the data say.
+            if event.reason == "constant" and id(event.site.node) in runs:
+                continue
+            why, advice = _WHY.get(event.reason, _WHY["unknown"])
+            yield self.finding(event, f"`{event.root}` has no graph to differentiate: {why}", advice)

@@ -320,6 +320,14 @@ def step(model, optimizer, states, actions):
     prediction["value"].pow(2).mean().backward()
     optimizer.step()
 """,
+    "a constant stands in for the loss where the data say so": """
+net = nn.Linear(3, 1)
+def step(x, count):
+    loss = net(x).sum()
+    if count == 0:
+        loss = torch.tensor(0.0)
+    loss.backward()
+""",
     "an object of a library between the input and the model": """
 from torchvision import transforms
 class Attack:
