@@ -78,6 +78,7 @@ class Config:
         model_packs: folders of further models of libraries.
         target_torch: torch version that the code is written for, such as `2.6`; None is the newest.
         baseline: file of findings that are known and not reported.
+        strict: report only what assumes nothing beyond the code.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
         gradcheck: the table of the run-time engine, which checks it itself.
         files: the file it came from and those that this one extends.
@@ -97,6 +98,7 @@ class Config:
     model_packs: tuple[Path, ...] = ()
     target_torch: str | None = None
     baseline: Path | None = None
+    strict: bool = False
     report_unused_suppressions: bool = False
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
@@ -119,7 +121,7 @@ class Overrides:
         extend_select, ignore: come on top.
         exclude: replaces the patterns; `extend_exclude` comes on top.
         target_torch, baseline: replace the configuration's.
-        report_unused_suppressions: turns the report on; `no_baseline` leaves the baseline out.
+        strict, report_unused_suppressions: turn these on; `no_baseline` leaves the baseline out.
     """
 
     isolated: bool = False
@@ -133,6 +135,7 @@ class Overrides:
     target_torch: str | None = None
     baseline: Path | None = None
     no_baseline: bool = False
+    strict: bool = False
     report_unused_suppressions: bool = False
 
     def apply(self, config: Config) -> Config:
@@ -150,6 +153,7 @@ class Overrides:
             extend_exclude=config.extend_exclude + self.extend_exclude,
             target_torch=self.target_torch or config.target_torch,
             baseline=None if self.no_baseline else self.baseline or config.baseline,
+            strict=self.strict or config.strict,
             report_unused_suppressions=self.report_unused_suppressions or config.report_unused_suppressions,
         )
 
@@ -431,6 +435,7 @@ _READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
     "report-unused-suppressions": _Reader.flag,
     "rule-packs": _Reader.paths,
     "select": _Reader.texts,
+    "strict": _Reader.flag,
     "target-torch": _Reader.version,
 }
 KEYS = tuple(_READERS)

@@ -39,9 +39,9 @@ class Open(NamedTuple):
         return self.wrong.replace(self.old, self.new)
 
 
-def told(source: str) -> list[Finding]:
+def told(source: str, *, strict: bool = False) -> list[Finding]:
     """The findings of a program of one file."""
-    return check_source(source, "program.py", RULES)
+    return check_source(source, "program.py", RULES.select(strict=True) if strict else RULES)
 
 
 def check_found(case: Open) -> None:

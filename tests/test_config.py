@@ -247,6 +247,7 @@ def test_every_key_is_read(tmp_path):
         model-packs = ["tools/models"]
         target-torch = "2.6"
         baseline = "lint/baseline.json"
+        strict = true
         report-unused-suppressions = true
         per-file-ignores = { "tests/**" = ["GL4"] }
         gradcheck = { device = "cpu" }
@@ -264,6 +265,7 @@ def test_every_key_is_read(tmp_path):
         model_packs=(tmp_path / "tools/models",),
         target_torch="2.6",
         baseline=tmp_path / "lint/baseline.json",
+        strict=True,
         report_unused_suppressions=True,
         per_file_ignores={"tests/**": ("GL4",)},
         gradcheck={"device": "cpu"},

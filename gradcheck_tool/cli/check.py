@@ -52,6 +52,9 @@ def check(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Report only what assumes nothing beyond the code.")
+    ] = False,
     report_unused_suppressions: Annotated[
         bool, typer.Option("--report-unused-suppressions", help="Report comments that suppress nothing.")
     ] = False,
@@ -118,6 +121,7 @@ def check(
         target_torch=target_torch,
         baseline=absolute(baseline) if baseline else None,
         no_baseline=write_baseline is not None,
+        strict=strict,
         report_unused_suppressions=report_unused_suppressions,
     )
     wanted = Options(

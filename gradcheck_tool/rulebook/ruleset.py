@@ -51,9 +51,12 @@ class RuleSet:
     Attributes:
         known: every rule of every pack, by code.
         active: the rules that `evaluate` applies, by code.
+        strict: whether findings that assume something beyond the code are left out.
     """
 
-    def __init__(self, known: Iterable[Rule], active: Iterable[Rule] | None = None) -> None:
+    def __init__(
+        self, known: Iterable[Rule], active: Iterable[Rule] | None = None, *, strict: bool = False
+    ) -> None:
         """`active` is every known rule that is on by default, when it is not given.
 
         Raises:
@@ -63,6 +66,7 @@ class RuleSet:
         _check_unique(self.known)
         chosen = [rule for rule in self.known if rule.default] if active is None else active
         self.active = tuple(sorted(chosen, key=lambda rule: rule.code))
+        self.strict = strict
 
     @classmethod
     def load(cls, packs: Iterable[Path] = (), *, builtin: bool = True) -> RuleSet:
@@ -83,10 +87,13 @@ class RuleSet:
         extend_select: Sequence[str] = (),
         ignore: Sequence[str] = (),
         target_torch: str | None = None,
+        *,
+        strict: bool = False,
     ) -> RuleSet:
         """The same rules with others in force. Selectors are codes, prefixes (`GL2`), `ALL`, `default`.
 
-        `target_torch` drops rules that do not hold for that torch version.
+        `target_torch` drops rules that do not hold for that torch version, `strict` findings that assume
+        something.
 
         Raises:
             UnknownCodeError: a selector matches no known rule.
@@ -99,7 +106,7 @@ class RuleSet:
             for rule in self.known
             if rule.holds_for(target_torch) and is_selected(rule.code, rule.default, wanted, ignore)
         ]
-        return RuleSet(self.known, chosen)
+        return RuleSet(self.known, chosen, strict=strict)
 
     @property
     def codes(self) -> list[str]:
@@ -192,6 +199,11 @@ class RuleSet:
         return self._judges[kind]
 
     def _violations(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Violation]]:
+        for rule, draft in self._all_violations(events):
+            if not (self.strict and draft.event.assumes):
+                yield rule, draft
+
+    def _all_violations(self, events: tuple[Event, ...]) -> Iterator[tuple[Rule, Violation]]:
         for event in events:
             for rule, handler in self._judges_of(type(event)):
                 if isinstance(event, NameUse) and not is_named(event.name, rule.names):

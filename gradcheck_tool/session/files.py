@@ -247,6 +247,7 @@ class _Selection:
     extend_select: tuple[str, ...]
     ignore: tuple[str, ...]
     target_torch: str | None
+    strict: bool
 
     @classmethod
     def of(cls, config: Config) -> _Selection:
@@ -257,6 +258,7 @@ class _Selection:
             config.extend_select,
             config.ignore,
             config.target_torch,
+            config.strict,
         )
 
 
@@ -269,7 +271,9 @@ def _load_rules(config: Config) -> RuleSet:
         rules = RuleSet.load(config.rule_packs)
         for pattern, selectors in config.per_file_ignores.items():
             check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
-        return rules.select(config.select, config.extend_select, config.ignore, config.target_torch)
+        return rules.select(
+            config.select, config.extend_select, config.ignore, config.target_torch, strict=config.strict
+        )
     except (ModelPackError, RulePackError, UnknownCodeError) as error:
         origin = config.origin(_key_of(error))
         raise ConfigError(f"{origin}: {error}" if origin else f"--{error}") from error

@@ -256,6 +256,13 @@ def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPEN)
+def test_a_strict_check_leaves_out_what_assumes_something(name: str) -> None:
+    assert told(OPEN[name].wrong, strict=True) == [
+        finding for finding in told(OPEN[name].wrong) if not finding.assumes
+    ]
+
+
+@pytest.mark.parametrize("name", OPEN)
 def test_the_right_program_is_quiet(name: str) -> None:
     check_right(OPEN[name])
 
