@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles
+from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
+# How many times a method is called again, and with how many of the states that it leaves.
+TIMES_AGAIN = 2
+MOST_AGAIN = 2
 
 
 def analyze(
@@ -254,13 +258,48 @@ def _run_methods(
         if by_framework is not None:
             _drive(m, state, receiver, *by_framework)
         for inner, func, wrapper in waiting:
-            static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
-            first: Value | None = None if static else receiver
-            if wrapper is not None and wrapper.cls == LibraryObject("builtins.classmethod"):
-                first = ref
             starts.begin(m)
-            _run_function(m, state, inner, func, first, again=state is not states[0][0])  # type: ignore[arg-type]
+            again = state is not states[0][0]
+            if wrapper is None and isinstance(receiver, Ref):
+                _train(m, state, receiver, inner, func, again=again)  # type: ignore[arg-type]
+            else:
+                static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
+                _run_function(m, state, inner, func, None if static else ref, again=again)  # type: ignore[arg-type]
     m.program.assumes = before
+
+
+def _train(m: Interpreter, base: State, receiver: Ref, ref: Ref, func: Func, *, again: bool) -> None:
+    """Run a method of an object, and once more with what it has kept if it trains outside of loops."""
+    if id(func.function) in m.program.entered and not again:
+        return
+    name = func.function.name
+    life = ObjectLife(base, base[receiver].cls)
+    state = _provided(m, base, receiver, life, name)
+    with Passes(m) as passes:
+        ends = _run_function(m, state, ref, func, receiver, again=True)
+    if not passes.outside_loops:
+        return
+    before = m.program.assumes
+    m.program.assumes = (*before, f"`{func.function.qualname}` is called again on the same object")
+    for _ in range(TIMES_AGAIN):
+        states = [end.state for end in ends[:MOST_AGAIN]]
+        ends = []
+        for state in states:
+            between_calls(state, receiver, life.loose(name))
+            ends += _run_function(m, state, ref, func, receiver, again=True)
+    m.program.assumes = before
+
+
+def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
+    """The state in which other methods have given an object what a method reads of it."""
+    held = base[receiver].attrs
+    for other in life.providers(name, held) if STAND_IN in held else ():
+        value = attributes.in_class(base, base[receiver].cls, other)
+        func = base.get(value, Func)
+        if func is not None:
+            ends = _run_function(m, base, value, func, receiver, again=True)  # type: ignore[arg-type]
+            base = ends[0].state if ends else base
+    return base
 
 
 def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Func) -> None:
@@ -311,26 +350,40 @@ def _as_exits(pairs: list[tuple[State, Value]]) -> list[FrameExit]:
 
 def _run_function(
     m: Interpreter, base: State, ref: Ref, func: Func, receiver: Value | None, again: bool = False
-) -> None:
-    function: ir.Function = func.function
-    if id(function) in m.program.entered and not again:
-        return
+) -> list[FrameExit]:
+    """Call a function with arguments that fit its use; the ways in which it returns.
+
+    A module's `forward` that writes to what it is given is called with tensors in the middle of a graph, too.
+    """
+    if id(func.function) in m.program.entered and not again:
+        return []
     owner = base.get(receiver, Instance)
     cls = owner.cls if owner is not None and isinstance(owner.cls, Ref) else None
     cast = roles.arguments(m, base.fork(), func, 0 if receiver is None else 1, cls)
+    target: Value = ref if receiver is None else Bound(receiver, ref)
+    start = cast.state.fork()
+    ends = _call(m, cast, target, func)
+    if receiver is not None and func.function.name == "forward" and _is_module(base, receiver):
+        ordinary_use.differentiate(m, ends, func.function.qualname, cast.assumes)
+        names = ordinary_use.trained_arguments(start, ends, cast.values)
+        if names:
+            trained = cast.with_history(m, start, names, func.function)
+            others = _call(m, trained, target, func)
+            ordinary_use.differentiate(m, others, func.function.qualname, trained.assumes)
+    return ends
+
+
+def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[FrameExit]:
+    """Call a function; the ways in which it returns."""
     s = cast.state
     before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
-    target: Value = ref if receiver is None else Bound(receiver, ref)
-    site = m.site(s, function.node)
-    forward = receiver is not None and function.name == "forward" and _is_module(base, receiver)
+    site = m.site(s, func.function.node)
     with _on_its_own(m, func):
-        for end in bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, function):
+        ends = bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, func.function)
+        for end in ends:
             _report(m, end)
-            if forward and end.kind == "return":
-                event = ordinary_use.differentiated(end.state, end.value, function.qualname)
-                if event is not None:
-                    m.program.ordinary.append(event)
     m.program.assumes = before
+    return [end for end in ends if end.kind == "return"]
 
 
 @contextmanager

@@ -7,24 +7,30 @@ what it assumes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import SavedTensorModified, UnversionedWrite
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Storage, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import LibraryObject, Ref, Tup, Value
+from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gradcheck_tool.domain.events import Event
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 MODULE = "torch.nn.Module"
+# What is called so comes with the data, and requires no gradient.
+_GIVEN = re.compile(
+    r"(?:^|_)(?:targets?|labels?|masks?|y|gt|true|truth|ind(?:ex|ices)|idx|ids?|lengths?|shape|edge_\w+|pos)\d?(?:_|$)"
+)
 # How deep tensors are looked for in what a unit returns.
 DEPTH = 3
 
@@ -37,6 +43,56 @@ def derives_from(s: State, cls: Value, base: str) -> bool:
 def is_module_class(s: State, cls: Value) -> bool:
     """Does a class of the repository derive from `nn.Module`?"""
     return derives_from(s, cls, MODULE)
+
+
+def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes: Iterable[str] = ()) -> None:
+    """Differentiate what a forward returned, each way, and note what goes wrong."""
+    for end in ends:
+        event = differentiated(end.state, end.value, name)
+        if event is not None:
+            m.program.ordinary.append(replace(event, assumes=(*event.assumes, *assumes)))
+
+
+def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[str]:
+    """The arguments of a forward that writes in place which are the results of layers before it.
+
+    That is the first that it takes for a tensor, and what it writes to itself, but for targets and the like.
+
+    Args:
+        s: the state before the call.
+        ends: the states after it.
+        given: the arguments of which something is known, and the others.
+    """
+    writing = [end.state for end in ends if _has_written(s, end.state)]
+    taken = [
+        (name, tensor)
+        for state in writing[:1]
+        for name, value in given.items()
+        if (tensor := _taken_for(state, value)) is not None
+    ]
+    first = [name for name, _ in taken[:1]]
+    written = [
+        name
+        for state in writing
+        for name, value in given.items()
+        if (tensor := _taken_for(state, value)) is not None and state[tensor.storage].site is not None
+    ]
+    return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
+
+
+def _has_written(before: State, after: State) -> bool:
+    """Has anything been written to in place?"""
+    return any(
+        storage.site is not None and before.heap.get(ref.id) is not storage
+        for ref, storage in after.records(Storage)
+    )
+
+
+def _taken_for(s: State, value: Value) -> Tensor | None:
+    """The tensor that an unknown argument has been taken for."""
+    if not isinstance(value, Symbol):
+        return None
+    return s.get(s.memory.get(value, s.memory.get(Symbol(("tensor", value)))), Tensor)
 
 
 def differentiated(s: State, value: Value, name: str) -> Event | None:

@@ -21,7 +21,7 @@ SKETCH_PER_ROW = 1
 SKETCH_PER_CANDIDATE_ROW = 40
 # A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
 # than ten times as long as parsing it.
-WHOLE_BASE = 6_000
+WHOLE_BASE = 20_000
 WHOLE_PER_ROW = 50
 # The functions that nothing calls, of a module whose body runs.
 REST_BASE = 10_000

@@ -11,6 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
+from gradcheck_tool.analysis.optimizer_roles import (
+    is_averaged,
+    is_module_object,
+    is_optimizer,
+    is_trainable_leaf,
+    named_alike,
+)
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.usage import Usage, with_inner
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
@@ -18,17 +25,17 @@ from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.held_parameters import HELD
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters
 from gradcheck_tool.library.torch.opaque_modules import criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
-OPTIMIZER = frozenset({"zero_grad", "step"})
 MODULE = frozenset(
     (
         "parameters",
@@ -99,6 +106,15 @@ class Cast:
     values: dict[str, Value] = field(default_factory=dict)
     assumes: list[str] = field(default_factory=list)
 
+    def with_history(self, m: Interpreter, s: State, names: Iterable[str], function: ir.Function) -> Cast:
+        """The same arguments in the state in which they were made, these of them in the middle of a graph."""
+        given = {
+            name: new_tensor(s, m.site(s, function.node), requires_grad=True, leaf=False, name=name)
+            for name in names
+        }
+        told = [f"`{name}` requires a gradient" for name in given]
+        return Cast(s, {**self.values, **given}, [*self.assumes, *told])
+
 
 def arguments(
     m: Interpreter, s: State, func: Func, skip: int, cls: Ref | None = None, depth: int = DEPTH
@@ -129,6 +145,13 @@ class _Casting:
         self._out = Cast(s)
 
     @property
+    def trains(self) -> bool:
+        """Does the unit, or a method of the same class, call `backward`?"""
+        cls = self._place.cls
+        methods = methods_of(self._out.state, cls) if cls is not None else ()
+        return self._trains or any(map(_differentiates, methods))
+
+    @property
     def out(self) -> Cast:
         """What has been decided so far."""
         return self._out
@@ -138,7 +161,8 @@ class _Casting:
         named = [p for p in params if p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)]
         evidence = self._m.program.refinement.evidence
         usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
-        optimizers = [p for p in named if _is_optimizer(usage[p.name])]
+        trains = self.trains
+        optimizers = [p for p in named if is_optimizer(p.name, usage[p.name], trains=trains)]
         self._optimizers = len(optimizers)
         for p in named:
             default = defaults.get(p.name)
@@ -212,34 +236,45 @@ class _Casting:
         """
         s = self._out.state
         given = made_from.items if isinstance(made_from, Tup) else ()
-        modules = {str(s[v].name): v for v in given if isinstance(v, Ref) and _is_module_object(s, v)}
+        modules = {str(s[v].name): v for v in given if isinstance(v, Ref) and is_module_object(s, v)}
         if modules:
             self._out.values, self._optimizers = dict(modules), 1
             return self._optimizer(name)
+        leaves = [v for v in given if isinstance(v, Ref) and is_trainable_leaf(s, v)]
+        if leaves:
+            self._out.assumes += [f"`{name}` holds `{s[leaf].name}`" for leaf in leaves]
+            return self._made(name, leaves, is_open=False)
         frame: Frame = s[s.frames[-1]]
         receiver = s.get(frame.receiver, Instance)
         near: dict[str, Value] = {k: v for k, v in frame.locals.items() if isinstance(k, str)}
         if receiver is not None:
             near.update(receiver.attrs)
-        self._optimizers = 1 + sum("optim" in each or each.startswith("opt") for each in near)
-        self._out.values = {k: v for k, v in near.items() if _is_module_object(s, v)}
+        others = [each for each in near if each != name]
+        self._optimizers = 1 + sum("optim" in each or each.startswith("opt") for each in others)
+        self._out.values = {k: v for k, v in near.items() if is_module_object(s, v)}
         return self._optimizer(name)
 
     def _optimizer(self, optimizer: str) -> Value:
         """An optimizer of the parameters of the modules that are given along with it."""
         s = self._out.state
-        modules = [name for name, value in self._out.values.items() if _is_module_object(s, value)]
+        modules = [
+            name
+            for name, value in self._out.values.items()
+            if is_module_object(s, value) and not is_averaged(name)
+        ]
         held: list[Value] = []
         alone = len(modules) == 1 and self._optimizers == 1
-        for name in modules if alone else _named_alike(optimizer, modules):
+        for name in modules if alone else named_alike(optimizer, modules):
             module: Ref = self._out.values[name]  # type: ignore[assignment]
             held += [ref for _, ref in named_parameters(s, module)[0]]
             self._out.assumes.append(f"`{optimizer}` holds the parameters of `{name}`")
-        record = Instance(
-            LibraryObject("torch.optim.Optimizer"), {"#params": Tup(tuple(held), open=True)}, open=True
-        )
-        record.name = optimizer
-        return s.new(record)
+        return self._made(optimizer, held, is_open=True)
+
+    def _made(self, name: str, held: Sequence[Value], *, is_open: bool) -> Value:
+        parameters = Tup(tuple(held), open=is_open)
+        record = Instance(LibraryObject("torch.optim.Optimizer"), {HELD: parameters}, open=True)
+        record.name = name
+        return self._out.state.new(record)
 
 
 class Refinement:
@@ -270,7 +305,7 @@ class Refinement:
         if usage is None or not (usage.called or usage.methods or usage.iterated):
             return s, value
         casting = _Casting(self._m, s, place, 1)
-        if _is_optimizer(usage):
+        if is_optimizer(name, usage, trains=casting.trains):
             made = casting.optimizer_of(name, s.memory.get(Symbol(("made-from", value))))
         else:
             made = casting.value(name, usage, node)
@@ -361,21 +396,3 @@ def _differentiates(function: ir.Function) -> bool:
         for block in code.blocks.values()
         for i in block.instrs
     )
-
-
-def _is_optimizer(usage: Usage) -> bool:
-    return usage.methods >= OPTIMIZER or ("step" in usage.methods and "param_groups" in usage.attributes)
-
-
-def _is_module_object(s: State, value: Value) -> bool:
-    record = s.get(value, Instance)
-    if record is None:
-        return False
-    return "#group" in record.attrs or is_module_class(s, record.cls)
-
-
-def _named_alike(optimizer: str, modules: list[str]) -> list[str]:
-    """The module whose name has the most in common with that of an optimizer (`optimizer_G` and `netG`)."""
-    parts = set(re.findall(r"[A-Z]\w*|[a-z]+|\d+", optimizer)) - {"optim", "optimizer", "opt"}
-    found = [name for name in modules if parts & set(re.findall(r"[A-Z]\w*|[a-z]+|\d+", name))]
-    return found if len(found) == 1 else []

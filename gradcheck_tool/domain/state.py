@@ -28,13 +28,15 @@ class State:
     inference mode. `saving_hooks` is the `SavingHooks` that keeps what graph nodes save, NONE where they keep
     it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
     use it. `severed` has for numbers and arrays what was cut off from the tensors that they were made of.
-    `after_body`: a function is executed on its own, before which others may have run. `changed` are the
+    `after_body`: a function is executed on its own, before which others may have run. `again`: it has been
+    called before, on the same object. `changed` are the
     records that were written to since the running function was entered: of all others, two ways through the
     function have the same.
     """
 
     __slots__ = (
         "after_body",
+        "again",
         "changed",
         "exc",
         "frames",
@@ -60,6 +62,7 @@ class State:
         self.memory: dict[Value, Value] = {}
         self.severed: dict[Value, tuple[GraphCut, ...]] = {}
         self.after_body = False
+        self.again = False
         self.exc: Value | None = None
         self.owner = object()
         self.changed: set[int] = set()
@@ -77,6 +80,7 @@ class State:
         new.memory = self.memory.copy()
         new.severed = self.severed.copy()
         new.after_body = self.after_body
+        new.again = self.again
         new.exc = self.exc
         new.changed = self.changed.copy()
         new.owner = object()

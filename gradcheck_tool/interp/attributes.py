@@ -216,8 +216,10 @@ def put(
 ) -> list[State]:
     """`obj.name = value`."""
     if isinstance(obj, Symbol):
-        s.memory[Symbol(("attr", obj, name))] = value
-        return [s]
+        known = model_of(s, obj).set_attribute(m, s, obj, name, value, site, augmented)
+        if known is None:
+            s.memory[Symbol(("attr", obj, name))] = value
+        return known or [s]
     if not isinstance(obj, Ref):
         return [s]
     record = s.heap[obj.id]

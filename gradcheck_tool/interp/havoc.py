@@ -64,8 +64,8 @@ def may_change_layers(name: str) -> bool:
 def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
-    One that `keeps_layers` leaves parameters and numbers of layers as they are; the gradients that parameters
-    have accumulated it may still use or clear.
+    One that `keeps_layers` leaves what is trained and numbers of layers as they are; the gradients that have
+    accumulated it may still use or clear.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -74,7 +74,8 @@ def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> N
     for ref in roots:
         record = s.heap[ref.id]
         if isinstance(record, Tensor):
-            if record.is_param and keeps_layers:
+            is_trained = record.is_param or (record.leaf and record.requires_grad)
+            if is_trained and keeps_layers:
                 _gradient(s, ref)
             else:
                 _tensor(s, ref)

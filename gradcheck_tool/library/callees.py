@@ -10,6 +10,7 @@ from gradcheck_tool.domain.values import GRAPH, TRUE, LibraryObject, Method, Ref
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.havoc import forget_groups
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
@@ -63,6 +64,16 @@ class MethodModel(ObjectModel[Method]):
 class SymbolModel(DtypeModel):
     """Values of which nothing is known."""
 
+    def set_attribute(
+        self, m: Interpreter, s: State, obj: Symbol, name: str, value: Value, site: Any, augmented: bool
+    ) -> list[State] | None:
+        """What has its `requires_grad` set to True is a leaf: PyTorch refuses it for others."""
+        if name != "requires_grad" or known(s, value) is not True:
+            return None
+        ref = adopt(m, s, obj, site)
+        s.edit(ref).leaf = True
+        return _TENSOR.set_attribute(m, s, ref, name, value, site, augmented)
+
     def set_item(
         self,
         m: Interpreter,
@@ -73,8 +84,13 @@ class SymbolModel(DtypeModel):
         site: Any,
         text: Any,
         augmented: bool,
-    ) -> None:
+    ) -> list[State] | None:
+        """What an operation has taken for a tensor is one, else an array perhaps."""
+        ref = _taken_for_tensor(s, obj)
+        if ref is not None:
+            return _TENSOR.set_item(m, s, ref, index, value, site, text, augmented)
         write_array(s, obj, site, text)
+        return None
 
     def binary(
         self, m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
@@ -92,7 +108,7 @@ class SymbolModel(DtypeModel):
     def inplace(
         self, m: Interpreter, s: State, op: str, left: Symbol, right: Value, site: Any, text: Any
     ) -> Outcomes | None:
-        ref = as_tensor(m, s, left, site) if _is_graph(left) else None
+        ref = as_tensor(m, s, left, site) if _is_graph(left) else _taken_for_tensor(s, left)
         if ref is not None:
             return _TENSOR.inplace(m, s, op, ref, right, site, text)
         write_array(s, left, site, text)
@@ -128,6 +144,12 @@ def _may_have_graph(s: State, value: Value) -> bool:
     if tensor is not None:
         return tensor.requires_grad is True
     return _is_graph(value) or Symbol(("may-have-graph", value)) in s.memory
+
+
+def _taken_for_tensor(s: State, value: Symbol) -> Ref | None:
+    """The tensor that an operation has taken a value for."""
+    known = s.memory.get(Symbol(("tensor", value)))
+    return known if isinstance(known, Ref) else None
 
 
 def _is_graph(value: Value) -> bool:

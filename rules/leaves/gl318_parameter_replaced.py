@@ -70,6 +70,12 @@ class Replaced(Tracker):
         if fact.instr is not None and fact.name in record.attrs:
             self._replace(s, record.attrs[fact.name], fact.value, fact.site)
 
+    def on_name_bound(self, m: Interpreter, s: State, fact: facts.NameBound) -> None:
+        """A variable that an optimizer trains may be bound to a new leaf that is computed from it."""
+        old, new = s.variable(s.frames[-1], fact.instr.name), s[fact.value]
+        if s.get(old, Tensor) is not None and new.severed and not new.is_param:
+            self._replace(s, old, fact.value, m.site(s, fact.instr.node))  # type: ignore[arg-type]
+
     def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
         """An item of a container of modules or parameters may be replaced."""
         record = s.get(fact.container, Instance)
@@ -81,8 +87,8 @@ class Replaced(Tracker):
 
     def _replace(self, s: State, old: Value, new: Value, site: Site) -> None:
         """What was `old` is `new`: do optimizers still have the old one?"""
-        before = set(module_tree.parameters_in(s, old))
-        if not before or old == new or not module_tree.parameters_in(s, new):
+        before = set(_trainable(s, old))
+        if not before or old == new or not _trainable(s, new):
             return
         for ref, held in known_optimizers(s):
             if not before.isdisjoint(held):
@@ -104,17 +110,18 @@ class Replaced(Tracker):
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Look for parameters that no optimizer has."""
+        self._check_successors(s, fact)
         held = held_parameters(s)
         if held is not None:
-            self._check_successors(s, fact, held)
             self._check_later(s, fact, held)
 
-    def _check_successors(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
+    def _check_successors(self, s: State, fact: facts.Stepped) -> None:
         """Are there new parameters in place of the optimizer's own that no optimizer has?"""
         for new in self.successors.get(s, fact.optimizer) or ():
             site = self.replaced.get(new.id)  # type: ignore[union-attr]
-            mine = module_tree.parameters_in(s, new)
-            if site is not None and mine and held.isdisjoint(mine) and self.once(id(site.node)):
+            mine, held = _trainable(s, new), held_parameters(s, new)  # type: ignore[arg-type]
+            missing = bool(mine) and held is not None and held.isdisjoint(mine)
+            if site is not None and missing and self.once(id(site.node)):
                 node = site.node.targets[0].target if hasattr(site.node, "targets") else site.node
                 label = places.text_of(site, node)
                 self.report(ParameterReplaced(site=site, attribute=label, optimizer=fact.name))
@@ -153,6 +160,14 @@ class Replaced(Tracker):
             self.hold(("thawed", id(site.node)), event, {p.id})
 
 
+def _trainable(s: State, value: Value) -> list[Ref]:
+    """Parameters that a value is or has, or the leaf that it is: what an optimizer may be given."""
+    tensor = s.get(value, Tensor)
+    if tensor is not None and tensor.leaf and tensor.requires_grad:
+        return [value]  # type: ignore[list-item]
+    return module_tree.parameters_in(s, value)
+
+
 def _is_trained(tensor: Tensor) -> bool:
     return bool(tensor.is_param and tensor.requires_grad and tensor.grad_state in ("fresh", "mixed"))
 
@@ -164,7 +179,8 @@ class ReplacedAfterOptimizer(Rule):
 
     An assignment of a new Parameter or sub-module to a model whose old parameters an optimizer already
     holds, with no new optimizer and no `add_param_group` before the next step. So is a parameter that was
-    frozen, and not given to the optimizer, until `requires_grad` was set.
+    frozen, and not given to the optimizer, until `requires_grad` was set; and a variable or attribute that
+    held a leaf and now holds a new one that was computed from it.
 
     ## Why it is wrong
 

@@ -237,6 +237,101 @@ for x in torch.ones(3, 2, 5, 3):
         "",
         (),
     ),
+    "a forward writes to its input, which an operation saved": Open(
+        HEAD
+        + """
+class Unit(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        norm = x.pow(2).sum(dim=1, keepdim=True).sqrt() + 1e-6
+        x /= norm  # <- GL201
+        return self.gain * x
+""",
+        "x /= norm",
+        "x = x / norm",
+        "Unit(3)(torch.ones(2, 3, requires_grad=True) * 1).sum().backward()",
+        ("the result of `Unit.forward` is differentiated", "`x` requires a gradient"),
+    ),
+    "a forward writes to its input through a view": Open(
+        HEAD
+        + """
+class Gate(nn.Module):
+    def forward(self, features):
+        gate = features.square()
+        flat = features.view(-1)
+        flat.sub_(1)  # <- GL201
+        return features + gate
+""",
+        "flat.sub_(1)",
+        "flat = flat.sub(1)",
+        "Gate()(torch.ones(2, 3, requires_grad=True) * 1).sum().backward()",
+        ("`features` requires a gradient",),
+    ),
+    "a forward writes to a part of its input": Open(
+        HEAD
+        + """
+class Drop(nn.Module):
+    def forward(self, x, mask):
+        out = torch.nn.functional.gelu(x)
+        x[:, 0] = 0  # <- GL201
+        return out + x
+""",
+        "x[:, 0] = 0",
+        "x = x * mask",
+        "Drop()(torch.ones(2, 3, requires_grad=True) * 1, torch.ones(3)).sum().backward()",
+        ("`x` requires a gradient",),
+    ),
+    "a penalty is differentiated through weights that a step has changed": Open(
+        HEAD
+        + """
+def penalty(real_pred, real):
+    gradient, = torch.autograd.grad(outputs=real_pred.sum(), inputs=real, create_graph=True)  # <- GL202
+    return gradient.pow(2).mean()
+
+def train(discriminator, d_optim, g_ema, loader, device):
+    for real in loader:
+        real = real.to(device)
+        real.requires_grad = True
+        real_pred = discriminator(real)
+        discriminator.zero_grad()
+        F.softplus(-real_pred).mean().backward(retain_graph=True)
+        d_optim.step()
+        loss = penalty(real_pred, real)
+        discriminator.zero_grad()
+        loss.backward()
+        d_optim.step()
+""",
+        "        loss = penalty(real_pred, real)",
+        "        loss = penalty(discriminator(real), real)",
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
+        "train(net, torch.optim.SGD(net.parameters(), 0.1), net, [torch.ones(2, 3)], 'cpu')",
+        ("`d_optim` holds the parameters of `discriminator`",),
+    ),
+    "two losses of one output, with a step in between": Open(
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, policy, opt):
+        self.policy, self.opt = policy, opt
+
+    def update(self, states, returns):
+        values = self.policy(states)
+        self.policy.zero_grad()
+        (values - returns).pow(2).mean().backward(retain_graph=True)
+        self.opt.step()
+        self.policy.zero_grad()
+        values.mean().backward()  # <- GL202
+        self.opt.step()
+""",
+        "        values.mean().backward()",
+        "        self.policy(states).mean().backward()",
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
+        "Trainer(net, torch.optim.SGD(net.parameters(), 0.1)).update(torch.ones(2, 3), torch.ones(2, 1))",
+        ("`opt` holds the parameters of `policy`",),
+    ),
 }
 
 # Modules that are elsewhere, and what a driver puts in their place.
@@ -317,6 +412,28 @@ class Average:
     @torch.no_grad()
     def update(self, model):
         self._write(model, 0.9)
+""",
+    "a forward writes to its input before anything saves it": """
+class Center(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+
+    def forward(self, x):
+        x -= 0.5
+        x /= 0.25
+        return self.first(x).relu()
+""",
+    "heads of one model, each differentiated before a step": """
+def step(model, actor_optim, critic_optim, states):
+    model.train()
+    out = model(states)
+    actor_optim.zero_grad()
+    out.policy.mean().backward(retain_graph=True)
+    actor_optim.step()
+    critic_optim.zero_grad()
+    out.value.pow(2).mean().backward()
+    critic_optim.step()
 """,
     "the parts of what a model returns are differentiated one by one": """
 def step(model, optimizer, states, actions):

@@ -43,8 +43,8 @@ def carrier(s: State, p: BackwardPass) -> str:
 
 
 def _has_gone_round(s: State) -> bool:
-    """Has a loop of a running function come to its second iteration?"""
-    return any(rounds > 0 for ref in s.frames for rounds in s[ref].iterations.values())
+    """Has a loop of a running function come to its second iteration, or is it called again?"""
+    return s.again or any(rounds > 0 for ref in s.frames for rounds in s[ref].iterations.values())
 
 
 def _innermost_loop(site: Site) -> Any:

@@ -21,13 +21,16 @@ def known_optimizers(s: State) -> list[tuple[Ref, tuple[Value, ...]]]:
     return [(ref, held.items) for ref, held in known if isinstance(held, Tup)]
 
 
-def held_parameters(s: State) -> set[Value] | None:
-    """The parameters that the optimizers hold; None where one may hold others."""
+def held_parameters(s: State, of: Ref | None = None) -> set[Value] | None:
+    """The parameters that the optimizers hold; None where one may hold others.
+
+    With `of`, None where one may hold this tensor or module: those that were made before it cannot.
+    """
     found: set[Value] = set()
-    for _, record in s.records(Instance):
+    for ref, record in s.records(Instance):
         held = record.attrs.get(HELD)
         if isinstance(held, Tup):
-            if record.open or held.open:
+            if (record.open or held.open) and (of is None or ref.id > of.id):
                 return None
             found.update(held.items)
     return found

@@ -1,6 +1,7 @@
 """Modules and criteria of which only the role is known: what they return has a graph of unknown structure.
 
-An opaque module has parameters that require a gradient and saves something for backward, though not what. Its
+An opaque module has parameters that require a gradient, which it saves for backward, as all layers do but
+the first; what else it saves is not known. Its
 result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple)
 is of that kind, too, and becomes a tensor with a graph through the parameters where it is used as one; one
 without a graph, where grad mode was off.
@@ -15,6 +16,7 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import GRAPH, NONE, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import edges
+from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp.registry import Result, method
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
@@ -38,7 +40,9 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
         return unknown()
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
     inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call), unknown()]
-    return graph_symbol(s, _node(s, "module", call, inputs))
+    node = _node(s, "module", call, inputs)
+    s.edit(node).saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)
+    return graph_symbol(s, node)
 
 
 @method(CRITERION, "__call__")

@@ -1,0 +1,155 @@
+"""Which methods of an object run before and between others, where no caller is in sight.
+
+A method that trains is called again and again, and finds what it has kept on `self`. Before it is called
+for the first time, the methods have run that give the object what it reads. In between, others may have
+changed what they write at all: of that, nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis.evidence import methods_of
+from gradcheck_tool.analysis.usage import with_inner
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.values import unknown
+from gradcheck_tool.interp.facts import BackwardRan
+from gradcheck_tool.interp.havoc import reachable
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.interp.api import Interpreter
+
+# Methods that make an object what it is: nobody calls them between two steps of training.
+_CONSTRUCTS = re.compile(
+    r"_*(?:init|build|set_?up|make|create|define|configure|prepare|post_init)", re.IGNORECASE
+)
+# How many methods are run so that an object has what another reads.
+MOST_PROVIDERS = 3
+# Methods of containers that change them.
+_CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popleft", "remove", "update"})
+
+
+@dataclass(slots=True)
+class Touched:
+    """The attributes that code reads, binds, and binds or changes, and those that it calls."""
+
+    reads: set[str] = field(default_factory=set)
+    binds: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+
+    def read(self, function: ir.Function, *, own: bool) -> None:
+        """Add what a function does with attributes of its first parameter (`own`), or of other objects."""
+        first = function.params[0].name if function.params else ""
+        for code in with_inner(function) if own else (function,):
+            instrs = [i for block in code.blocks.values() for i in block.instrs]
+            receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
+            held: dict[int, str] = {}
+            for i in instrs:
+                if isinstance(i, ir.GetAttr) and (i.obj in receivers) is own:
+                    held[i.dst] = i.name
+                    self.reads.add(i.name)
+                elif isinstance(i, ir.SetAttr) and (i.obj in receivers) is own:
+                    self.binds.add(i.name)
+            self.writes |= self.binds
+            for i in instrs:
+                self._change(i, held)
+
+    def _change(self, i: ir.Instr, held: dict[int, str]) -> None:
+        """Does an instruction call what an attribute holds, or change it where it is?"""
+        if isinstance(i, ir.Call) and i.func in held:
+            self.calls.add(held[i.func])
+        elif isinstance(i, ir.GetAttr) and i.obj in held:
+            if i.name in _CHANGES or i.name == "data" or re.fullmatch(r"[a-z]\w*_", i.name):
+                self.writes.add(held[i.obj])
+        elif isinstance(i, (ir.SetItem, ir.DelItem)) and i.obj in held:
+            self.writes.add(held[i.obj])
+
+
+class ObjectLife:
+    """The methods of a class and what each does to the object."""
+
+    def __init__(self, s: State, cls: Ref) -> None:
+        self._methods: dict[str, Touched] = {}
+        own = methods_of(s, cls)
+        for function in own:
+            self._methods.setdefault(function.name, Touched()).read(function, own=True)
+        self._elsewhere = Touched()
+        for function in s[cls].env.module.functions:
+            self._elsewhere.read(function, own=False)
+
+    def reach(self, *names: str) -> set[str]:
+        """These methods, and those of the same object that they call."""
+        found: set[str] = set()
+        todo = [name for name in names if name in self._methods]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += [called for called in self._methods[name].calls if called in self._methods]
+        return found
+
+    def _writes(self, names: Iterable[str]) -> set[str]:
+        return {attribute for name in names for attribute in self._methods[name].writes}
+
+    def providers(self, name: str, held: Iterable[str]) -> list[str]:
+        """The methods that give the object what a method reads and what it does not have yet."""
+        mine = self.reach(name)
+        wanted = {attribute for each in mine for attribute in self._methods[each].reads}
+        wanted -= {*held, *self._methods}
+        found: list[str] = []
+        for other in self._methods:
+            given = {
+                attribute for each in self.reach(other) for attribute in self._methods[each].binds
+            } & wanted
+            if given and other not in mine and not other.startswith("__") and len(found) < MOST_PROVIDERS:
+                found.append(other)
+                wanted -= given
+        return found
+
+    def loose(self, name: str) -> set[str]:
+        """The attributes that other code may change between two calls of a method."""
+        mine = self.reach(name)
+        others = [other for other in self._methods if other not in mine and _CONSTRUCTS.match(other) is None]
+        return self._writes(others) | self._elsewhere.writes
+
+
+class Passes:
+    """Listens, while it is entered, whether a backward runs that no loop repeats."""
+
+    def __init__(self, m: Interpreter) -> None:
+        self._listeners = m.listeners.setdefault(BackwardRan, [])
+        self.outside_loops = False
+
+    def __enter__(self) -> Self:
+        self._listeners.append(self._on_backward_ran)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listeners.remove(self._on_backward_ran)
+
+    def _on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
+        self.outside_loops = self.outside_loops or not m.places.repeats(s, fact.run.site)
+
+
+def between_calls(s: State, receiver: Ref, loose: set[str]) -> None:
+    """Forget what may change between two calls: attributes that others write, and gradients."""
+    s.again = True
+    for ref in reachable(s, [receiver]):
+        record = s.get(ref, Instance)
+        changed = loose & record.attrs.keys() if record is not None else ()
+        for attribute in changed:
+            s.edit(ref).attrs[attribute] = unknown()
+    for ref, tensor in s.records(Tensor):
+        if tensor.leaf is not False and tensor.requires_grad is not False:
+            mine = s.edit(ref)
+            mine.grad_state, mine.grad = "unknown", unknown()

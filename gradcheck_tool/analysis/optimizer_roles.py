@@ -1,0 +1,61 @@
+"""What shows that an object is an optimizer, and whose parameters it has."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis.ordinary_use import is_module_class
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
+
+if TYPE_CHECKING:
+    from gradcheck_tool.analysis.usage import Usage
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Value
+
+_METHODS = frozenset({"zero_grad", "step"})
+# Usual names are a last resort: they count together with a use that fits.
+_OPTIMIZER = re.compile(r"(?:^|_)opt(?:im(?:izer)?)?s?(?:_|$|[A-Z\d])|[a-z]Opt(?:im(?:izer)?)?$")
+_AVERAGED = re.compile(r"(?:^|_)(?:ema|target|teacher|old|avg|average|averaged|shadow|frozen|ref)(?:_|$)")
+_WORDS = re.compile(r"[A-Z]\w*|[a-z]+|\d+")
+
+
+def is_optimizer(name: str, usage: Usage, *, trains: bool) -> bool:
+    """Is something that is called `name` and used so an optimizer? `trains`: after a `backward`."""
+    if usage.methods >= _METHODS:
+        return True
+    named = trains and _OPTIMIZER.search(name) is not None
+    return "step" in usage.methods and (named or "param_groups" in usage.attributes)
+
+
+def is_averaged(name: str) -> bool:
+    """Is it called what networks are called that follow another and are not trained themselves?"""
+    return _AVERAGED.search(name) is not None
+
+
+def named_alike(optimizer: str, modules: list[str]) -> list[str]:
+    """The module whose name has the most in common with that of an optimizer.
+
+    A word (`optimizer_G` and `netG`), or else an initial (`d_optim` and `discriminator`).
+    """
+    parts = set(_WORDS.findall(optimizer)) - {"optim", "optimizer", "opt"}
+    found = [name for name in modules if parts & set(_WORDS.findall(name))]
+    if not found:
+        initials = {part.lower() for part in parts if len(part) == 1}
+        found = [name for name in modules if name[:1].lower() in initials]
+    return found if len(found) == 1 else []
+
+
+def is_trainable_leaf(s: State, value: Value) -> bool:
+    """Is it a tensor that an optimizer may be given?"""
+    tensor = s.get(value, Tensor)
+    return tensor is not None and tensor.leaf is True and tensor.requires_grad is True
+
+
+def is_module_object(s: State, value: Value) -> bool:
+    """Is it a module: of a class of the repository, or one of which only the role is known?"""
+    record = s.get(value, Instance)
+    if record is None:
+        return False
+    return "#group" in record.attrs or is_module_class(s, record.cls)

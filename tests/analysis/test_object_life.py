@@ -1,0 +1,273 @@
+"""Methods that train are called again on the same object; a driver does so in PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
+
+OPEN = {
+    "a leaf is replaced by a result of it after each step": Open(
+        HEAD
+        + """
+class Agent:
+    def __init__(self, net):
+        self.net = net
+        self.log_alpha = torch.zeros(1, requires_grad=True)
+        self.alpha_optim = torch.optim.Adam([self.log_alpha], lr=0.1)
+
+    def train_alpha(self, log_probs):
+        loss = -(self.log_alpha * (log_probs.detach() + 1)).mean()
+        self.alpha_optim.zero_grad()
+        loss.backward()  # <- GL102
+        self.alpha_optim.step()
+        self.log_alpha = self.log_alpha.clamp(-5, 4)
+
+    def update(self, batch):
+        self.train_alpha(self.net(batch))
+""",
+        "        self.log_alpha = self.log_alpha.clamp(-5, 4)",
+        "        self.log_alpha.data.clamp_(-5, 4)",
+        "agent = Agent(nn.Linear(2, 1))\nfor _ in range(3): agent.update(torch.ones(3, 2))",
+        ("`Agent.update` is called again on the same object",),
+    ),
+    "what the constructor computes is differentiated in each call": Open(
+        HEAD
+        + """
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.scale = self.weight.exp()
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def learn(self, x, y):
+        loss = ((x * self.scale).sum() - y) ** 2
+        self.optimizer.zero_grad()
+        loss.backward()  # <- GL102
+        self.optimizer.step()
+""",
+        "x * self.scale",
+        "x * self.weight.exp()",
+        "mixer = Mixer()\nfor _ in range(2): mixer.learn(torch.ones(3), 1.0)",
+        ("`Mixer.learn` is called again on the same object",),
+    ),
+    "a state is kept, and another method makes it": Open(
+        HEAD
+        + """
+class Player:
+    def __init__(self, core):
+        self.core = core
+        self.setup()
+
+    def setup(self):
+        self.hidden = torch.zeros(1, 2)
+        self.head = nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.head.parameters(), lr=0.1)
+
+    def step(self, x):
+        self.hidden = torch.tanh(self.head(self.hidden) + x)
+        loss = self.hidden.pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()  # <- GL102
+        self.optimizer.step()
+""",
+        "self.head(self.hidden)",
+        "self.head(self.hidden.detach())",
+        "player = Player(None)\nfor _ in range(2): player.step(torch.ones(1, 2))",
+        ("`Player.step` is called again on the same object",),
+    ),
+    "the class has a base elsewhere, and a method that its constructor calls": Open(
+        HEAD
+        + """
+from workshop import Algorithm
+
+class Agent(Algorithm):
+    def init_nets(self):
+        self.log_alpha = torch.zeros(1, requires_grad=True)
+        self.alpha = self.log_alpha.exp()
+        self.optim = torch.optim.Adam([self.log_alpha], 0.1)
+
+    def train(self, batch):
+        loss = (self.alpha * batch).mean()
+        self.optim.zero_grad()
+        loss.backward()  # <- GL102
+        self.optim.step()
+""",
+        "self.alpha * batch",
+        "self.log_alpha.exp() * batch",
+        "agent = Agent()\nfor _ in range(2): agent.train(torch.ones(3))",
+        ("`Agent.train` is called again on the same object",),
+    ),
+}
+
+SILENT = {
+    "the optimizer keeps the leaf that was replaced": (
+        """
+from workshop import make_optimizer
+class Agent:
+    def __init__(self, net):
+        self.net = net
+        self.build()
+
+    def build(self):
+        self.log_alpha = torch.zeros(1, requires_grad=True)
+        self.alpha_optim = make_optimizer(self.log_alpha)
+
+    def train_alpha(self, log_probs):
+        loss = -(self.log_alpha * (log_probs.detach() + 1)).mean()
+        self.alpha_optim.zero_grad()
+        loss.backward()
+        self.alpha_optim.step()
+        self.log_alpha = self.log_alpha.clamp(-5, 4).detach().requires_grad_()  # <- GL318
+
+    def update(self, batch):
+        self.train_alpha(self.net(batch))
+""",
+        "self.log_alpha = self.log_alpha.clamp(-5, 4).detach().requires_grad_()",
+        "self.log_alpha.data.clamp_(-5, 4)",
+        """
+agent = Agent(nn.Linear(2, 1))
+agent.update(torch.ones(3, 2))
+before = agent.log_alpha
+old = before.item()
+agent.update(torch.ones(3, 2))
+moved = before.item() != old
+""",
+    ),
+    "a variable that an optimizer trains is bound anew": (
+        """
+def fit(target):
+    delta = torch.zeros(3, requires_grad=True)
+    optimizer = torch.optim.SGD([delta], lr=0.1)
+    for _ in range(5):
+        loss = (delta - target).pow(2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        delta = delta.detach().clamp(-9, 9).requires_grad_()  # <- GL318
+    return delta
+""",
+        "delta = delta.detach().clamp(-9, 9).requires_grad_()",
+        "delta.data.clamp_(-9, 9)",
+        "moved = bool(fit(torch.ones(3))[0] > 0.3)\n",
+    ),
+}
+
+# Modules that are elsewhere, and what a driver puts in their place.
+STANDING_IN = """
+import sys, types
+workshop = types.ModuleType("workshop")
+workshop.make_optimizer = lambda leaf: __import__("torch").optim.SGD([leaf], lr=0.1)
+workshop.Algorithm = type("Algorithm", (), {"__init__": lambda self: self.init_nets()})
+sys.modules["workshop"] = workshop
+"""
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
+    check_found(OPEN[name])
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_the_right_program_is_quiet(name: str) -> None:
+    check_right(OPEN[name])
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_pytorch_agrees_when_the_method_is_called_again(name: str) -> None:
+    pytest.importorskip("torch")
+    check_pytorch(OPEN[name], STANDING_IN)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_silent_mistake_is_found(name: str) -> None:
+    wrong, old, new, _ = SILENT[name]
+    rows = [n for n, line in enumerate((HEAD + wrong).splitlines(), 1) if "# <- GL318" in line]
+    assert [(each.location.start.row, each.code) for each in told(HEAD + wrong)] == [(rows[0], "GL318")]
+    assert told(HEAD + wrong.replace(old, new)) == []
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_is_trained_moves_only_in_the_right_program(name: str) -> None:
+    pytest.importorskip("torch")
+    wrong, old, new, driver = SILENT[name]
+    for program, moved in ((wrong, False), (wrong.replace(old, new), True)):
+        namespace: dict[str, object] = {}
+        exec(STANDING_IN + HEAD + program + driver, namespace)
+        assert namespace["moved"] is moved
+
+
+QUIET = {
+    "another method begins anew": """
+class Player:
+    def __init__(self):
+        self.head = nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.head.parameters(), lr=0.1)
+        self.reset()
+
+    def reset(self):
+        self.hidden = torch.zeros(1, 2)
+
+    def step(self, x):
+        self.hidden = torch.tanh(self.head(self.hidden) + x)
+        loss = self.hidden.pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
+    "what is kept is cleared by others": """
+class Policy:
+    def __init__(self, net):
+        self.net = nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.log_probs = []
+
+    def act(self, x):
+        self.log_probs.append(self.net(x).log_softmax(-1)[0])
+
+    def learn(self, rewards):
+        loss = torch.stack(self.log_probs).mul(rewards).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+def play(policy, world):
+    for x in world:
+        policy.act(x)
+    policy.learn(1.0)
+    del policy.log_probs[:]
+""",
+    "the last loss is kept to be shown": """
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(2, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.loss = None
+
+    def step(self, x):
+        self.loss = self.net(x).pow(2).mean()
+        self.optimizer.zero_grad()
+        self.loss.backward()
+        self.optimizer.step()
+""",
+    "the optimizer is made anew with what replaces the leaf": """
+class Attack:
+    def __init__(self, x):
+        self.delta = torch.zeros(3, requires_grad=True)
+        self.optimizer = torch.optim.SGD([self.delta], lr=0.1)
+
+    def step(self, x):
+        loss = (self.delta - x).pow(2).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.delta = self.delta.detach().clamp(-1, 1).requires_grad_()
+        self.optimizer = torch.optim.SGD([self.delta], lr=0.1)
+""",
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_nothing_is_said_where_others_may_have_made_it_right(name: str) -> None:
+    assert told(HEAD + QUIET[name]) == []
