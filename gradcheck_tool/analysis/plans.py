@@ -16,9 +16,9 @@ LIMIT = 60_000
 TOTAL = 600_000
 # A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
 # row of its candidates.
-SKETCH_BASE = 4_000
-SKETCH_PER_ROW = 1
-SKETCH_PER_CANDIDATE_ROW = 40
+LOOK_BASE = 4_000
+LOOK_PER_ROW = 1
+LOOK_PER_CANDIDATE_ROW = 40
 # A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
 # than ten times as long as parsing it.
 WHOLE_BASE = 20_000
@@ -64,10 +64,10 @@ class ExecutionPlan:
         return cls(candidates.functions, min(LIMIT, total), total, mentions=None)
 
     @classmethod
-    def sketch(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
+    def look(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
         """A first look, which is to cost little."""
-        total = SKETCH_BASE + SKETCH_PER_ROW * rows(module) + SKETCH_PER_CANDIDATE_ROW * candidates.rows
-        return cls(candidates.functions, max(SKETCH_BASE, total // 3), total, mentions=None)
+        total = LOOK_BASE + LOOK_PER_ROW * rows(module) + LOOK_PER_CANDIDATE_ROW * candidates.rows
+        return cls(candidates.functions, max(LOOK_BASE, total // 3), total, mentions=None)
 
 
 # All functions, and the most work.

@@ -124,7 +124,7 @@ class _Program:
         from gradcheck_tool.ir.lower import lower_outline
 
         part = lower_outline(outlined, self._filename)
-        yield _Round(part, ExecutionPlan.sketch(part, candidates), is_look=True)
+        yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
         if not self.is_promising and self._around.unfinished and candidates.trains:
             longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains)
             yield _Round(part, longer, is_look=True)

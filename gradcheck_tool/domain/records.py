@@ -93,7 +93,7 @@ class Dict(Record):
 
 
 class Instance(Record):
-    """An object: of a class of the repository (`cls` is a Ref) or of a library (`cls` is a Lib).
+    """An object: of a class of the repository (`cls` is a Ref) or of a library (`cls` is a LibraryObject).
 
     Attributes whose names start with `#` are the model's own. `open` means that attributes that are
     not listed may exist and those that are listed may have been changed by something unknown.

@@ -70,7 +70,7 @@ class Symbol:
     """A value of which nothing is known but that it is always the same one.
 
     `key` identifies it: a fresh number, or an expression over other values such as
-    `("attr", Sym(3), "train")`, so that reading the same thing twice gives the same symbol. An expression
+    `("attr", Symbol(3), "train")`, so that reading the same thing twice gives the same symbol. An expression
     that grows too deep is replaced by a fresh number.
     `kind` is a hint about its type: `int`, `float`, `bool`, `str`, `module`, `data` or None. A `data`
     symbol comes out of something that only carries numbers (a loader, a file): never a graph. A VERSION
@@ -97,7 +97,7 @@ class Symbol:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"Sym({self.key!r}, {self.kind!r})"
+        return f"Symbol({self.key!r}, {self.kind!r})"
 
 
 MAX_EXPRESSION = 5

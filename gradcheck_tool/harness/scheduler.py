@@ -66,7 +66,7 @@ class Engine:
         """Check all units.
 
         Args:
-            units: those of one root and device beside each other; a worker goes on with such.
+            units: those of one root and device beside each other; a worker continues with such.
             told: is called with every outcome as it comes, from any thread.
 
         Returns:

@@ -24,7 +24,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp.imports import import_module, is_package, kept_promise
+from gradcheck_tool.interp.imports import import_module, is_package, resolve_import
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.names import canonical
 
@@ -182,7 +182,7 @@ def _get_module_variable(m: Interpreter, s: State, frame: Ref, record: Instance,
     variables: Frame = s[frame]
     value = variables.locals.get(name)
     if value is not None:
-        return kept_promise(m, s, value)
+        return resolve_import(m, s, value)
     filename = variables.env.module.filename
     inner = import_module(m, s, filename, name, 1) if is_package(filename) else None
     return inner if inner is not None else Symbol(("global", variables.env.dotted, name))

@@ -1,4 +1,4 @@
-"""Calls: evaluating the arguments, and dispatching to functions, classes, natives and unknown callees."""
+"""Calls: evaluating the arguments, and dispatching to functions, classes, models and unknown callees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions: what natives raise, which calls may raise unseen, what an `except` clause catches."""
+"""Exceptions: what models raise, which calls may raise unseen, what an `except` clause catches."""
 
 from __future__ import annotations
 

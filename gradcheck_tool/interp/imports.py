@@ -19,7 +19,7 @@ from gradcheck_tool.interp.names import imported_object
 from gradcheck_tool.ir import nodes as ir
 
 # The kind of a symbol that stands for what an import binds, until that is first read.
-PROMISE = "import"
+LAZY_IMPORT = "import"
 IMPORT_LIMIT = 10_000
 KEEP = 256
 
@@ -44,7 +44,7 @@ def import_value(m: Interpreter, s: State, i: ir.Import) -> Value:
         return imported_object(_absolute(env, i.module, i.level), 0, i.attribute, i.top)
     if m.program.imports is None:
         return imported_object(i.module, i.level, i.attribute, i.top)
-    return Symbol(("import", env.module.filename, i.module, i.level, i.attribute, i.top), PROMISE)
+    return Symbol(("import", env.module.filename, i.module, i.level, i.attribute, i.top), LAZY_IMPORT)
 
 
 def _absolute(env: Env, module: str, level: int) -> str:
@@ -61,18 +61,18 @@ def is_package(filename: str) -> bool:
     return filename.endswith("__init__.py")
 
 
-def kept_promise(m: Interpreter, s: State, value: Value) -> Value:
-    """The value itself, or what was promised: an object of a module of the repository, or a library's."""
-    if type(value) is not Symbol or value.kind != PROMISE:
+def resolve_import(m: Interpreter, s: State, value: Value) -> Value:
+    """The value itself, or what a lazy import leads to: an object of the repository, or a library's."""
+    if type(value) is not Symbol or value.kind != LAZY_IMPORT:
         return value
-    known = m.program.promised.get(value)
+    known = m.program.resolved_imports.get(value)
     if known is None:
         key: Any = value.key
         _, importer, module, level, attribute, top = key
-        library = m.program.promised[value] = imported_object(module, level, attribute, top)
+        library = m.program.resolved_imports[value] = imported_object(module, level, attribute, top)
         known = _from_repository(m, s, importer, module, level, attribute, top) or library
         if isinstance(known, Ref):
-            del m.program.promised[value]  # every state has to get the records
+            del m.program.resolved_imports[value]  # every state has to get the records
     return known
 
 
@@ -89,7 +89,7 @@ def _from_repository(
         return import_module(m, s, importer, f"{module}.{attribute}" if module else attribute, level)
     variables = module_variables(s, found)
     value = None if variables is None else variables.locals.get(attribute)
-    return None if value is None else kept_promise(m, s, value)
+    return None if value is None else resolve_import(m, s, value)
 
 
 def module_variables(s: State, module: Value | None) -> Frame | None:
@@ -110,7 +110,7 @@ def star_names(m: Interpreter, s: State, module: str, level: int) -> dict[str, V
         if found is not None:
             names = _bound_names(m, found, set())
             return {
-                name: Symbol(("import", env.module.filename, module, level, name, False), PROMISE)
+                name: Symbol(("import", env.module.filename, module, level, name, False), LAZY_IMPORT)
                 for name in sorted(names)
             }
     if level == 0 and module.split(".", maxsplit=1)[0] == "torch":

@@ -25,7 +25,7 @@ class Program:
         models: the model packs, which have the modules of libraries.
         entered: the functions whose code was executed, by identity.
         importing: the modules whose bodies are running, by identity.
-        promised: what imports lead to, where that is no record of a state.
+        resolved_imports: what imports lead to, where that is no record of a state.
         refinement: gives roles to what unknown calls return; None where that stays unknown.
         ordinary: what goes wrong in the ordinary use of units that nothing calls.
         unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
@@ -37,7 +37,7 @@ class Program:
     models: Any = None
     entered: set[int] = field(default_factory=set)
     importing: set[int] = field(default_factory=set)
-    promised: dict[Value, Value] = field(default_factory=dict)
+    resolved_imports: dict[Value, Value] = field(default_factory=dict)
     refinement: Any = None
     ordinary: list[Event] = field(default_factory=list)
     unit: str = ""

@@ -49,7 +49,7 @@ def method(kind: str, *names: str) -> Callable[[Native], Native]:
 
 
 def finder(find: Callable[[str], Native | None]) -> Callable[[str], Native | None]:
-    """Register what finds natives for library functions that are not registered one by one."""
+    """Register what finds models of library functions that are not registered one by one."""
     FINDERS.append(find)
     return find
 

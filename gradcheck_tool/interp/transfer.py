@@ -15,7 +15,7 @@ from gradcheck_tool.interp import attributes, calls, classes, operators, subscri
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.exceptions import exception_matches, may_raise_unseen
 from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Compared, NameBound, Used
-from gradcheck_tool.interp.imports import import_value, kept_promise, star_names
+from gradcheck_tool.interp.imports import import_value, resolve_import, star_names
 from gradcheck_tool.interp.names import BUILTINS
 from gradcheck_tool.interp.packs import in_model
 from gradcheck_tool.interp.registry import MANAGERS
@@ -49,7 +49,7 @@ def load_name(m: Interpreter, s: State, i: ir.LoadName) -> States:
 
 def lookup(m: Interpreter, s: State, name: str, scope: ir.Scope) -> Value:
     """The value of a variable as the running function sees it; unknown where it is unbound."""
-    return kept_promise(m, s, _bound(s, name, scope))
+    return resolve_import(m, s, _bound(s, name, scope))
 
 
 def _bound(s: State, name: str, scope: ir.Scope) -> Value:

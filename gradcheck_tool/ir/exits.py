@@ -98,7 +98,7 @@ def _handlers(b: FunctionBuilder, node: syntax.Try, exc: Reg, after: Block) -> N
 
 
 def _group_handlers(b: FunctionBuilder, node: syntax.TryStar, exc: Reg, after: Block) -> None:
-    """Each `except*` may take a part of the group; what is left over, if anything, goes on."""
+    """Each `except*` may take a part of the group; what is left over, if anything, propagates."""
     for handler in node.handlers:
         body, other = b.new_block(), b.new_block()
         b.branch(handler, _match(b, handler, handler.type, exc), body, other)

@@ -208,7 +208,7 @@ class Raise(Terminator):
 
 @dataclass(slots=True, eq=False)
 class Reraise(Terminator):
-    """No handler matched, or a `finally` on the exceptional way ended: the exception goes on."""
+    """No handler matched, or a `finally` on the exceptional way ended: the exception propagates."""
 
     exc: Reg
 

@@ -103,7 +103,7 @@ def _loop_depth(function: Function) -> dict[int, int]:
 
 
 def _continuation(function: Function, block: Block) -> Block | None:
-    """The block that `block` always goes on in, where one handler serves both."""
+    """The block that `block` always continues in, where one handler serves both."""
     end = block.terminator
     if not isinstance(end, Jump) or end.back or end.target in function.loops:
         return None

@@ -54,7 +54,7 @@ def without_magics(source: str) -> str:
             continue
         while lines[row].endswith("\\") and row + 1 < len(lines):
             lines[row] = blanked
-            row, blanked = row + 1, ""  # noqa: PLW2901 - the magic goes on in the next line
+            row, blanked = row + 1, ""  # noqa: PLW2901 - the magic continues in the next line
         lines[row] = blanked
     return "\n".join(lines)
 

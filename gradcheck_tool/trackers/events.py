@@ -168,7 +168,7 @@ class HookMisuse(Event):
     `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
     `returns-nothing` (a tensor hook binds a new value to its argument's name, or
     computes from it into a local that nothing else reads, and returns nothing on every path), for which
-    `passes` says what therefore goes on unchanged: `gradient`, `output` or `input`.
+    `passes` says what therefore stays unchanged: `gradient`, `output` or `input`.
     """
 
     triggers = (when.HOOK,)

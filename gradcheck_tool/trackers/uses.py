@@ -8,7 +8,7 @@ from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Ref, Symbol, Value
-from gradcheck_tool.interp.imports import kept_promise
+from gradcheck_tool.interp.imports import resolve_import
 from gradcheck_tool.interp.names import canonical
 from gradcheck_tool.interp.places import chain_owner, receiver_text, running_function, text_of
 from gradcheck_tool.ir import nodes as ir
@@ -96,7 +96,7 @@ class Uses(Tracker):
             known: dict[ir.Reg, LibraryObject] = {}
             for instr in (instr for block in function.blocks.values() for instr in block.instrs):
                 if isinstance(instr, ir.LoadName) and instr.scope is ir.Scope.GLOBAL and instr.name in bound:
-                    value = kept_promise(m, s, bound[instr.name])
+                    value = resolve_import(m, s, bound[instr.name])
                     if isinstance(value, LibraryObject):
                         known[instr.dst] = value
                 elif isinstance(instr, ir.GetAttr) and instr.obj in known:

@@ -176,7 +176,7 @@ class TrainedInEvalMode(Rule):
 
     ## Fix safety
 
-    There is no fix: where training goes on is for the author to say.
+    There is no fix: where training continues is for the author to say.
 
     ## References
 

@@ -133,7 +133,7 @@ class FreezeTypo(Rule):
     ## Why it is wrong
 
     Python creates a new attribute that nothing reads, or changes nothing but a name. The parameters keep
-    requiring gradients, and the optimizer goes on training them. Nothing is raised.
+    requiring gradients, and the optimizer keeps training them. Nothing is raised.
 
     ## Example
 

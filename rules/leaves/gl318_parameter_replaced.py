@@ -184,7 +184,7 @@ class ReplacedAfterOptimizer(Rule):
 
     ## Why it is wrong
 
-    The optimizer goes on stepping the old tensor, which the model no longer uses; the new one, or the
+    The optimizer keeps stepping the old tensor, which the model no longer uses; the new one, or the
     one that is no longer frozen, never moves. Nothing is raised.
 
     ## Example

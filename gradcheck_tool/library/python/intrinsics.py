@@ -42,7 +42,7 @@ def data(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("gradlint_model.either")
 def either(m: Interpreter, s: State, call: Call) -> Result:
-    """One of the arguments: the program goes on with each."""
+    """One of the arguments: the program continues with each."""
     states = [s, *[s.fork() for _ in call.args[1:]]]
     return list(zip(states, call.args, strict=False)) or unknown()
 

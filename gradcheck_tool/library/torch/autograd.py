@@ -170,7 +170,7 @@ def _opaque_backward(s: State, site: Any) -> Value:
 
 
 def _fill_groups(s: State, p: engine.BackwardPass) -> None:
-    """A graph that goes on unseen reaches parameters that are not known one by one, perhaps others."""
+    """A graph that continues unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
         if tensor.is_summary:
