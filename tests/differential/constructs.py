@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.differential import expressions
 from tests.differential import vocabulary as words
 from tests.differential.generator import Generator, Helper, Scope
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR
@@ -136,7 +137,7 @@ class Constructs(Generator):
         fitting = [h for h in self.helpers if len(h.takes) == 1 and not self.in_function]
         fitting += [Helper(name, (MATRIX,), MATRIX) for name in self.scope.modules if not self.in_function]
         shape: Shape = self.random.choice(SHAPES)
-        inner = self.random.choice(words.UNARY).format(a="a")
+        inner = self.random.choice(expressions.UNARY).format(a="a")
         helper = (
             self.random.choice(fitting)
             if fitting and self.chance(0.6)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.differential import expressions
 from tests.differential import vocabulary as words
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR, Shape
 
@@ -117,19 +118,19 @@ class Generator:
         if roll < 0.35:
             return self.unary(shape, depth)
         if roll < 0.6:
-            template = self.random.choice(words.BINARY)
+            template = self.random.choice(expressions.BINARY)
             parts = {k: self.operand(shape, depth) for k in "ab"}
             return template.format(s=self.operand(SCALAR, 0), **parts)
         if roll < 0.72 and (called := self.called(shape)):
             return called
-        template, takes = self.random.choice(words.MAKERS[shape])
+        template, takes = self.random.choice(expressions.MAKERS[shape])
         return template.format(*(self.operand(s, depth) for s in takes))
 
     def unary(self, shape: Shape, depth: int) -> str:
         inner = self.operand(shape, depth)
         if self.wrappers and self.chance(0.15):
             return f"{self.random.choice(self.wrappers)}.apply({inner})"
-        return self.random.choice(words.UNARY).format(a=inner)
+        return self.random.choice(expressions.UNARY).format(a=inner)
 
     def operand(self, shape: Shape, depth: int) -> str:
         """An expression that can stand inside another."""
@@ -162,7 +163,7 @@ class Generator:
         self.bind(name, shape, self.expression(shape))
 
     def view(self) -> None:
-        template, source, shape = self.random.choice(words.VIEWS)
+        template, source, shape = self.random.choice(expressions.VIEWS)
         if self.scope.of(source):
             self.bind(self.fresh("v"), shape, template.format(self.random.choice(self.scope.of(source))))
 

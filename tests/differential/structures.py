@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from tests.differential import expressions
 from tests.differential import vocabulary as words
 from tests.differential.constructs import Constructs
 from tests.differential.generator import Helper, Scope
@@ -129,7 +130,7 @@ class Structures(Constructs):
         """Tensors made by a comprehension, put together."""
         shape = self.random.choice((VECTOR, MATRIX))
         given = ", ".join(self.name(shape) for _ in range(2))
-        inner = self.random.choice(words.UNARY).format(a="e")
+        inner = self.random.choice(expressions.UNARY).format(a="e")
         form = self.random.choice(
             ("sum([({x}).sum() for e in [{g}]])", "torch.stack([({x}).mean() for e in ({g})]).max()",
              "sum(({x}).sum() * i for i, e in enumerate([{g}]))")
