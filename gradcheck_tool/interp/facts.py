@@ -184,7 +184,11 @@ class CallbackRan(Fact):
 
 @dataclass(slots=True, eq=False)
 class GradientsCleared(Fact):
-    """Gradients are cleared. `is_fresh`: no step has applied them."""
+    """Gradients are cleared. `is_fresh`: no step has applied them.
+
+    `parameters` are those of the optimizer or module that clears them; none where the program itself clears
+    that of a single tensor.
+    """
 
     parameters: Sequence[Ref]
     site: Site

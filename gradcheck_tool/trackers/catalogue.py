@@ -11,6 +11,7 @@ from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
+from gradcheck_tool.trackers.training_calls import TrainingCalls
 from gradcheck_tool.trackers.unregistered import Unregistered
 from gradcheck_tool.trackers.uses import Uses
 
@@ -24,6 +25,7 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     GradMode,
     Hooks,
     RetainedGraphs,
+    TrainingCalls,
     Unregistered,
     Uses,
     Windows,

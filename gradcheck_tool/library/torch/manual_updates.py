@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import GradientsCleared
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.interp.facts import GradientsApplied
+from gradcheck_tool.interp.facts import GradientsApplied, GradientsCleared
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -56,7 +55,7 @@ def note_zeroed(m: Interpreter, s: State, value: Value, site: Any) -> None:
         if held is not None and held.storage == tensor.storage:
             mine = s.edit(leaf)  # type: ignore[arg-type]
             fresh, mine.grad_state = mine.grad_state in ("fresh", "mixed"), "zeroed"
-            m.emit(GradientsCleared(site=site, target=str(mine.name), fresh=fresh))
+            m.tell(s, GradientsCleared((), site, str(mine.name), fresh))
 
 
 def note_assigned(s: State, value: Value) -> None:

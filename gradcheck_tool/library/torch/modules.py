@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import GradientsCleared
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import (
@@ -139,7 +138,6 @@ def clear(m: Interpreter, s: State, params: Sequence[Ref], is_open: bool, site: 
     if is_open or any(s[p].is_summary for p in params):
         _clear_unknown(s, params)
     m.tell(s, facts.GradientsCleared(params, site, target, fresh))
-    m.emit(GradientsCleared(site=site, target=target, fresh=fresh))
 
 
 def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> None:

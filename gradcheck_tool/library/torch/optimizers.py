@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import InvalidTensorUse, OptimizerStep
+from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
@@ -15,7 +15,6 @@ from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Schedul
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
@@ -202,15 +201,9 @@ def _moves(s: State, ref: Ref) -> bool:
 
 def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
     """One optimizer step on the state."""
-    params, is_open = params_of(s, ref)
+    params, _ = params_of(s, ref)
     record = s[ref]
-    kinds = gradient_kinds(s, params, is_open)
     name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
-    m.emit(
-        OptimizerStep(
-            site=site, optimizer=name, gradients=kinds, scaler=scaler, in_loop=m.places.repeats(s, site)
-        )
-    )
     m.tell(s, Stepped(ref, params, site, name, scaler))
     _apply(m, s, ref, site, text, name)
 

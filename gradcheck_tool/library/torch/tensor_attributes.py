@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import GradientsCleared, GradRead, InvalidTensorUse
+from gradcheck_tool.domain.events import GradRead, InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     NONE,
@@ -22,7 +22,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
-from gradcheck_tool.interp.facts import Taken
+from gradcheck_tool.interp.facts import GradientsCleared, Taken
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _set_grad(m: Interpreter, s: State, ref: Ref, value: Value, site: Any) -> No
     if value == NONE:
         was_fresh = tensor.grad_state == "fresh"
         tensor.grad, tensor.grad_state = NONE, "none"
-        m.emit(GradientsCleared(site=site, target=str(tensor.name), fresh=was_fresh))
+        m.tell(s, GradientsCleared((), site, str(tensor.name), was_fresh))
         return
     if isinstance(value, Ref) and value == tensor.grad:
         return
