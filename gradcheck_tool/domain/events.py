@@ -337,16 +337,11 @@ class ClipGradients(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GradRead(Event):
-    """`.grad` of a tensor is read. `none_because` is `non-leaf`, `no-backward` or '' (not None).
-
-    After retain_grad(), even one that came too late, PyTorch no longer warns: `late-retain` then.
-    """
+    """`.grad` is read of a tensor that is no leaf and has not been told to keep its gradient: it is None."""
 
     triggers = (when.GRAD_ATTRIBUTE,)
 
     tensor: str
-    is_leaf: bool | None
-    none_because: str
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -60,11 +60,9 @@ class GradOfNonLeaf(Rule):
     predicts = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
 
     def on_grad_read(self, event: GradRead) -> Iterator[Violation]:
-        if event.none_because == "non-leaf":
-            yield self.finding(
-                event,
-                f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and "
-                "backward stores "
-                "gradients in leaves only",
-                f"call `{event.tensor}.retain_grad()` before backward, or keep `{event.tensor}` a leaf",
-            )
+        yield self.finding(
+            event,
+            f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and backward "
+            "stores gradients in leaves only",
+            f"call `{event.tensor}.retain_grad()` before backward, or keep `{event.tensor}` a leaf",
+        )

@@ -160,7 +160,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL210", invalid("saved-detached")),
     ("GL301", event(ev.LeafWrite, tensor="w", write="w += 1")),
     ("GL301", event(ev.LeafWrite, tensor="w", write="w[0] = 1", through_view=True)),
-    ("GL302", event(ev.GradRead, tensor="y", is_leaf=False, none_because="non-leaf")),
+    ("GL302", event(ev.GradRead, tensor="y")),
     ("GL303", event(ev.RetainGradCall, tensor="y", too_late=True)),
     ("GL304", invalid("non-leaf-optimizer")),
     ("GL104", invalid("freed-field")),
@@ -348,12 +348,6 @@ LEFT_ALONE: dict[str, tuple[ev.Event, ...]] = {
         event(own("SchedulerStep"), scheduler="sched", optimizer="opt", early=False),
     ),
     "clearing fresh gradients": (event(ev.GradientsCleared, target="opt", fresh=True),),
-    "the gradient of a leaf before backward": (
-        event(ev.GradRead, tensor="w", is_leaf=True, none_because="no-backward"),
-    ),
-    "the gradient after a late retain_grad": (
-        event(ev.GradRead, tensor="y", is_leaf=False, none_because="late-retain"),
-    ),
     "retain_grad in time": (event(ev.RetainGradCall, tensor="y", too_late=False),),
     "Variable in isinstance": (named("torch.autograd.Variable", called=False),),
     "today's names": (

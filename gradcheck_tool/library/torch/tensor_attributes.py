@@ -84,8 +84,6 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
                 site=site,
                 story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),),
                 tensor=str(tensor.name),
-                is_leaf=False,
-                none_because="non-leaf",
             )
         )
         return NoGradient(None, str(tensor.name), "non-leaf")

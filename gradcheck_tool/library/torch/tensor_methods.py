@@ -129,8 +129,9 @@ def retain_grad(m: Interpreter, s: State, call: Call) -> Result:
             story(tensor.site, f"`{tensor.name}` is computed here"),
             story(node.freed_site, "the graph is back-propagated here"),
         )
-    if late:
-        m.emit(RetainGradCall(site=call.site, story=steps, tensor=str(tensor.name), too_late=True))
+    m.emit(
+        RetainGradCall(site=call.site, story=steps if late else (), tensor=str(tensor.name), too_late=late)
+    )
     s.edit(ref).retains_grad = True
     return NONE
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gradcheck_tool.domain.events import GradRead
 from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -83,3 +87,17 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+@pytest.mark.parametrize(
+    ("statements", "is_reported"),
+    [
+        ("y.sum().backward()\ny.grad", True),
+        ("w.grad", False),
+        ("y.sum().backward()\ny.retain_grad()\ny.grad", False),
+        ("y.retain_grad()\ny.sum().backward()\ny.grad", False),
+    ],
+)
+def test_the_gradient_of_a_result_is_read_where_it_is_not_kept(statements: str, is_reported: bool) -> None:
+    source = f"import torch\nw = torch.ones(2, requires_grad=True)\ny = w * 2\n{statements}\n"
+    assert bool(events(source, GradRead)) is is_reported
