@@ -76,7 +76,7 @@ class Windows(Tracker):
                 Accumulation(str(t.name), owner, True, t.backward_site, t.step_site, True) for t in twice
             ),
         )
-        self.twice.setdefault((id(where.node), owner), (event, fact.parameters[0].id))
+        self.twice.setdefault((id(where.node), owner), (self.as_of_now(event), fact.parameters[0].id))
 
     def _applied_by_hand(self, leaf: Tensor, site: Site) -> None:
         """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
