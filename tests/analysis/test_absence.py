@@ -19,6 +19,9 @@ class Trainer:
         for p in self.model.parameters():
             p.grad = None
 
+    def after_epoch(self):
+        pass
+
     def train_epoch(self):
         for batch in self.loader:
             loss = self.model(batch).sum()
@@ -37,7 +40,7 @@ def train(model, opt, loader, k, callbacks):
 
 @pytest.mark.parametrize("after", ["pass", "self.scheduler.step()"])
 def test_a_loop_that_steps_and_never_clears_is_reported(after: str) -> None:
-    assert findings(CLASS.format(after=after)) == [(16, "GL401")]
+    assert findings(CLASS.format(after=after)) == [(19, "GL401")]
 
 
 def test_the_finding_tells_what_it_assumes() -> None:
@@ -52,7 +55,9 @@ def test_an_optimizer_may_be_known_by_its_name_and_use_alone() -> None:
     assert findings(FUNCTION.format(after="opt.step()")) == [(5, "GL401")]
 
 
-@pytest.mark.parametrize("after", ["self.clear()", "self.after_step()", "self.model.zero_grad()"])
+@pytest.mark.parametrize(
+    "after", ["self.clear()", "self.after_step()", "self.after_epoch()", "self.model.zero_grad()"]
+)
 def test_a_method_may_clear(after: str) -> None:
     assert findings(CLASS.format(after=after)) == []
 
