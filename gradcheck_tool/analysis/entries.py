@@ -319,16 +319,18 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     What the arguments assume holds for all that is done with the object.
     """
     s = base.fork()
-    init = attributes.in_class(s, cls, "__init__")
-    func = s.get(init, Func)
-    cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
-    m.program.assumes = (*m.program.assumes, *cast.assumes)
-    s = cast.state
+    func = s.get(attributes.in_class(s, cls, "__init__"), Func)
     site = m.site(s, s[cls].node)
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
+
+    def make() -> list[FrameExit]:
+        cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
+        m.program.assumes = (*m.program.assumes, *cast.assumes)
+        return _as_exits(m.call(cast.state, cls, [], cast.values, site))
+
     with _on_its_own(m, func):
-        for end in bounded(m, lambda: _as_exits(m.call(s, cls, [], cast.values, site)), s, entry):
+        for end in bounded(m, make, s, entry):
             if end.kind == "return" and isinstance(end.value, Ref):
                 forget_scaling(end.state)
                 if end.state.get(end.value, Instance) is not None:
@@ -360,7 +362,7 @@ def _run_function(
         return []
     owner = base.get(receiver, Instance)
     cls = owner.cls if owner is not None and isinstance(owner.cls, Ref) else None
-    cast = roles.arguments(m, base.fork(), func, 0 if receiver is None else 1, cls)
+    cast = _arguments(m, base, func, 0 if receiver is None else 1, cls)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     start = cast.state.fork()
     ends = _call(m, cast, target, func)
@@ -372,6 +374,19 @@ def _run_function(
             others = _call(m, trained, target, func)
             ordinary_use.differentiate(m, others, func.function.qualname, trained.assumes)
     return ends
+
+
+def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | None) -> roles.Cast:
+    """Arguments that fit a function's use; none where making them reaches the work limit."""
+    made: list[roles.Cast] = []
+    s = base.fork()
+
+    def run() -> list[FrameExit]:
+        made.append(roles.arguments(m, s, func, skip, cls))
+        return []
+
+    bounded(m, run, s, func.function)
+    return made[0] if made else roles.Cast(base.fork())
 
 
 def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[FrameExit]:

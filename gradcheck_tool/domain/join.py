@@ -9,171 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import Node, SavedTensor, Tensor
-from gradcheck_tool.domain.records import Frame, Generator, Iter, Record
-from gradcheck_tool.domain.values import (
-    NONE,
-    VERSION,
-    Bound,
-    Const,
-    Method,
-    Partial,
-    Ref,
-    Slice,
-    Super,
-    Symbol,
-    Tup,
-    Value,
-)
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.isomorphism import Isomorphism, WholeIsomorphism, is_number
+from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, Record
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gradcheck_tool.domain.state import State
 
 
-class _Isomorphism:
-    """A one-to-one map between what two states made since they parted, built while comparing.
-
-    With `exact`, a version that a graph of both states has saved is no other version. (Iterations of a loop
-    are compared without: what a graph of an earlier one has saved is seldom asked for again.)
-    """
-
-    __slots__ = ("_back", "_forth", "_saved", "_unchanged", "exact", "first", "loose", "second", "todo")
-
-    def __init__(self, first: State, second: State, loose: bool, exact: bool) -> None:
-        self.first = first
-        self.second = second
-        self.loose = loose
-        self.exact = exact
-        self._saved: set[Value] | None = None
-        self._unchanged: set[int] = set()
-        self._forth: dict[Any, Any] = {}
-        self._back: dict[Any, Any] = {}
-        self.todo: list[tuple[int, int]] = []
-
-    def pair(self, a: Any, b: Any) -> bool:
-        known = self._forth.get(a)
-        if known is not None:
-            return bool(known == b)
-        if b in self._back:
-            return False
-        self._forth[a] = b
-        self._back[b] = a
-        return True
-
-    def saved(self) -> set[Value]:
-        """The versions and data that both states hold to compare with later.
-
-        Nodes hold them until a backward has freed them, views the version of the base that they know.
-        """
-        if self._saved is None:
-            others = self.second.heap
-            self._saved = {
-                held
-                for number, record in self.first.heap.items()
-                if isinstance(record, _HOLDERS) and number in others
-                for held in _held_versions(record)
-            }
-        return self._saved
-
-    def refs(self, a: Ref, b: Ref) -> bool:
-        if a.id == b.id:
-            self._unchanged.add(a.id)
-            return a.id not in self._forth
-        if b.id in self.first.heap or a.id in self._unchanged:
-            return False
-        # What an earlier iteration of a loop has made is in the heap of a later one, where nothing holds it.
-        if a.id in self.second.heap and (self.exact or not self.loose):
-            return False
-        fresh_pair = a.id not in self._forth
-        if not self.pair(a.id, b.id):
-            return False
-        if fresh_pair:
-            self.todo.append((a.id, b.id))
-        return True
-
-    def same(self, a: Any, b: Any) -> bool:
-        if a is b:
-            return True
-        kind = type(a)
-        if self.loose and type(a) is type(b) and _is_number(a) and _is_number(b):
-            return True
-        if kind is not type(b):
-            return False
-        if kind is Ref:
-            return self.refs(a, b)
-        if kind is Symbol:
-            if a.key == b.key:
-                return True
-            if self.exact and VERSION in (a.kind, b.kind) and not {a, b}.isdisjoint(self.saved()):
-                return False
-            return self.pair(a, b)
-        if kind is tuple or kind is list:
-            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
-        if kind is dict:
-            return self._dicts(a, b)
-        if kind is SavedTensor:
-            return bool(
-                a.role == b.role
-                and a.recomputed is b.recomputed
-                and self.refs(a.storage, b.storage)
-                and self.same(a.version_counter, b.version_counter)
-                and self.same(a.version, b.version)
-                and self.same(a.data, b.data)
-                and self.same(a.memory, b.memory)
-                and self.same(a.edge, b.edge)
-            )
-        if kind in COMPOUND:
-            return all(self.same(getattr(a, f), getattr(b, f)) for f in COMPOUND[kind])
-        return bool(a == b)
-
-    def _dicts(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
-        if len(a) != len(b):
-            return False
-        if a.keys() == b.keys():
-            return all(self.same(value, b[key]) for key, value in a.items())
-        return all(self.same(x, y) for x, y in zip(a.items(), b.items(), strict=True))
-
-    def records(self, a: Record, b: Record) -> bool:
-        if a is b:
-            return True
-        if type(a) is not type(b):
-            return False
-        return all(self.same(getattr(a, f), getattr(b, f)) for f in a.STATE)
-
-
-# The parts of values that have some.
-COMPOUND: dict[type, tuple[str, ...]] = {
-    Tup: ("items", "fields", "cls", "open"),
-    Slice: ("lower", "upper", "step"),
-    Bound: ("receiver", "func"),
-    Method: ("receiver", "name"),
-    Partial: ("func", "args", "kwargs"),
-    Super: ("cls", "receiver"),
-    Const: ("value",),
-}
-
-
-# Most records of a program are neither, and beginning to go through one takes longer than this test.
-_HOLDERS = (Node, Tensor)
-
-
-def _held_versions(record: Node | Tensor) -> Iterator[Value]:
-    if isinstance(record, Tensor):
-        if record.base is not None:
-            yield record.base_version
-    elif not record.freed:
-        for slot in record.saved_tensors:
-            yield slot.version
-            yield slot.data
-
-
-def _is_number(value: Any) -> bool:
-    """A number or text of which it matters little which one it is. (True, False and None matter.)"""
-    if isinstance(value, Const):
-        return type(value.value) in (int, float, str)
-    return isinstance(value, Symbol) and value.kind in ("int", "float", "str", "data")
+# So many states that differ are all followed.
+FEW = 4
 
 
 def signature(state: State, live: frozenset[str | int] | None) -> int:
@@ -184,12 +30,8 @@ def signature(state: State, live: frozenset[str | int] | None) -> int:
     for name in live if live is not None else ():
         value = frame.locals.get(name)
         if isinstance(value, Ref):
-            record = heap[value.id]
-            if isinstance(record, Tensor):
-                parts.append((name, record.requires_grad, record.leaf, record.grad_state))
-            else:
-                parts.append((name, type(record)))
-        elif _is_number(value):
+            parts.append((name, type(heap[value.id])))
+        elif is_number(value):
             parts.append((name, 0))
         elif isinstance(value, (Const, Tup)):
             parts.append((name, value if isinstance(value, Const) else len(value.items)))
@@ -205,39 +47,80 @@ def equivalent(
 
     `live` names the variables and registers of the innermost frame that may still be read (None: all).
     With `loose`, numbers and texts count as the same: one of two states that differ in a counter only
-    stands for both, and what only the other would have shown is missed. `exact` is that of `_Isomorphism`.
+    stands for both, and what only the other would have shown is missed. Likewise a state of whose tensors
+    more is known stands for one that is the same but for that. `exact` is that of `Isomorphism`.
     """
+    naming = _isomorphism(a, b, live, loose, exact)
+    return naming is not None and not naming.second_knows_more
+
+
+def _isomorphism(
+    a: State, b: State, live: frozenset[str | int] | None, loose: bool, exact: bool
+) -> Isomorphism | None:
+    """The map that makes one state of the other."""
     if (
         a.grad is not b.grad
         or a.inference is not b.inference
         or (a.saving_hooks == NONE) is not (b.saving_hooks == NONE)
         or len(a.frames) != len(b.frames)
+        or (a.exc is None) != (b.exc is None)
     ):
-        return False
-    if (a.exc is None) != (b.exc is None):
-        return False
-    naming = _Isomorphism(a, b, loose, exact)
+        return None
+    naming = Isomorphism(a, b, loose, exact)
+    if _is_mapped(naming, live) and not _differs(naming, a, b, live) and _follow(naming):
+        return naming
+    if not naming.undecided:
+        return None
+    whole = WholeIsomorphism(a, b, loose, exact)
+    complete = (
+        _is_mapped(whole, live)
+        and whole.surroundings(a[a.frames[-1]], b[b.frames[-1]])
+        and _are_changed_modules_mapped(whole)
+        and _follow(whole)
+    )
+    return whole if complete else None
+
+
+def _is_mapped(naming: Isomorphism, live: frozenset[str | int] | None) -> bool:
+    """Can a map begin with what the two states hold: frames, live variables and the exception on its way?"""
+    a, b = naming.first, naming.second
     if not all(naming.refs(x, y) for x, y in zip(a.frames, b.frames, strict=True)):
         return False
     if a.exc is not None and not naming.same(a.exc, b.exc):
         return False
-    top = (a.frames[-1].id, b.frames[-1].id)
-    if not _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live):
-        return False
-    if _differs(naming, a, b, live):
-        return False
-    done = {top}
+    return _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live)
+
+
+def _are_changed_modules_mapped(naming: Isomorphism) -> bool:
+    """Take into the map the variables of modules, which any code may read."""
+    a, b = naming.first, naming.second
+    return all(
+        naming.refs(Ref(number), Ref(number))
+        for number in a.changed | b.changed
+        if number in a.heap and number in b.heap and _is_of_module(dict.__getitem__(a.heap, number))
+    )
+
+
+def _is_of_module(record: Record) -> bool:
+    return type(record) is Frame and record.function.kind.value == "module"
+
+
+def _follow(naming: Isomorphism) -> bool:
+    """Does a map that has begun go on through all that it leads to?"""
+    a, b = naming.first, naming.second
+    # Of the variables of the innermost frame only the live ones count.
+    done = {(a.frames[-1].id, b.frames[-1].id)}
     while naming.todo:
         pair = naming.todo.pop()
         if pair in done:
             continue
         done.add(pair)
-        if not naming.records(a.heap[pair[0]], b.heap[pair[1]]):
+        if not naming.records(dict.__getitem__(a.heap, pair[0]), dict.__getitem__(b.heap, pair[1])):
             return False
     return True
 
 
-def _differs(naming: _Isomorphism, a: State, b: State, live: frozenset[str | int] | None) -> bool:
+def _differs(naming: Isomorphism, a: State, b: State, live: frozenset[str | int] | None) -> bool:
     """Does a record that both states have differ in them, and can that still matter?
 
     Frames that have returned and iterators that no variable holds do not matter; the frame of a generator
@@ -253,7 +136,7 @@ def _differs(naming: _Isomorphism, a: State, b: State, live: frozenset[str | int
         if record is other or record is None or other is None or number == a.frames[-1].id:
             continue
         kind = type(record)
-        returned = kind is Frame and number not in stack and record.function.kind.value != "module"  # type: ignore[attr-defined]
+        returned = kind is Frame and number not in stack and not _is_of_module(record)
         if returned or kind is Iter or kind is Generator:
             held = _held(a, live) if held is None else held
             if number > a.frames[-1].id and number not in held:
@@ -287,15 +170,52 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
     return seen
 
 
-def _same_locals(naming: _Isomorphism, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
+def _same_locals(naming: Isomorphism, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
     names = live if live is not None else a.locals.keys() | b.locals.keys()
     for name in names:
         x, y = a.locals.get(name), b.locals.get(name)
-        if x is y:
-            continue
-        if x is None or y is None or not naming.same(x, y):
+        if not naming.same(x, y):
             return False
     return True
+
+
+def outline(state: State, live: frozenset[str | int] | None) -> int:
+    """A number for what autograd cares about most in a state: live values, gradients of parameters, modes."""
+    frame: Frame = state[state.frames[-1]]
+    names = live if live is not None else frame.locals.keys()
+    parts: set[Any] = {(name, _kind(state, frame.locals.get(name))) for name in names}
+    for record in dict.values(state.heap):
+        if type(record) is Tensor and record.is_param:
+            parts.add((record.requires_grad, record.grad_state))
+        elif type(record) is Instance and "training" in record.attrs:
+            parts.add((record.cls, record.attrs["training"]))
+    return hash((state.grad, state.inference, len(state.frames), frozenset(parts)))
+
+
+def _kind(s: State, value: Value | None) -> object:
+    """What kind of thing a variable holds; of a tensor whether it has a graph, and in which state that is."""
+    if is_number(value):
+        return "number"
+    if type(value) is Const:
+        return value.value
+    record = dict.get(s.heap, value.id) if type(value) is Ref else None
+    if isinstance(record, Tensor):
+        node = dict.get(s.heap, record.grad_fn.id) if record.grad_fn is not None else None
+        freed = isinstance(node, Node) and node.freed
+        return record.requires_grad, record.grad_fn is None, freed, record.grad_state
+    if isinstance(record, Instance):
+        return record.cls
+    return type(value if record is None else record)
+
+
+def few(states: list[State], live: frozenset[str | int] | None) -> list[State]:
+    """Of many states one of each outline, which stands for the others."""
+    if len(states) <= FEW:
+        return states
+    kept: dict[int, State] = {}
+    for state in states:
+        kept.setdefault(outline(state, live), state)
+    return list(kept.values())
 
 
 def join(states: list[State], live: frozenset[str | int] | None, limit: int, loose: bool) -> list[State]:
@@ -308,9 +228,12 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
     kept: list[tuple[int, State]] = []
     for state in states:
         mark = signature(state, live)
-        for known, other in kept:
-            if known == mark and equivalent(other, state, live, loose, exact=True):
-                _forget_differing(other.path_condition, state.path_condition)
+        for at, (known, other) in enumerate(kept):
+            naming = _isomorphism(other, state, live, loose, exact=True) if known == mark else None
+            if naming is not None:
+                stays, goes = (state, other) if naming.second_knows_more else (other, state)
+                _forget_differing(stays, goes)
+                kept[at] = (mark, stays)
                 break
         else:
             if len(kept) < limit:
@@ -318,8 +241,64 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
     return [state for _, state in kept]
 
 
-def _forget_differing(facts: dict[Value, bool], others: dict[Value, bool]) -> None:
-    """Keep the facts that hold in both. (What a watched call began with holds in both: nothing is read.)"""
+def _forget_differing(kept: State, other: State) -> None:
+    """Keep the facts that hold in both, and those of the numbers of iterations that go on.
+
+    These numbers are each state's own, so that only one of the two has facts about them. (What a watched call
+    began with holds in both: nothing is read.)
+    """
+    facts = kept.path_condition
+    numbers: set[Symbol] | None = None
     for key, fact in list(dict.items(facts)):
-        if dict.get(others, key) is not fact:
+        if dict.get(other.path_condition, key) is fact:
+            continue
+        counted = _counted(key)
+        if counted and numbers is None:
+            numbers = _running_numbers(kept)
+        if not counted or numbers is None or numbers.isdisjoint(counted):
             del facts[key]
+
+
+def keep_common_facts(kept: State, others: list[State]) -> None:
+    """Forget what has been decided in one state and not in all of the others."""
+    for key, fact in list(dict.items(kept.path_condition)):
+        if any(dict.get(other.path_condition, key) is not fact for other in others):
+            del kept.path_condition[key]
+
+
+def forget_past_numbers(s: State) -> None:
+    """Forget what was decided about numbers of iterations that no running function holds any more."""
+    numbers = _running_numbers(s)
+    for key in list(dict.keys(s.path_condition)):
+        counted = _counted(key)
+        if counted and numbers.isdisjoint(counted):
+            del s.path_condition[key]
+
+
+def _counted(value: object) -> list[Symbol]:
+    """The numbers of loops' iterations that are parts of a value."""
+    if type(value) is tuple:
+        return [number for part in value for number in _counted(part)]
+    if type(value) is not Symbol or type(value.key) in (int, str):
+        return []
+    return _counted(value.key) if type(value.key) is tuple else [value]
+
+
+def _running_numbers(s: State) -> set[Symbol]:
+    """The numbers that variables and iterators of the running functions hold, and those before them."""
+    todo: list[Any] = []
+    for ref in s.frames:
+        for value in s.fixed(ref).locals.values():
+            record = dict.get(s.heap, value.id) if type(value) is Ref else None
+            todo += [record.last, *record.parts] if type(record) is Iter else [value]
+    numbers: set[Symbol] = set()
+    while todo:
+        value = todo.pop()
+        record = dict.get(s.heap, value.id) if type(value) is Ref else None
+        if type(record) is Iter:
+            todo += [record.last, *record.parts]
+        for number in _counted(value):
+            if number not in numbers:
+                numbers.add(number)
+                todo.append(getattr(number.key, "previous", None))
+    return numbers

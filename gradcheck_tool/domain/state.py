@@ -128,6 +128,4 @@ class State:
 
     def records(self, kind: type[R]) -> Iterator[tuple[Ref, R]]:
         """All records of a kind, oldest first."""
-        for number, record in list(self.heap.items()):
-            if isinstance(record, kind):
-                yield Ref(number), record
+        return iter([(Ref(number), record) for number, record in self.heap.items() if type(record) is kind])

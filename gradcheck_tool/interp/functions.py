@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.join import join
+from gradcheck_tool.domain.join import few, forget_past_numbers, join
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Func, Generator, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Tup, Value, unknown
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 30
 MAX_RECURSION = 3
 MAX_RESULTS = 8
+# Of so many decisions in one call most are about numbers that are gone.
+MANY_DECISIONS = 16
 
 
 def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) -> Outcomes:
@@ -53,8 +55,11 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         m.enter(s, manager, call.site)
     s.frames.append(frame_ref)
     out: Outcomes = []
+    decided = len(s.path_condition)
     for end in m.run_frame(s, function.entry):
         end.state.frames.pop()
+        if len(end.state.path_condition) > decided + MANY_DECISIONS:
+            forget_past_numbers(end.state)
         if not function.inner:
             del end.state.heap[frame_ref.id]
         if end.kind == "raise":
@@ -87,7 +92,7 @@ def merge_results(results: Outcomes) -> Outcomes:
     for state, value in normal:
         if state.frames:
             state.edit(state.frames[-1]).locals["#result"] = value
-    kept = join([state for state, _ in normal], None, MAX_RESULTS, True)
+    kept = few(join([state for state, _ in normal], None, MAX_RESULTS, True), None)
     out = []
     for state in kept:
         value = NONE

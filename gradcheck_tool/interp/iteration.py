@@ -31,6 +31,8 @@ KNOWN_LENGTH = 16
 # An open list of so many elements may well hold no more.
 SEVERAL = 2
 RANGE_LENGTH = 4
+# From so many elements on it does not matter how many an iterator of unknown length has given.
+LATER = 2
 
 
 def elements(s: State, value: Value) -> tuple[list[Value], bool]:
@@ -141,14 +143,14 @@ def _advance_range(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
             return [(s, STOP)]
         s.edit(ref).position = position + 1
         return [(s, Const(known[position]))]
-    if known is not None and position < 2:
+    if known is not None and position < LATER:
         mine = s.edit(ref)
         mine.position, mine.last = position + 1, Const(known[position])
         return [(s, mine.last)]
     start = record.parts[0] if len(record.parts) > 1 else Const(0)
     if known is None and (len(record.parts) > 2 or not isinstance(start, Const)):
         return _unknown_next(s, ref, unknown("int"))
-    if known is None and position < 2:
+    if known is None and position < LATER:
         number: Value = Const(start.value + position) if isinstance(start.value, int) else unknown("int")  # type: ignore[union-attr]
     else:
         number = counting.later(record.last, known)
@@ -165,8 +167,10 @@ def _advance_count(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
     mine = s.edit(ref)
     if len(record.parts) > 1 or not isinstance(start, Const):
         return [(s, unknown())]
-    mine.last = Const(start.value + record.position) if record.position < 2 else counting.later(record.last)
-    mine.position = min(record.position + 1, 3)
+    mine.last = (
+        Const(start.value + record.position) if record.position < LATER else counting.later(record.last)
+    )
+    mine.position = min(record.position + 1, LATER)
     return [(s, mine.last)]
 
 
@@ -177,7 +181,7 @@ def _unknown_next(s: State, ref: Ref | None, value: Value) -> Outcomes:
         if s[ref].position > 0:
             other = s.fork()
             out.append((other, STOP))
-        s.edit(ref).position = min(s[ref].position + 1, 3)
+        s.edit(ref).position = min(s[ref].position + 1, LATER)
     out.insert(0, (s, value))
     return out
 
@@ -194,7 +198,7 @@ def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any
 def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     """An element of the iterator inside, or (from the second on) the end before that one's."""
     ends = [(s.fork(), STOP)] if record.position else []
-    s.edit(ref).position = min(record.position + 1, 3)
+    s.edit(ref).position = min(record.position + 1, LATER)
     return advance(m, s, record.parts[0], site) + ends
 
 
@@ -207,10 +211,10 @@ def _advance_enumerate(m: Interpreter, s: State, ref: Ref, record: Iter, site: A
             continue
         position = state[ref].position
         mine = state.edit(ref)
-        mine.position = min(position + 1, 3)
+        mine.position = min(position + 1, LATER)
         if _is_listed(state, inner):
             mine.position = position + 1
-        if isinstance(start, Const) and (position < 2 or _is_listed(state, inner)):
+        if isinstance(start, Const) and (position < LATER or _is_listed(state, inner)):
             number: Value = Const(start.value + position)
         else:
             number = counting.later(record.last) if isinstance(start, Const) else unknown("int")

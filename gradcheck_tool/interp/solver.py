@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
-from gradcheck_tool.domain.join import equivalent, join, signature
+from gradcheck_tool.domain.join import equivalent, few, join, keep_common_facts, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, unknown
@@ -41,7 +41,9 @@ MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = 18
 WIDEN_AT = 2
 MAX_SEEN = 32
-COMPARISON = 20
+# Comparing two states takes as long as so many instructions, and one more for so many records of a heap.
+COMPARISON = 8
+COMPARED = 20
 # So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
 MODEL_DISCOUNT = 10
 
@@ -152,8 +154,10 @@ class Solver:
             at = min(pending, key=rank.__getitem__)
             live = live_in(function).get(at)
             waiting = pending.pop(at)
-            self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // 8)
-            states = join(waiting, live, MAX_STATES, at not in function.loops)
+            if _is_listing(function):
+                waiting = _longest(waiting)
+            self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // COMPARED)
+            states = few(join(waiting, live, MAX_STATES, at not in function.loops), live)
             leaving: list[State] = []
             if at in function.loops:
                 states, leaving = self._new_at_head(states, seen, live, at)
@@ -186,7 +190,7 @@ class Solver:
             mark = signature(state, live)
             counts = state[state.frames[-1]].iterations
             most = self._most_iterations(state, block)
-            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED
+            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not _is_listing(function)
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if most != MAX_PINNED and any(
                 mark == known and equivalent(old, state, live, loose) for known, old in before
@@ -374,6 +378,28 @@ class Solver:
             self.raised[ref.id] = event
             s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
         s.exc = ref
+
+
+def _is_listing(function: ir.Function) -> bool:
+    """Is it a comprehension that makes a list, a set or a dictionary?"""
+    return function.kind is ir.FunctionKind.COMPREHENSION and not function.is_generator
+
+
+def _longest(states: list[State]) -> list[State]:
+    """Of the ways through a comprehension the last one, which has left out the fewest elements.
+
+    Its list stands for those of the others, and is open: which elements there are is not known.
+    """
+    last = states[-1]
+    if len(states) > 1:
+        keep_common_facts(last, states[:-1])
+        frame: Frame = last[last.frames[-1]]
+        for block in frame.function.blocks.values():
+            for i in block.instrs:
+                made = frame.locals.get(i.container) if isinstance(i, (ir.Append, ir.InsertItem)) else None
+                if last.get(made, List) is not None or last.get(made, Dict) is not None:
+                    last.edit(made).open = True  # type: ignore[arg-type]
+    return [last]
 
 
 def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:

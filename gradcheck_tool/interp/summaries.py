@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcheck_tool.domain.graph import Node, SavingHooks, Storage, Tensor
-from gradcheck_tool.domain.join import COMPOUND
+from gradcheck_tool.domain.isomorphism import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh

@@ -1,0 +1,368 @@
+"""One-to-one maps between the records and symbols of two states, built while the states are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
+from gradcheck_tool.domain.records import Dict, Frame, Generator, Instance, Iter, List, Record
+from gradcheck_tool.domain.values import (
+    VERSION,
+    Bound,
+    Const,
+    Method,
+    Partial,
+    Ref,
+    Slice,
+    Super,
+    Symbol,
+    Tup,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gradcheck_tool.domain.state import State
+
+
+class Isomorphism:
+    """A one-to-one map between what two states made since they parted, built while comparing.
+
+    With `exact`, a version that a graph of both states has saved is no other version. (Iterations of a loop
+    are compared without: what a graph of an earlier one has saved is seldom asked for again.)
+
+    What both states hold unchanged is not gone through. A record that is to be another one in the second
+    state, though both have it, may still be referred to from there: the map is given up as `undecided`.
+    """
+
+    __slots__ = (
+        "_back",
+        "_forth",
+        "_saved",
+        "_unchanged",
+        "exact",
+        "first",
+        "first_knows_more",
+        "loose",
+        "second",
+        "second_knows_more",
+        "todo",
+        "undecided",
+    )
+
+    def __init__(self, first: State, second: State, loose: bool, exact: bool) -> None:
+        self.first = first
+        self.second = second
+        self.loose = loose
+        self.exact = exact
+        self._saved: set[Value] | None = None
+        self._unchanged: set[int] = set()
+        self._forth: dict[Any, Any] = {}
+        self._back: dict[Any, Any] = {}
+        self.todo: list[tuple[int, int]] = []
+        self.undecided = False
+        self.first_knows_more = False
+        self.second_knows_more = False
+
+    def pair(self, a: Any, b: Any) -> bool:
+        known = self._forth.get(a)
+        if known is not None:
+            return bool(known == b)
+        if b in self._back:
+            return False
+        self._forth[a] = b
+        self._back[b] = a
+        return True
+
+    def saved(self) -> set[Value]:
+        """The versions and data that both states hold to compare with later.
+
+        Nodes hold them until a backward has freed them, views the version of the base that they know.
+        """
+        if self._saved is None:
+            others = self.second.heap
+            self._saved = {
+                held
+                for number, record in self.first.heap.items()
+                if isinstance(record, _HOLDERS) and number in others
+                for held in _held_versions(record)
+            }
+        return self._saved
+
+    def refs(self, a: Ref, b: Ref) -> bool:
+        if a.id == b.id:
+            self._unchanged.add(a.id)
+            return a.id not in self._forth
+        if b.id in self.first.heap or a.id in self._unchanged:
+            self.undecided = True
+            return False
+        # What an earlier iteration of a loop has made is in the heap of a later one, where nothing holds it.
+        if a.id in self.second.heap and (self.exact or not self.loose):
+            self.undecided = True
+            return False
+        fresh_pair = a.id not in self._forth
+        if not self.pair(a.id, b.id):
+            return False
+        if fresh_pair:
+            self.todo.append((a.id, b.id))
+        return True
+
+    def same(self, a: Any, b: Any) -> bool:
+        return a is b or self._alike(a, b)
+
+    def _alike(self, a: Any, b: Any) -> bool:
+        kind = type(a)
+        if self.loose and type(a) is type(b) and is_number(a) and is_number(b):
+            return True
+        if kind is not type(b):
+            return False
+        if kind is Ref:
+            return self.refs(a, b)
+        if kind is Symbol:
+            return self._symbols(a, b)
+        if kind is tuple or kind is list:
+            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+        if kind is dict:
+            return self._dicts(a, b)
+        if kind is SavedTensor:
+            return bool(
+                a.role == b.role
+                and a.recomputed is b.recomputed
+                and self.refs(a.storage, b.storage)
+                and self.same(a.version_counter, b.version_counter)
+                and self.same(a.version, b.version)
+                and self.same(a.data, b.data)
+                and self.same(a.memory, b.memory)
+                and self.same(a.edge, b.edge)
+            )
+        if kind in COMPOUND:
+            return all(self.same(getattr(a, f), getattr(b, f)) for f in COMPOUND[kind])
+        return bool(a == b)
+
+    def _symbols(self, a: Symbol, b: Symbol) -> bool:
+        if a.key == b.key:
+            return True
+        if self.exact and VERSION in (a.kind, b.kind) and not {a, b}.isdisjoint(self.saved()):
+            return False
+        return self.pair(a, b)
+
+    def _dicts(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+        if len(a) != len(b):
+            return False
+        if a.keys() == b.keys():
+            return all(self.same(value, b[key]) for key, value in a.items())
+        return all(self.same(x, y) for x, y in zip(a.items(), b.items(), strict=True))
+
+    def records(self, a: Record, b: Record) -> bool:
+        """Are two records the same but for what the map renames?"""
+        return a is b or self._fields(a, b)
+
+    def _fields(self, a: Record, b: Record) -> bool:
+        if type(a) is not type(b):
+            return False
+        if self.loose and type(a) is List:
+            return self._lists(a, b)  # type: ignore[arg-type]
+        if self.loose and type(a) in _UNSURE:
+            return self._known_better(a, b)
+        return all(self.same(getattr(a, f), getattr(b, f)) for f in a.STATE)
+
+    def _known_better(self, a: Record, b: Record) -> bool:
+        """Two records that differ at most in how much is known of them: each time more in the same state."""
+        unsure = _UNSURE[type(a)]
+        for f in a.STATE:
+            x, y = getattr(a, f), getattr(b, f)
+            if (x is y and type(x) in _ATOMS) or self.same(x, y):
+                continue
+            vague = unsure.get(f, _never)
+            if vague(x) is vague(y) or not self._knows_more(vague(y)):
+                return False
+        return True
+
+    def _knows_more(self, first: bool) -> bool:
+        """Does the first state know more here (or the second), and nowhere less?"""
+        self.first_knows_more |= first
+        self.second_knows_more |= not first
+        return not (self.first_knows_more and self.second_knows_more)
+
+    def _lists(self, a: List, b: List) -> bool:
+        """Two lists: of several elements it does not matter how many, and of plain data not which.
+
+        Lists grow at their end, so that the last elements of one are compared with those of the other.
+        """
+        if a.kind != b.kind:
+            return False
+        if _is_plain(self.first, a.items) and _is_plain(self.second, b.items):
+            return bool(a.items) is bool(b.items)
+        several = min(len(a.items), len(b.items))
+        if len(a.items) != len(b.items) and several < SEVERAL:
+            return False
+        if a.open is not b.open and not self._knows_more(b.open):
+            return False
+        return all(map(self.same, a.items[-several:], b.items[-several:]))
+
+
+class WholeIsomorphism(Isomorphism):
+    """A map that covers all that the states can reach, what both hold unchanged included.
+
+    It takes longer to build, and what nothing holds any more does not keep the states apart. Functions and
+    classes that are the same in both lead to nothing else.
+    """
+
+    __slots__ = ()
+
+    def refs(self, a: Ref, b: Ref) -> bool:
+        known = self._forth.get(a.id)
+        if known is not None:
+            return bool(known == b.id)
+        if not self.pair(a.id, b.id):
+            return False
+        self.todo.append((a.id, b.id))
+        return True
+
+    def same(self, a: Any, b: Any) -> bool:
+        return self._stays(a) if a is b else self._alike(a, b)
+
+    def _stays(self, value: Any) -> bool:
+        """Map all that a value refers to to itself."""
+        kind = type(value)
+        if kind is Ref:
+            return self.refs(value, value)
+        if kind is Symbol:
+            return value.kind is not VERSION or not self.exact or self.pair(value, value)
+        if kind is tuple or kind is list:
+            return all(map(self._stays, value))
+        if kind is dict:
+            return all(map(self._stays, value)) and all(map(self._stays, value.values()))
+        if kind in _LEADS_ON:
+            return all(self._stays(getattr(value, f)) for f in _LEADS_ON[kind])
+        return True
+
+    def _symbols(self, a: Symbol, b: Symbol) -> bool:
+        if VERSION in (a.kind, b.kind):
+            return (a.key == b.key and not self.exact) or self.pair(a, b)
+        return a.key == b.key or self.pair(a, b)
+
+    def _dicts(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+        if a.keys() == b.keys():
+            return all(self._stays(key) and self.same(value, b[key]) for key, value in a.items())
+        return super()._dicts(a, b)
+
+    def records(self, a: Record, b: Record) -> bool:
+        if a is b:
+            return all(self._stays(getattr(a, f)) for f in _LEADS_ON.get(type(a), ()))
+        return self._fields(a, b)
+
+    def surroundings(self, a: Frame, b: Frame) -> bool:
+        """Map what a frame leads to beside its variables."""
+        return all(self.same(getattr(a, f), getattr(b, f)) for f in ("parent", "receiver"))
+
+
+# The parts of values that have some.
+COMPOUND: dict[type, tuple[str, ...]] = {
+    Tup: ("items", "fields", "cls", "open"),
+    Slice: ("lower", "upper", "step"),
+    Bound: ("receiver", "func"),
+    Method: ("receiver", "name"),
+    Partial: ("func", "args", "kwargs"),
+    Super: ("cls", "receiver"),
+    Const: ("value",),
+}
+# Values of fields that hold nothing.
+_ATOMS = frozenset([bool, type(None), str])
+# The fields of records and values that lead to other records.
+_LEADS_ON: dict[type, tuple[str, ...]] = {
+    Tup: ("items",),
+    Bound: ("receiver",),
+    Method: ("receiver",),
+    Partial: ("args", "kwargs"),
+    Super: ("receiver",),
+    SavedTensor: ("storage", "version_counter", "version", "data", "memory", "edge"),
+    Frame: ("locals", "parent", "receiver"),
+    List: ("items",),
+    Dict: ("items",),
+    Instance: ("attrs",),
+    Iter: ("parts",),
+    Generator: ("frame",),
+    Storage: ("version", "data"),
+    Tensor: ("storage", "grad_fn", "base", "base_version", "grad", "version_counter", "memory", "grads_of"),
+    Node: ("inputs", "saved_tensors", "function"),
+}
+
+
+# Most records of a program are neither, and beginning to go through one takes longer than this test.
+_HOLDERS = (Node, Tensor)
+
+
+def _held_versions(record: Node | Tensor) -> Iterator[Value]:
+    if isinstance(record, Tensor):
+        if record.base is not None:
+            yield record.base_version
+    elif not record.freed:
+        for slot in record.saved_tensors:
+            yield slot.version
+            yield slot.data
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _is_true(value: Any) -> bool:
+    return value is True
+
+
+def _is_symbol(value: Any) -> bool:
+    return type(value) is Symbol
+
+
+def _is_unknown_state(value: Any) -> bool:
+    return bool(value == "unknown")
+
+
+# What fields of records of autograd hold where little is known.
+_UNSURE: dict[type[Record], dict[str, Callable[[Any], bool]]] = {
+    Tensor: {
+        "leaf": _is_none,
+        "requires_grad": _is_none,
+        "contiguous": _is_none,
+        "dtype": _is_none,
+        "shape": _is_none,
+        "grad": _is_symbol,
+        "grad_state": _is_unknown_state,
+        "unsure_graph": _is_true,
+    },
+    Storage: {"unsure": _is_true},
+    Node: {"frees": _is_none, "unsure_freed": _is_true},
+}
+# Of a list of so many elements it does not matter how many there are.
+SEVERAL = 2
+# Lists of plain data hold lists of plain data, so deep.
+PLAIN_DEPTH = 2
+
+
+def _is_plain(s: State, items: Iterable[Value], depth: int = PLAIN_DEPTH) -> bool:
+    """Do values carry numbers and texts alone, whatever these are?"""
+    return all(_is_plain_value(s, item, depth) for item in items)
+
+
+def _is_plain_value(s: State, value: Value, depth: int) -> bool:
+    if type(value) is Const:
+        return True
+    if type(value) is Tup:
+        return _is_plain(s, value.items, depth)
+    if type(value) is Ref and depth:
+        record = dict.get(s.heap, value.id)
+        return type(record) is List and _is_plain(s, record.items, depth - 1)
+    return type(value) is Symbol and value.kind in ("int", "float", "str", "bool", "data")
+
+
+def is_number(value: Any) -> bool:
+    """A number or text of which it matters little which one it is. (True, False and None matter.)"""
+    if isinstance(value, Const):
+        return type(value.value) in (int, float, str)
+    return isinstance(value, Symbol) and value.kind in ("int", "float", "str", "data")

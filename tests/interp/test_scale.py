@@ -1,0 +1,140 @@
+"""Programs whose ways multiply: they are executed to their end, and the mistake at the end is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool import FreedGraph
+from gradcheck_tool.analysis.plans import ExecutionPlan
+from tests.running import Analysis, happened
+
+START = """
+import collections, os, random
+import torch
+from torch import nn
+import torch.nn.functional as F
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = [(torch.randn(3, 4), torch.randn(3, 4)) for _ in os.listdir("/")]
+"""
+END = """
+loss = model(torch.randn(3, 4)).exp().sum()
+loss.backward()
+loss.backward()
+"""
+# Bodies that come before the mistake, and within how many instructions all is executed.
+BODIES = {
+    "gradients of another iteration are other tensors": (
+        """
+def train(epoch):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        if i % 10 == 0:
+            print(epoch, i, loss.item())
+            if os.environ.get("DRY_RUN"):
+                break
+
+def test():
+    total = 0
+    with torch.no_grad():
+        for x, y in loader:
+            total += F.mse_loss(model(x), y).item()
+    print(total)
+
+for epoch in range(10):
+    train(epoch)
+    test()
+""",
+        10_000,
+    ),
+    "lists of numbers that grow": (
+        """
+memory = collections.deque(maxlen=100)
+for episode in range(20):
+    done = False
+    while not done:
+        action = model(torch.rand(1, 4)).argmax().item()
+        memory.append((action, 0.5, [1.0, 2.0]))
+        done = random.random() < 0.5
+    for _ in range(5):
+        actions, rewards = [], []
+        for action, reward, state in random.sample(list(memory), 1):
+            actions.append([action])
+            rewards.append([reward])
+        optimizer.zero_grad()
+        F.mse_loss(model(torch.rand(1, 4)).mean().view(1, 1), torch.tensor(rewards)).backward()
+        optimizer.step()
+""",
+        12_000,
+    ),
+    "nested comprehensions over what is not known": (
+        """
+def table(n):
+    return [[row for _ in os.listdir("/") for row in range(n) if row % 2] for _ in os.listdir("/")]
+
+for epoch in range(8):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if epoch % 2:
+            table(epoch)
+""",
+        25_000,
+    ),
+    "an unknown function that may or may not have seen the model": (
+        """
+import unknown_library
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if os.environ.get("LOG"):
+            unknown_library.log(model)
+        if os.environ.get("SAVE"):
+            unknown_library.save(model, optimizer)
+""",
+        12_000,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "limit"), BODIES.values(), ids=BODIES)
+def test_a_mistake_after_many_ways_is_found(body: str, limit: int) -> None:
+    source = f"{START}{body}{END}"
+    analysis = Analysis(source, ExecutionPlan(limit=limit))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+@pytest.mark.parametrize(
+    "body", [body for name, (body, _) in BODIES.items() if "unknown function" not in name]
+)
+def test_pytorch_raises_there_too(body: str) -> None:
+    source = f"{START}{body}{END}"
+    assert happened(source)[0] == source.count("\n")
+
+
+def test_making_what_a_parameter_is_counts_as_work_of_the_function() -> None:
+    layers = "\n".join(f"        self.layer{n} = nn.Linear(2, 2)" for n in range(30))
+    source = f"""
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+{layers}
+
+    def forward(self, x):
+        return self.layer0(x)
+
+def train(net, x):
+    net(x).sum().backward()
+    net.layer1(x).sum().backward()
+"""
+    assert "train" in Analysis(source, ExecutionPlan(limit=60)).unfinished
+    assert not Analysis(source, ExecutionPlan()).unfinished
