@@ -93,6 +93,8 @@ from gradcheck_tool.rulebook.ruleset import Rule as Rule
 from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
 from gradcheck_tool.rulebook.ruleset import Violation as Violation
 from gradcheck_tool.rulebook.ruleset import by_site as by_site
+from gradcheck_tool.trackers.events import BatchDiscarded as BatchDiscarded
+from gradcheck_tool.trackers.events import CallersTensorDetached as CallersTensorDetached
 from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
 from gradcheck_tool.trackers.events import DroppedResult as DroppedResult
 from gradcheck_tool.trackers.events import FunctionDefect as FunctionDefect
@@ -100,9 +102,11 @@ from gradcheck_tool.trackers.events import FunctionDefinition as FunctionDefinit
 from gradcheck_tool.trackers.events import GradModeMisuse as GradModeMisuse
 from gradcheck_tool.trackers.events import GraphKept as GraphKept
 from gradcheck_tool.trackers.events import HookMisuse as HookMisuse
+from gradcheck_tool.trackers.events import HookRegisteredAgain as HookRegisteredAgain
 from gradcheck_tool.trackers.events import MethodUse as MethodUse
 from gradcheck_tool.trackers.events import ModuleAttribute as ModuleAttribute
 from gradcheck_tool.trackers.events import NameUse as NameUse
+from gradcheck_tool.trackers.events import ParameterUnread as ParameterUnread
 from gradcheck_tool.trackers.events import UncalledMethod as UncalledMethod
 from gradcheck_tool.trackers.gradient_reach import GradientReach as GradientReach
 from gradcheck_tool.trackers.gradient_reach import held_by_variables as held_by_variables

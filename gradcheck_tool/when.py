@@ -145,6 +145,7 @@ PARAMETER = Trigger(
     r"|Parameter\(.*\)\.(?:to|cpu|cuda|half|float|double|bfloat16|type)\(",
     mentions=("Parameter", "parameters", "named_parameters"),
 )
+MODULE_PARAMETER = Trigger("Parameter(", r"self\.\w+\s*(?::[^=\n]+)?=\s*(?:\w+\.)*Parameter\(", callers=False)
 PLAIN_CONTAINER = Trigger(
     "self.",
     r"(?m)self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|\w+\()",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles
@@ -19,6 +19,7 @@ from gradcheck_tool.interp.facts import PathEnded, RunEnded
 from gradcheck_tool.interp.imports import entered_elsewhere
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import Solver
+from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.analysis.import_context import Imports
     from gradcheck_tool.domain.events import Event
-    from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
+ANY_NUMBER = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
 # How many times a method is called again, and with how many of the states that it leaves.
@@ -60,8 +61,7 @@ def analyze(
         unfinished: gets the names of the functions that reached the work limit.
         trackers: what derives events, besides what the interpreter and the models report themselves.
         models: what libraries do; the models that are built in if not given.
-        entered: gets file and qualified name of the functions in other files that the body led to, where it
-            was executed to its end.
+        entered: gets the file and the qualified name of the functions in other files that the body led to.
     """
     library.load()
     events: list[Event] = []
@@ -77,7 +77,7 @@ def analyze(
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
         _report(m, end)
-    if entered is not None and not m.budget.exhausted:
+    if entered is not None:
         entered |= entered_elsewhere(m.program.entered, module)
     if base is not None:
         base.exc = None
@@ -114,9 +114,9 @@ class _Starts:
     def __init__(self, module: ir.ModuleIR, plan: ExecutionPlan) -> None:
         self._plan = plan
         self._hot = plan.mentions.functions(module) if plan.mentions else set()
-        self._waiting = len(plan.starts)
         self._callers: list[tuple[ir.Function, set[str]]] = []
         self._add_callers(module)
+        self._waiting = max(len(plan.starts), len(self._callers))
 
     def _add_callers(self, module: ir.ModuleIR) -> None:
         """Execute the callers of what is worth executing, too: they show how it is used."""
@@ -212,12 +212,14 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
     forward = function_use.forward_of(base, ref)
     if forward is None or function_use.is_differentiated(m, base, ref):
         return
+    is_applied = id(forward.function) in m.program.entered
     for share, use in ((2, function_use.apply), (1, function_use.backward_alone)):
         starts.allow(m, share)
         s, before = base.fork(), len(m.budget.exhausted)
         run = lambda s=s, use=use: _as_exits(use(m, s, ref, record.name))  # noqa: E731
         for end in bounded(m, run, s, forward.function):
-            _report(m, end)
+            if not (is_applied and _raises_at(m, end, record.node)):
+                _report(m, end)
         if len(m.budget.exhausted) == before:
             break
     assumed = m.program.assumes
@@ -231,6 +233,12 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
     m.program.assumes = assumed
 
 
+def _raises_at(m: Interpreter, end: FrameExit, node: Any) -> bool:
+    """Does PyTorch raise at this very place? What it raises where a Function is applied is told there."""
+    event = m.raised.get(end.value.id) if end.kind == "raise" and isinstance(end.value, Ref) else None
+    return event is not None and event.site.node is node
+
+
 def _run_methods(
     m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts, *, called: bool
 ) -> None:
@@ -239,16 +247,16 @@ def _run_methods(
     constructed = False
     for name, value in record.attrs.items():
         wrapper = base.get(value, Instance)
-        inner = wrapper.attrs.get("#func") if wrapper is not None else value
-        func = base.get(inner, Func)
-        if func is None or id(func.function) in m.program.entered or func.function not in starts:
-            continue
-        if starts.is_called(func.function) is not called:
-            continue
-        if name == "__init__":
-            constructed = True
-        else:
-            waiting.append((inner, func, wrapper))
+        for inner in (value,) if wrapper is None else _wrapped(wrapper):
+            func = base.get(inner, Func)
+            if func is None or id(func.function) in m.program.entered or func.function not in starts:
+                continue
+            if starts.is_called(func.function) is not called:
+                continue
+            if name == "__init__":
+                constructed = True
+            else:
+                waiting.append((inner, func, wrapper))
     by_framework = None if called else driver(base, ref)
     if not waiting and not constructed and by_framework is None:
         return
@@ -261,7 +269,8 @@ def _run_methods(
         for inner, func, wrapper in waiting:
             starts.begin(m)
             again = state is not states[0][0]
-            if wrapper is None and isinstance(receiver, Ref):
+            is_method = wrapper is None or wrapper.cls == LibraryObject("builtins.property")
+            if is_method and isinstance(receiver, Ref):
                 _train(m, state, receiver, inner, func, again=again)  # type: ignore[arg-type]
             else:
                 static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
@@ -303,6 +312,16 @@ def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name
     return base
 
 
+def _wrapped(wrapper: Instance) -> list[Value]:
+    """The functions that a static method or a property stands for."""
+    return [wrapper.attrs[key] for key in ("#func", "#set") if key in wrapper.attrs]
+
+
+def _takes_more(func: Func | None) -> bool:
+    """Has a function parameters that take any number of arguments?"""
+    return func is not None and any(p.kind in ANY_NUMBER for p in func.function.params)
+
+
 def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Func) -> None:
     """Let the framework run an object, whose own method it calls."""
     s = base.fork()
@@ -327,7 +346,7 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     def make() -> list[FrameExit]:
         cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
         m.program.assumes = (*m.program.assumes, *cast.assumes)
-        return _as_exits(m.call(cast.state, cls, [], cast.values, site))
+        return _as_exits(m.call(cast.state, cls, [], cast.values, site, None, _takes_more(func)))
 
     with _on_its_own(m, func):
         for end in bounded(m, make, s, entry):
@@ -395,7 +414,8 @@ def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[F
     before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
     site = m.site(s, func.function.node)
     with _on_its_own(m, func):
-        ends = bounded(m, lambda: _as_exits(m.call(s, target, [], cast.values, site)), s, func.function)
+        run = lambda: _as_exits(m.call(s, target, [], cast.values, site, None, _takes_more(func)))  # noqa: E731
+        ends = bounded(m, run, s, func.function)
         for end in ends:
             _report(m, end)
     m.program.assumes = before

@@ -117,9 +117,10 @@ def differentiated(s: State, value: Value, name: str) -> Event | None:
 
 
 def news(ordinary: Iterable[Event], events: Iterable[Event]) -> list[Event]:
-    """What ordinary use shows that no event shows in a backward of the program's own."""
+    """What ordinary use shows that no event shows in a backward of the program's own, each once."""
     shown = {_key(event) for event in events}
-    return [event for event in ordinary if _key(event) not in shown]
+    found = {_key(event): event for event in reversed(list(ordinary))}
+    return [event for key, event in reversed(found.items()) if key not in shown]
 
 
 def _key(event: Event) -> tuple[object, ...]:

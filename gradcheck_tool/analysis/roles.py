@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
@@ -94,7 +93,6 @@ _MODULE = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|netG|netD|net_[gdGD])(?:_?\d)?$"
 )
-_SCHEDULER = re.compile(r"(?:^|_)(?:lr_?)?sched(?:uler)?s?(?:_|\d|[A-Z]|$)")
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
@@ -143,14 +141,15 @@ class _Casting:
         self._place = place
         self._depth = depth
         self._optimizers = 0
+        self._trains = _differentiates(place.function)
         self._out = Cast(s)
 
-    @cached_property
+    @property
     def trains(self) -> bool:
         """Does the unit, or a method of the same class, call `backward`?"""
         cls = self._place.cls
         methods = methods_of(self._out.state, cls) if cls is not None else ()
-        return any(map(_differentiates, (self._place.function, *methods)))
+        return self._trains or any(map(_differentiates, methods))
 
     @property
     def out(self) -> Cast:
@@ -185,8 +184,6 @@ class _Casting:
                 return self._module(name, node)
         if usage.iterated and _DATA.search(name):
             return unknown("data")
-        if "step" in usage.methods and _SCHEDULER.search(name):
-            return unknown("data")
         if usage.called and not usage.attributes and (usage.differentiated or _CRITERION.search(name)):
             return criterion(self._out.state, name)
         return unknown()
@@ -194,7 +191,7 @@ class _Casting:
     def _is_module(self, name: str, usage: Usage) -> bool:
         if not usage.called:
             return bool(usage.methods & PARAMETERS) and len(usage.methods & MODULE) > 1
-        return bool(usage.methods & MODULE) or (_MODULE.search(name) is not None and self.trains)
+        return bool(usage.methods & MODULE) or (_MODULE.search(name) is not None and self._trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""
@@ -344,7 +341,7 @@ def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
     """Is it the one class of the file that is trained: no part of another, and called as it can be?"""
     module = s[s.frames[0]].env.module
     classes = [(ref, record) for ref, record in module_classes(s) if record.env.module is module]
-    parts = {name for ref, _ in classes for name in _named_in(s, ref)}
+    parts = {name for ref, _ in classes for name in named_in(s, ref)}
     whole = [ref for ref, record in classes if record.name not in parts]
     return whole == [cls] and _takes(s, cls, usage.arity)
 
@@ -380,7 +377,7 @@ def _members(s: State, cls: Ref) -> set[str]:
     return found
 
 
-def _named_in(s: State, cls: Ref) -> set[str]:
+def named_in(s: State, cls: Ref) -> set[str]:
     """Names that the methods of a class load: parts that it is made of among them."""
     return {
         i.name

@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 # The state of a `.grad` after one more backward has added to it.
-ADDED = {
-    "none": "fresh",
-    "zeroed": "fresh",
-    "fresh": "fresh",
-    "used": "mixed",
-    "mixed": "mixed",
-    "added": "added",
-}
+ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
 
 # Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
 SUMS = {"SumBackward0": "all", "SumBackward1": "some", "sum": "some"}
@@ -52,8 +45,7 @@ def accumulate(s: State, p: BackwardPass, leaf: Ref) -> Accumulation | None:
     history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, history)
-    stands_in = before == "unknown" and tensor.is_summary and tensor.is_param
-    tensor.grad_state = "added" if stands_in else ADDED.get(before, "unknown")
+    tensor.grad_state = ADDED.get(before, "unknown")
     tensor.backward_site = p.site
     if before in ("fresh", "used", "mixed") and earlier is not None:
         return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)

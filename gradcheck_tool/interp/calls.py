@@ -137,7 +137,7 @@ def _call_record(m: Summarising, s: State, func: Ref, call: Call) -> Outcomes:
     if isinstance(record, Func):
         return call_function(m, s, func, record, call)
     if isinstance(record, Class):
-        return classes.instantiate(m, s, func, call.args, call.kwargs, call.site)
+        return classes.instantiate(m, s, func, call.args, call.kwargs, call.site, call.unsure)
     if isinstance(record, Instance):
         known = model_of(s, func).call(m, s, func, call)
         if known is not None:

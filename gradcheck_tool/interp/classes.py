@@ -102,9 +102,15 @@ def is_subclass(s: State, cls: Value, name: str) -> bool:
 
 
 def instantiate(
-    m: Interpreter, s: State, cls: Ref, args: list[Value], kwargs: dict[str, Value], site: Any
+    m: Interpreter,
+    s: State,
+    cls: Ref,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    site: Any,
+    unsure: bool = False,
 ) -> Outcomes:
-    """`cls(...)` for a class of the repository."""
+    """`cls(...)` for a class of the repository; `unsure`: there may be more arguments."""
     from gradcheck_tool.interp import attributes
 
     record: Class = s[cls]
@@ -122,8 +128,8 @@ def instantiate(
         return _init_dataclass(m, s, ref, cls, args, kwargs, site)
     if init is None:
         base = Method(Super(cls, ref), "__init__")
-        return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site)]
-    states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site)]
+        return [(state, ref) for state, _ in m.call(s, base, args, kwargs, site, None, unsure)]
+    states = [state for state, _ in m.call(s, init, [ref, *args], kwargs, site, None, unsure)]
     for state in states:
         m.tell(state, ObjectMade(ref, site))
     return [(state, ref) for state in states]

@@ -27,6 +27,8 @@ MANY_DECISIONS = 16
 
 def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) -> Outcomes:
     """Call a function of the repository, unless it is running very often already."""
+    if is_abstract(func.function):
+        return m.call_unknown(s, call)
     active = running(s)
     if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
         if isinstance(s.heap, ReadTrackingHeap):
@@ -36,6 +38,15 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
     if func.wrap or func.function.is_generator:
         return _execute(m, s, func, call)
     return summarised(m, s, ref, func, call, lambda: _execute(m, s, func, call))
+
+
+def is_abstract(function: ir.Function) -> bool:
+    """Does a function do nothing but say that a subclass is to override it?"""
+    block = function.blocks[function.entry]
+    if not isinstance(block.terminator, ir.Raise) or not block.instrs:
+        return False
+    first = block.instrs[0]
+    return isinstance(first, ir.LoadName) and first.name == "NotImplementedError"
 
 
 def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:

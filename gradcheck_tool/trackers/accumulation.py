@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import Accumulation, BackwardCall, Site, StoryStep
-from gradcheck_tool.domain.records import Func
-from gradcheck_tool.domain.values import Bound, Method
+from gradcheck_tool.domain.values import Method
 from gradcheck_tool.interp.places import counters, owner_text, path_to, receiver_text, text_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.trackers.notes import RunNote
@@ -40,13 +39,9 @@ class Windows(Tracker):
     twice = RunNote[tuple[int, str], tuple[BackwardCall, int]]()
     # The calls of `zero_grad` that were carried out.
     ran = RunNote[int, bool]()
-    # The units that call methods with nothing in them: subclasses fill them in, and may clear gradients.
-    hooked = RunNote[str, bool]()
 
     def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
-        """Remember the calls that clear gradients, and those that a subclass decides about."""
-        if m.program.unit and isinstance(fact.func, Bound) and _is_empty(s.get(fact.func.func, Func)):
-            self.hooked[m.program.unit] = True
+        """Remember the calls that clear gradients."""
         if isinstance(fact.func, Method) and fact.func.name == "zero_grad":
             self.ran[id(fact.instr)] = True
 
@@ -81,7 +76,7 @@ class Windows(Tracker):
                 Accumulation(str(t.name), owner, True, t.backward_site, t.step_site, True) for t in twice
             ),
         )
-        self.twice.setdefault((id(where.node), owner), (self.as_of_now(event), fact.parameters[0].id))
+        self.twice.setdefault((id(where.node), owner), (event, fact.parameters[0].id))
 
     def _applied_by_hand(self, leaf: Tensor, site: Site) -> None:
         """An update by hand uses a gradient that an earlier one has used already, with a new one added."""
@@ -117,8 +112,6 @@ class Windows(Tracker):
         for event, number in self.twice.values():
             step = event.accumulated[0].step
             clears = [clear for (first, _), clear in self.clearings.items() if first == number]
-            if event.assumes and event.unit in self.hooked:
-                continue
             if step is None or not any(_both_count(m.places, clear, step) for clear in clears):
                 yield replace(event, unreached=self._unreached(m, event))
 
@@ -135,11 +128,6 @@ class Windows(Tracker):
                         if text_of(site, i.node).partition("(")[0] == wanted:
                             return site
         return None
-
-
-def _is_empty(method: Func | None) -> bool:
-    """Has a method no code?"""
-    return method is not None and not any(block.instrs for block in method.function.blocks.values())
 
 
 def _both_count(places: Places, clear: Site, step: Site) -> bool:

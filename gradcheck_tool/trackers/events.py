@@ -98,6 +98,48 @@ class ModuleAttribute(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class ParameterUnread(Event):
+    """A module makes a Parameter that only its initialisation mentions, in the whole file."""
+
+    triggers = (when.MODULE_PARAMETER,)
+
+    module: str
+    attribute: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class HookRegisteredAgain(Event):
+    """Each call of `method` registers a hook by `call` on what outlives the call; nothing removes it."""
+
+    triggers = (when.HOOK,)
+
+    method: str
+    call: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class BatchDiscarded(Event):
+    """A function without a loop clears gradients and back-propagates, and steps when a counter says so.
+
+    Whoever calls it calls it with batch after batch. `condition` is the modulo test that the step waits for.
+    """
+
+    triggers = when.TRAINING
+
+    optimizer: str
+    condition: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CallersTensorDetached(Event):
+    """A function takes what `detach_()` of its parameter `tensor` returns for a tensor of its own."""
+
+    triggers = (when.DETACH,)
+
+    tensor: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class GradModeMisuse(Event):
     """A grad mode is switched in a way that does not do what it says.
 
@@ -149,8 +191,11 @@ class FunctionDefect(Event):
     program differentiates the backward again: that part of the second derivative is missing),
     `unread-argument` (an argument that forward only puts on ctx, where no method reads it: it has no
     effect), `unread-saved` (save_for_backward, and no method reads saved tensors), `ignores-cotangent`
-    (backward computes a gradient without reading the gradient that it is given) or `wrong-derivative` (the
-    gradient of an elementwise Function is not what the values of its forward say).
+    (backward computes a gradient without reading the gradient that it is given), `wrong-derivative` (the
+    gradient of an elementwise Function is not what the values of its forward say), `unset-on-path` (an
+    attribute of ctx that backward reads whatever happens, and forward does not set on every path),
+    `grad-mode-in-forward` (forward asks for the grad mode, which is always off there) or
+    `view-of-cotangent` (backward joins dimensions of a gradient by `view`).
     `detail` names the tensor, attribute or method.
     """
 

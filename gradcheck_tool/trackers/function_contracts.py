@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -180,6 +181,106 @@ def _escapes(c: FunctionClass, body: FunctionBody) -> bool:
     return any(reg not in owners and body.source(reg) == context for reg in loads)
 
 
+def unset_on_path(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """An attribute of ctx that backward reads whatever happens, and forward sets on some paths only."""
+    body = c.forward
+    if not on_ctx_only(c) or c.setup is not None or body is None or c.backward is None:
+        return
+    sure = dict.fromkeys(_read_first(c, c.backward))
+    for name in sure:
+        sets = [i for _, i in kept(c) if i.name == name]
+        if sets and _may_return_without(c, body, {id(i) for i in sets}):
+            yield defect(c, sets[0].node, "unset-on-path", name)
+
+
+def _read_first(c: FunctionClass, body: FunctionBody) -> Iterator[str]:
+    """Attributes of ctx that a method reads before it decides anything."""
+    if any(isinstance(i, ir.LoadName) and i.name in ("hasattr", "getattr") for i in body.instrs):
+        return
+    at: int | None = body.function.entry
+    while at is not None:
+        block = body.function.blocks[at]
+        if block.handler is not None:
+            return
+        for i in block.instrs:
+            if isinstance(i, ir.GetAttr) and body.source(i.obj) == c.context(body):
+                yield i.name
+        at = block.terminator.target if isinstance(block.terminator, ir.Jump) else None
+
+
+# What a forward may ask before it returns early because nothing will be differentiated.
+UNTRAINED = re.compile(r"needs_input_grad|requires_grad|grad_enabled|training|inference")
+
+
+def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) -> bool:
+    """Is there a way to a return around all of these instructions?"""
+    seen: set[int] = set()
+    todo = [body.function.entry]
+    while todo:
+        at = todo.pop()
+        block = body.function.blocks[at]
+        if at in seen or any(id(i) in sets for i in block.instrs):
+            continue
+        seen.add(at)
+        end = block.terminator
+        if isinstance(end, ir.Return):
+            return True
+        if isinstance(end, ir.Branch):
+            if UNTRAINED.search(c.text(end.node)):
+                return False
+            todo += [end.then, end.otherwise]
+        elif isinstance(end, ir.ForIter):
+            todo += [end.body, end.exhausted]
+        elif isinstance(end, ir.Jump):
+            todo.append(end.target)
+    return False
+
+
+def grad_mode_in_forward(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`torch.is_grad_enabled()` in forward, where gradients are always off."""
+    for body in (c.forward, c.setup):
+        for call, func in body.calls("is_grad_enabled") if body is not None else ():
+            owner = body.maker(func.obj) if body is not None else None
+            if isinstance(owner, ir.LoadName) and owner.name == "torch":
+                yield defect(c, call.node, "grad-mode-in-forward", c.text(call.node))
+
+
+def view_of_cotangent(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`grad.view(-1)` in backward, of an argument that need not be contiguous."""
+    body = c.backward
+    if body is None or "contiguous" in c.read_in(body) or "is_contiguous" in c.read_in(body):
+        return
+    for call, func in body.calls("view"):
+        name = _argument_as_given(body, func.obj)
+        if name in body.params[1:] and _joins_dimensions(body, call):
+            yield defect(c, call.node, "view-of-cotangent", name)
+
+
+def _argument_as_given(body: FunctionBody, reg: int) -> str:
+    """The parameter that a register holds, if nothing was bound to its name before; empty otherwise."""
+    made = body.made.get(reg)
+    if not isinstance(made, ir.LoadName) or made.scope is not ir.Scope.LOCAL:
+        return ""
+    before = body.instrs[: body.instrs.index(made)]
+    return "" if any(isinstance(i, ir.StoreName) and i.name == made.name for i in before) else made.name
+
+
+def _joins_dimensions(body: FunctionBody, call: ir.Call) -> bool:
+    """Is it `view(-1)` or `view(-1, n)`, and not `view(-1, 1)`, which any vector allows?"""
+    sizes = [_number(body, arg.value) for arg in call.args if arg.kind is ir.ArgKind.POSITIONAL]
+    if len(sizes) != len(call.args) or -1 not in sizes or len(sizes) > 2:
+        return False
+    return 1 not in sizes
+
+
+def _number(body: FunctionBody, reg: int) -> object:
+    made = body.maker(reg)
+    if isinstance(made, ir.UnaryOp) and made.op == "-":
+        inner = body.maker(made.value)
+        return -inner.value if isinstance(inner, ir.Const) else None
+    return made.value if isinstance(made, ir.Const) else None
+
+
 CHECKS: tuple[Check, ...] = (
     input_on_ctx,
     output_on_ctx,
@@ -190,4 +291,7 @@ CHECKS: tuple[Check, ...] = (
     none_guard,
     state_on_class,
     unused_ctx,
+    unset_on_path,
+    grad_mode_in_forward,
+    view_of_cotangent,
 )

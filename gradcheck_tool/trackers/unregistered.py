@@ -94,8 +94,11 @@ def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tup
     if tensor.leaf:
         return "tensor", {ref.id}
     sources = _leaves(s, tensor)
-    moved = bool(sources) and all(s[r].is_param and is_own(r) for r in sources)
-    return ("moved-parameter", {ref.id}) if moved else ("", set())
+    if not sources or not all(s[r].requires_grad and is_own(r) for r in sources):
+        return "", set()
+    if all(s[r].is_param for r in sources):
+        return "moved-parameter", {ref.id}
+    return ("tensor", {ref.id}) if len(sources) == 1 and not s[sources[0]].is_param else ("", set())
 
 
 def _leaves(s: State, tensor: Tensor) -> list[Ref]:

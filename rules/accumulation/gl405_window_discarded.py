@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool import (
+    BatchDiscarded,
     Event,
     Interpreter,
     Rule,
@@ -221,4 +222,12 @@ class WindowOfGradientsDiscarded(Rule):
             f"gradients of `{event.target}` are cleared in every iteration, but `{event.optimizer}` steps "
             f"{when}: all but the last iteration's are thrown away",
             f"clear {where}",
+        )
+
+    def on_batch_discarded(self, event: BatchDiscarded) -> Iterator[Violation]:
+        yield self.finding(
+            event,
+            f"gradients of `{event.optimizer}` are cleared for every batch, but it steps only when "
+            f"`{event.condition}`: those of all batches but the last are thrown away",
+            "clear right after the step, under the same condition",
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gradcheck_tool import BackwardCall
 from gradcheck_tool.analysis.plans import ExecutionPlan
+from gradcheck_tool.analysis.program import check_source
 from tests.cases import predicted
-from tests.running import Analysis
+from tests.running import RULES, Analysis
 
 
 def test_branches_in_a_loop_do_not_multiply() -> None:
@@ -37,3 +38,32 @@ def test_functions_that_nothing_calls_share_a_limit_of_their_own() -> None:
     assert bounded.unfinished == ["forgotten"]
     assert source.count("\n") in bounded.rows(BackwardCall)
     assert not Analysis(source).unfinished
+
+
+def test_what_takes_any_number_of_arguments_may_get_some() -> None:
+    source = """
+class Tensors:
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+    @property
+    def requires_grad(self):
+        return any(arg.requires_grad for arg in self.args)
+
+    @requires_grad.setter
+    def requires_grad(self, flag):
+        for flag in self.kwargs.values():
+            flag.requires_grad = flag
+"""
+    found = check_source(source, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL324", 13)]
+
+
+def test_a_gradient_of_what_only_some_callers_pass_is_no_mistake() -> None:
+    source = """
+import torch
+
+def gradients(value, *inputs):
+    return torch.autograd.grad(value.sum(), inputs)
+"""
+    assert check_source(source, "program.py", RULES) == []

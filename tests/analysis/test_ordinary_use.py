@@ -7,6 +7,24 @@ import pytest
 from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
 
 OPEN = {
+    "a forward writes to an input that it has saved": Open(
+        HEAD
+        + """
+class Normalize(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        norm = x.pow(2).sum(1, keepdim=True).sqrt()
+        x /= norm  # <- GL201
+        return self.weight * x
+""",
+        "x /= norm",
+        "x = x / norm",
+        "nn.Sequential(nn.Linear(3, 3), Normalize(3))(torch.ones(2, 3)).sum().backward()",
+        ("the result of `Normalize.forward` is differentiated", "`x` requires a gradient"),
+    ),
     "a forward writes to what an activation saved": Open(
         HEAD
         + """
@@ -369,6 +387,40 @@ def test_pytorch_agrees_once_the_surroundings_are_there(name: str) -> None:
 
 
 QUIET = {
+    "an input that is written to before anything is saved": """
+class Normalize(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        x -= x.mean(1, keepdim=True)
+        x /= x.abs().sum(1, keepdim=True).detach()
+        return self.layer(x)
+""",
+    "an input that is read by numpy and written to": """
+class Log(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        print(x.cpu().numpy(), x.shape)
+        x[0] = 0
+        return self.layer(x)
+""",
+    "elements of a list of inputs": """
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, parts):
+        first, second = parts
+        out = self.layer(first.pow(2))
+        second += 1
+        return out + second
+""",
     "a forward that records no graph": """
 class Block(nn.Module):
     def __init__(self):
@@ -472,3 +524,27 @@ class Attack:
 @pytest.mark.parametrize("name", QUIET)
 def test_nothing_is_assumed_without_evidence(name: str) -> None:
     assert told(HEAD + QUIET[name]) == []
+
+
+def test_a_function_that_forward_calls_is_looked_at() -> None:
+    source = f"""{HEAD}
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.last = nn.Linear(3, 3)
+
+    def clear(self, out, mask):
+        out.masked_fill_(mask, 0.0)
+        return out
+
+    def forward(self, x, mask):
+        out = self.first(x)
+        return self.clear(out, mask) + self.last(out.pow(2))
+"""
+    assert told(source) == []
+    wrong = source.replace(
+        "return self.clear(out, mask) + self.last(out.pow(2))",
+        "squared = out.pow(2)\n        return self.clear(out, mask) + squared",
+    )
+    assert [(finding.code, finding.location.start.row) for finding in told(wrong)] == [("GL201", 13)]

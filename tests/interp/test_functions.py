@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool.analysis.program import check_source
 from tests.cases import Fact, check_known, each
+from tests.running import RULES
 
 FACTS = {
     "a default is evaluated once": Fact(
@@ -68,3 +70,20 @@ f()""",
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+def test_what_a_subclass_is_to_override_may_return_anything() -> None:
+    source = """
+import torch
+
+class Trainer:
+    def loss(self, batch):
+        raise NotImplementedError("for subclasses")
+
+    def step(self, batch, net):
+        self.loss(batch)
+        total = torch.nn.Linear(3, 1)(torch.ones(2, 3)).exp().sum()
+        total.backward()
+        total.backward()
+"""
+    assert [finding.code for finding in check_source(source, "program.py", RULES)] == ["GL101"]

@@ -134,3 +134,27 @@ class Scale(torch.autograd.Function):
         return grad * shared
 """
     assert any(e.kind == "state-on-class" for e in events(source, "FunctionDefect")) is reported
+
+
+QUIET = {
+    "an attribute that is not set where nothing is trained": (
+        "if not ctx.needs_input_grad[0]:\n    return x * 2\nctx.scale = 2\nreturn x * 2",
+        "return grad * ctx.scale, None",
+    ),
+    "an attribute that backward reads after it has asked": (
+        "ctx.is_scaled = bool(factor)\nif factor:\n    ctx.scale = 2\nreturn x * 2",
+        "if ctx.is_scaled:\n    return grad * ctx.scale, None\nreturn grad * 2, None",
+    ),
+    "a view of what is contiguous": ("return x * 2", "return grad.contiguous().view(-1) * 2, None"),
+    "a view that any vector allows": ("return x * 2", "return (grad.view(-1, 1) * 2)[:, 0], None"),
+    "the grad mode in backward": (
+        "return x * 2",
+        "print(torch.is_grad_enabled())\nreturn grad * 2, None",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_callers_can_rely_on_is_quiet(name: str) -> None:
+    new = {"unset-on-path", "grad-mode-in-forward", "view-of-cotangent"}
+    assert new.isdisjoint(_kinds(_source(Defect(*QUIET[name], "", ""))))

@@ -6,10 +6,21 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ScalerError
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Symbol, Value, fresh, unknown
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Symbol,
+    Value,
+    fresh,
+    unknown,
+)
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.library.torch.gradient_kinds import CARRIED
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
 
 if TYPE_CHECKING:
@@ -22,7 +33,7 @@ SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.
 @function(*SCALERS)
 def scaler(m: Interpreter, s: State, call: Call) -> Result:
     on = call.flag(-1, "enabled", True)
-    return s.new(Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on is True)}))
+    return s.new(Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on)}))
 
 
 @method("torch.amp.GradScaler", "scale")
@@ -31,6 +42,7 @@ def scale(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.library.torch.functions import call_named
 
     s.edit(call.self).attrs["#scaled"] = TRUE
+    s.edit(call.self).attrs[CARRIED] = Const(s[call.self].attrs["#on"] != FALSE)
     if not call.args:
         return unknown()
     if isinstance(call.args[0], Symbol):
@@ -51,6 +63,7 @@ def forget_scaling(s: State) -> None:
 @method("torch.amp.GradScaler", "step")
 def scaler_step(m: Interpreter, s: State, call: Call) -> Result:
     optimizer = call.get(0, "optimizer") or NONE
+    s.edit(call.self).attrs[CARRIED] = FALSE
     _check(m, s, call, optimizer, "step")
     if s.get(optimizer, Instance) is not None and "#params" in s[optimizer].attrs:  # type: ignore[index]
         apply_step(m, s, optimizer, call.site, call.text, scaler=receiver_text(call.site, "scaler"))  # type: ignore[arg-type]
@@ -62,6 +75,7 @@ def scaler_step(m: Interpreter, s: State, call: Call) -> Result:
 def unscale(m: Interpreter, s: State, call: Call) -> Result:
     """Takes the scale off the gradients of an optimizer's parameters."""
     optimizer = call.get(0, "optimizer") or NONE
+    s.edit(call.self).attrs[CARRIED] = FALSE
     _check(m, s, call, optimizer, "unscale_")
     for ref in params_of(s, optimizer)[0] if s.get(optimizer, Instance) is not None else ():  # type: ignore[arg-type]
         if s[ref].grad_state == "scaled":

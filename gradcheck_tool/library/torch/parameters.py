@@ -17,7 +17,7 @@ from gradcheck_tool.interp.iteration import drain, elements, exhaust
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
-from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
+from gradcheck_tool.library.torch.gradient_kinds import clipped_kinds
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import make_layer
@@ -155,7 +155,7 @@ def clip(m: Interpreter, s: State, call: Call) -> Result:
     params, is_open = parameters_of(s, given)
     exhaust(s, given)
     limit = registry.const(call.get(1, "max_norm"))
-    kinds = gradient_kinds(s, params, is_open)
+    kinds = clipped_kinds(s, params, is_open)
     m.emit(
         ClipGradients(
             site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")

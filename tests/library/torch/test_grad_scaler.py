@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool.analysis.program import check_source
 from tests.cases import check_right, each
+from tests.running import RULES
 
 # Right programs.
 RIGHT = {
@@ -38,3 +40,40 @@ def step(optimizer):
 @each(RIGHT)
 def test_nothing_is_found_in_right_programs(program: str) -> None:
     check_right(program)
+
+
+AMP = """
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+class Trainer:
+    def __init__(self, model, optimizer, uses_amp):
+        self.model, self.optimizer = model, optimizer
+        self.scaler = torch.amp.GradScaler(enabled=uses_amp)
+
+    def loss(self, batch):
+        raise NotImplementedError
+
+    def step(self, batch):
+        self.scaler.scale(self.loss(batch)).backward()
+        self.clip()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+
+    def clip(self):
+        clip_grad_norm_(self.model.parameters(), 1.0)
+"""
+
+
+def test_gradients_of_an_unknown_model_carry_the_scale_until_it_is_taken_off() -> None:
+    found = check_source(AMP, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 21)]
+    right = AMP.replace(
+        "        self.clip()\n", "        self.scaler.unscale_(self.optimizer)\n        self.clip()\n"
+    )
+    assert check_source(right, "program.py", RULES) == []
+
+
+def test_a_scaler_that_is_switched_off_scales_nothing() -> None:
+    assert check_source(AMP.replace("enabled=uses_amp", "enabled=False"), "program.py", RULES) == []

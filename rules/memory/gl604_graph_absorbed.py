@@ -1,0 +1,194 @@
+"""GL604: a buffer or a frozen parameter absorbs the graph of what is written into it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradcheck_tool import (
+    Condition,
+    Event,
+    Instance,
+    Interpreter,
+    Ref,
+    Rule,
+    Severity,
+    Site,
+    State,
+    StoryNote,
+    StoryStep,
+    Tensor,
+    Tracker,
+    Trigger,
+    Tup,
+    Value,
+    Violation,
+    facts,
+    source_text,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GraphAbsorbed(Event):
+    """A unit ends while a buffer or parameter of a module has a graph that was written into it.
+
+    `kind` is `buffer` or `parameter`.
+    """
+
+    name: str
+    kind: str
+
+
+class Absorbing(Tracker):
+    """Tensors that modules keep, and that got a graph by a write."""
+
+    derives = (GraphAbsorbed,)
+    writes = StoryNote[Ref, Site]()
+
+    def on_written(self, m: Interpreter, s: State, fact: facts.Written) -> None:
+        """Is something with a graph written to a tensor?"""
+        if s.grad is True and any(_has_graph(s, value) for value in fact.operands):
+            self._note(s, fact.tensor, fact.site)
+
+    def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
+        """`buffer[index] = value`."""
+        is_tensor = s.get(fact.container, Tensor) is not None
+        if s.grad is True and is_tensor and _has_graph(s, fact.value):
+            self._note(s, fact.container, fact.site)  # type: ignore[arg-type]
+
+    def _note(self, s: State, ref: Ref, site: Site) -> None:
+        base = s[ref].base
+        for each in (ref, base) if base is not None else (ref,):
+            self.writes.set(s, each, site)
+
+    def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
+        """`self.buffer = 0.9 * self.buffer + value`, of a unit whose loop is not in sight."""
+        owner = s.get(fact.object, Instance)
+        if not s.after_body or owner is None or not _has_graph(s, fact.value):
+            return
+        reads_itself = source_text(fact.site).count(f".{fact.name}") > 1
+        if fact.name in _buffers(owner) and reads_itself:
+            self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
+
+    def on_path_ended(self, m: Interpreter, s: State, fact: facts.PathEnded) -> None:
+        """Which of them still have the graph, and are kept?"""
+        if not fact.returns:
+            return
+        for _, record in s.records(Instance):
+            buffers = _buffers(record)
+            for name, value in record.attrs.items():
+                tensor = s.get(value, Tensor)
+                if tensor is None or not tensor.requires_grad or tensor.leaf is not False:
+                    continue
+                site = self.writes.get(s, value)  # type: ignore[arg-type]
+                kind = "parameter" if tensor.is_param else "buffer" if name in buffers else ""
+                if site is not None and kind and self.once(id(site.node)):
+                    made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
+                    story = () if made is None else (made,)
+                    self.report(GraphAbsorbed(site=site, story=story, name=name, kind=kind))
+
+
+def _has_graph(s: State, value: Value) -> bool:
+    tensor = s.get(value, Tensor)
+    return tensor is not None and tensor.requires_grad is True
+
+
+def _buffers(record: Instance) -> set[object]:
+    names = record.attrs.get("#buffers")
+    return {name.value for name in names.items} if isinstance(names, Tup) else set()  # type: ignore[union-attr]
+
+
+class GraphInBuffer(Rule):
+    """A buffer or a frozen parameter gets a graph by what is written into it.
+
+    ## What it detects
+
+    A running mean, an exponential average or a queue (`buffer.lerp_(x, 0.1)`, `buffer[i] = x`,
+    `parameter.copy_(0.9 * parameter + 0.1 * other)`) that is brought up to date in grad mode with a
+    value that has a graph, and still has that graph when the unit returns.
+
+    ## Why it is wrong
+
+    The graph of every iteration hangs on that of the one before: memory grows, and a backward through the
+    buffer reaches iterations that are over, where PyTorch raises because their graphs are freed.
+
+    ## Example
+
+    ```python
+    import torch
+    from torch import nn
+
+
+    class Centered(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+            self.register_buffer("center", torch.zeros(3))
+
+        def forward(self, x):
+            y = self.layer(x)
+            self.center.lerp_(y.mean(0), 0.1)  # <- GL604
+            return y - self.center
+
+
+    net = Centered()
+    output = net(torch.ones(2, 3))
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    from torch import nn
+
+
+    class Centered(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+            self.register_buffer("center", torch.zeros(3))
+
+        def forward(self, x):
+            y = self.layer(x)
+            self.center.lerp_(y.detach().mean(0), 0.1)
+            return y - self.center
+
+
+    net = Centered()
+    output = net(torch.ones(2, 3))
+    ```
+
+    ## Fix safety
+
+    There is no fix: whether the value or the buffer is to be detached is for the author to say.
+
+    ## References
+
+    - [My model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory)
+    """
+
+    code = "GL604"
+    name = "graph-in-buffer"
+    severity = Severity.WARNING
+    effect = "silent"
+    predicts = "the graphs of all iterations stay in memory"
+    symptom = "assert net.center.grad_fn is not None"
+    triggers = (
+        *when.WRITES,
+        when.FORWARD_WRITE,
+        Trigger("register_buffer(", in_file=("copy_", "lerp_", "add_", "mul_", "+=", "*=")),
+        Trigger(
+            pattern=r"\bself\.\w+\s*=[^=]",
+            in_file=("register_buffer",),
+            where=Condition.IN_FORWARD,
+            callers=False,
+        ),
+    )
+    trackers = (Absorbing,)
+
+    def on_graph_absorbed(self, event: GraphAbsorbed) -> Iterator[Violation]:
+        yield self.finding(
+            event,
+            f"`{source_text(event.site)}` gives the {event.kind} `{event.name}` the graph of what is "
+            "written, and the next call one that reaches back to it",
+            "detach the value, or write under `torch.no_grad()`",
+        )
