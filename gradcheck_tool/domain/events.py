@@ -359,7 +359,8 @@ class UnversionedWrite(Event):
     """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
     backward used it: the gradient is silently wrong. The site is the write.
 
-    `recomputed`: nothing was saved; a checkpoint computes again, with the changed data.
+    `unchecked`: why no version is asked for although the write may count: a checkpoint computes again with
+    the changed data (`recomputed`), or a custom Function keeps the tensor as an attribute (`on-ctx`).
     """
 
     triggers = when.DIFFERENTIATION
@@ -367,7 +368,7 @@ class UnversionedWrite(Event):
     tensor: str
     op: str
     how: str
-    recomputed: bool = False
+    unchecked: str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -214,8 +214,8 @@ class SavedTensor:
 
     `edge` is where the tensor's own history continues, for gradients of gradients. `holder` is the tensor
     itself where the node holds that very one, so that `.data = ...` reaches what is saved, and `memory` what
-    it had then. `recomputed`: nothing is held; a checkpoint computes again with what the tensor has then, and
-    no version is asked for.
+    it had then. `unchecked`: no version is asked for, as nothing is held and a checkpoint computes again with
+    what the tensor has then (`recomputed`), or a custom Function keeps it as an attribute (`on-ctx`).
     """
 
     storage: Ref
@@ -228,7 +228,7 @@ class SavedTensor:
     site: Any
     holder: Ref | None
     memory: Value
-    recomputed: bool = False
+    unchecked: str = ""
 
 
 class Node(Record):

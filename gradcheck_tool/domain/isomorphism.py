@@ -128,7 +128,7 @@ class Isomorphism:
         if kind is SavedTensor:
             return bool(
                 a.role == b.role
-                and a.recomputed is b.recomputed
+                and a.unchecked == b.unchecked
                 and self.refs(a.storage, b.storage)
                 and self.same(a.version_counter, b.version_counter)
                 and self.same(a.version, b.version)

@@ -229,10 +229,10 @@ def _run_node(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
         if storage.unsure:
             continue
         holder: Tensor | None = s[slot.holder] if slot.holder is not None else None
-        if holder is not None and holder.leaf and s.get(slot.edge, Node) is not None:
+        if holder is not None and holder.leaf and s.get(slot.edge, Node) is not None and not slot.unchecked:
             why = f"`{node.text}` saves `{slot.text}` here, which `detach_()` has cut off since"
             raise Raised(_refused(p, slot.site, why, DETACHED, "saved-detached", slot.text))
-        if storage.version_of(slot.version_counter) != slot.version and not slot.recomputed:
+        if storage.version_of(slot.version_counter) != slot.version and not slot.unchecked:
             raise Raised(_modified(s, p, node, slot, storage))
         if storage.data != slot.data:
             p.silent.append(_unversioned(p, node, slot, storage.site, storage.how))
@@ -329,12 +329,16 @@ def _modified(
     )
 
 
+# What a node does with a value, how it is changed, and what the pass does then, by why nobody checks it.
+_UNSEEN = {
+    "": ("saves", "unseen by autograd", "uses"),
+    "recomputed": ("computes with", "before it is computed with again", "computes again with"),
+    "on-ctx": ("keeps", "where no version is asked for", "uses"),
+}
+
+
 def _unversioned(p: BackwardPass, node: Node, slot: SavedTensor, site: Any, how: Text) -> UnversionedWrite:
-    saves, unseen, uses = (
-        ("computes with", "before it is computed with again", "computes again with")
-        if slot.recomputed
-        else ("saves", "unseen by autograd", "uses")
-    )
+    saves, unseen, uses = _UNSEEN[slot.unchecked]
     steps = (
         story(slot.site, f"`{node.text}` {saves} `{slot.text}` here"),
         story(site, f"`{how}` changes it here, {unseen}"),
@@ -346,5 +350,5 @@ def _unversioned(p: BackwardPass, node: Node, slot: SavedTensor, site: Any, how:
         tensor=str(slot.text),
         op=str(node.text),
         how=str(how),
-        recomputed=slot.recomputed,
+        unchecked=slot.unchecked,
     )

@@ -87,6 +87,7 @@ class InputOnCtx(Rule):
     name = "input-on-ctx"
     severity = Severity.WARNING
     effect = "silent"
+    default = False
     predicts = "a change of the input goes unnoticed and the gradient is wrong"
     symptom = (
         "assert x.grad is not None\n"

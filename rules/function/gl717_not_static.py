@@ -68,6 +68,7 @@ class NotStatic(Rule):
     name = "not-static"
     severity = Severity.WARNING
     effect = "silent"
+    default = False
     predicts = "the class works through apply only"
     symptom = "assert not static"
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from gradcheck_tool import Rule, Severity, UnversionedWrite, Violation
 
+_USES = {"": "had saved", "recomputed": "computes with again", "on-ctx": "keeps as an attribute of ctx"}
+
 
 class UnversionedWriteOnSaved(Rule):
     """A value that backward needs is changed behind autograd's back.
@@ -13,8 +15,9 @@ class UnversionedWriteOnSaved(Rule):
     A write through `.data`, through a numpy array that shares the memory, or by assignment to
     `.data`, to a tensor that an operation has saved, followed by the backward that uses it. Writes to
     `.data` with no such graph alive (initialisation, weight clipping after a step, moving averages)
-    are not reported. What a checkpoint computes with is saved by nobody: any write to it before the
-    backward that computes it again counts, such as an optimizer step.
+    are not reported. Where no version is asked for, any write counts: to what a checkpoint computes with
+    (an optimizer step before the backward that computes it again), and to a tensor that a custom Function
+    keeps as an attribute of `ctx`.
 
     ## Why it is wrong
 
@@ -62,7 +65,7 @@ class UnversionedWriteOnSaved(Rule):
 
     def on_unversioned_write(self, event: UnversionedWrite) -> Iterator[Violation]:
         saved = "the result" if event.tensor == event.op else f"`{event.tensor}`,"
-        use = "computes with again" if event.recomputed else "had saved"
+        use = _USES[event.unchecked]
         yield self.finding(
             event,
             f"the gradient is silently wrong: `{event.how}` overwrote {saved} which `{event.op}` {use}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import FunctionError
-from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.graph import Node, SavedTensor, Tensor
 from gradcheck_tool.domain.records import Class, Func, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
@@ -216,7 +216,7 @@ def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list
         for value in saved.items
         if isinstance(value, Ref) and s.get(value, Tensor) is not None and reads
     ]
-    node.saved_tensors = tuple(slots)
+    node.saved_tensors = (*slots, *_kept_on_ctx(s, cls, ctx, call))
     node.frees = bool(slots) if reads is not None else None
     return s.new(node)
 
@@ -240,11 +240,28 @@ def is_once_differentiable(backward: Func | None) -> bool:
 
 def _reads_saved(s: State, cls: Value) -> bool | None:
     """Does `backward` read `ctx.saved_tensors`?"""
+    names = _read_in_backward(s, cls)
+    return None if names is None else bool(names & {"saved_tensors", "saved_variables"})
+
+
+def _read_in_backward(s: State, cls: Value) -> set[str] | None:
+    """The attributes that `backward` reads of anything; None where there is none in sight."""
     func = s.get(backward_of(s, cls), Func)
     if func is None:
         return None
-    names = {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}
-    return bool(names & {"saved_tensors", "saved_variables"})
+    return {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}
+
+
+def _kept_on_ctx(s: State, cls: Value, ctx: Ref, call: Call) -> list[SavedTensor]:
+    """The tensors that forward leaves on `ctx` for backward, where no version is asked for."""
+    read = _read_in_backward(s, cls) or set()
+    kept = [
+        value for name, value in s[ctx].attrs.items() if name in read and s.get(value, Tensor) is not None
+    ]
+    return [
+        replace(engine.saved(s, ref, engine.edge(s, ref), "self", call.site, itself=True), unchecked="on-ctx")
+        for ref in kept
+    ]
 
 
 def _wrap_output(

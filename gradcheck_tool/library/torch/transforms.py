@@ -190,7 +190,7 @@ def _recompute(s: State, start: int, inputs: tuple[SavedTensor, ...], reentrant:
             mine.reentrant = reentrant
             if node.saved_tensors:
                 again = tuple(
-                    dataclasses.replace(slot, recomputed=True)
+                    dataclasses.replace(slot, unchecked="recomputed")
                     for slot in node.saved_tensors
                     if slot.storage not in given and s.get(slot.edge, Tensor) is not None
                 )
