@@ -32,6 +32,29 @@ symptom = weight.grad is None
         "[0]:\n            grad_weight",
         "[1]:\n            grad_weight",
     ),
+    "an input that is kept as an attribute is changed before backward": Mistake(
+        HEAD
+        + """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.x * grad
+
+x = torch.ones(2, requires_grad=True)
+hidden = x * 1
+loss = Square.apply(hidden).sum()
+hidden.mul_(5)  # <- GL205
+loss.backward()
+symptom = not torch.equal(x.grad, 2 * torch.ones(2))
+""",
+        "hidden.mul_(5)",
+        "hidden = hidden * 5",
+    ),
 }
 
 
