@@ -8,11 +8,12 @@ from gradcheck_tool.domain.join import few, forget_past_numbers, join
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Func, Generator, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Tup, Value, unknown
+from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.summaries import running, summarised
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 30
 MAX_RECURSION = 3
 MAX_RESULTS = 8
+# The part of the work that is left which one call of another file's code may take.
+SHARE = 4
 # Of so many decisions in one call most are about numbers that are gone.
 MANY_DECISIONS = 16
 
@@ -35,9 +38,31 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
             s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
             s.heap.watch.cut.add(func.function)
         return [(s, unknown())]
-    if func.wrap or func.function.is_generator:
-        return _execute(m, s, func, call)
-    return summarised(m, s, ref, func, call, lambda: _execute(m, s, func, call))
+
+    def run() -> Outcomes:
+        if func.wrap or func.function.is_generator:
+            return _execute(m, s, func, call)
+        return summarised(m, s, ref, func, call, lambda: _execute(m, s, func, call))
+
+    leaves = func.env.module is not m.program.main and s[s.frames[-1]].env.module is m.program.main
+    return _within_share(m, s, call, run) if leaves and not func.env.is_model else run()
+
+
+def _within_share(m: Interpreter, s: State, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
+    """Call code of another file; what takes a large part of the work that is left is taken for unknown.
+
+    What it has entered is not known to have run to its end.
+    """
+    before, left, entered = s.fork(), m.budget.left, set(m.program.entered)
+    share = m.budget.left = left // SHARE
+    try:
+        return run()
+    except BudgetExhausted:
+        m.budget.left = 0
+        m.program.entered &= entered
+        return m.call_unknown(before, call)
+    finally:
+        m.budget.left += left - share
 
 
 def is_abstract(function: ir.Function) -> bool:

@@ -141,3 +141,18 @@ def test_a_script_without_a_word_of_autograd_is_executed(tmp_path: Path) -> None
     script = "from fit import Trainer\nfrom nets import Release\n\nTrainer(Release(1, 1)).fit([1.0])\n"
     write(tmp_path, "train.py", script)
     assert found(Session(tmp_path, Options())) == [("fit.py", "GL101")]
+
+
+EXPENSIVE = "def explore(net):\n    count = 0\n" + "    count += 1\n" * 16_000 + "    return net\n"
+
+
+def test_code_of_another_file_may_take_a_part_of_the_work_only(folder: Path) -> None:
+    write(folder, "expensive.py", EXPENSIVE)
+    body = LIBRARY.partition("):\n")[2].replace("\n    ", "\n").removeprefix("    ")
+    script = SCRIPT.replace("from library import fit", "from expensive import explore")
+    script = script.partition("fit(")[0] + "net = explore(net)\n"
+    script += "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\ndata = [torch.ones(1, 2)] * 3\n" + body
+    write(folder, "script.py", script)
+    outcome = Session(folder, Options()).check([Path("script.py")])
+    assert [finding.code for finding in outcome.findings] == [CODE]
+    assert not outcome.unfinished
