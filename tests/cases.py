@@ -96,6 +96,7 @@ def predicted(program: str) -> tuple[int | None, str]:
 def check_raises(body: str) -> None:
     """The model predicts what PyTorch raises, and nothing else."""
     verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert not verdict.crashed
     assert verdict.raises
     assert not verdict.invalid
     assert not verdict.misses
@@ -105,6 +106,7 @@ def check_raises(body: str) -> None:
 def check_runs(body: str) -> None:
     """PyTorch raises nothing, and the model predicts nothing."""
     verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert not verdict.crashed
     assert not verdict.raises
     assert not verdict.predicted
 
@@ -112,6 +114,7 @@ def check_runs(body: str) -> None:
 def check_wrong_gradients(body: str) -> None:
     """A backward pass uses values that have changed past autograd, and the model reports each such place."""
     verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert not verdict.crashed
     assert verdict.silent
     assert not verdict.silent_misses
     assert not verdict.predicted
@@ -120,6 +123,7 @@ def check_wrong_gradients(body: str) -> None:
 def check_right_gradients(body: str) -> None:
     """No backward pass uses values that have changed past autograd, and the model reports none."""
     verdict = judge_source(HEADER + body.lstrip("\n"))
+    assert not verdict.crashed
     assert not verdict.silent
     assert not verdict.silent_alarms
 

@@ -365,11 +365,14 @@ def values_of(s: State, ref: Ref) -> Symbol:
 def _mark_overlap(
     s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]
 ) -> None:
-    """`expand` to a larger size makes elements share memory; asked only where both sizes are known."""
+    """`expand` to a larger size makes elements share memory; asked only where both sizes are known.
+
+    PyTorch refuses fewer sizes than the tensor has dimensions.
+    """
     shape = s[source].shape if isinstance(source, Ref) else None
     given = bound.get("size", bound.get("shape"))
     wanted = factory_shape(s, given if isinstance(given, list) else [given]) if given is not None else None
-    if shape is None or wanted is None:
+    if shape is None or wanted is None or len(wanted) < len(shape):
         return
     padded = (1,) * (len(wanted) - len(shape)) + shape
     if any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)):
