@@ -63,7 +63,7 @@ class RetainedGraphs(Tracker):
             return
         site = fact.site
         target, value = self._operands(site)
-        if not target or numel_is_one(total.shape) is not True or _in_module(s):
+        if not target or numel_is_one(total.shape) is not True:
             return
         key = id(site.node)
         self.owner[total.grad_fn.id] = (key, fresh())
@@ -72,7 +72,7 @@ class RetainedGraphs(Tracker):
         given = s.get(fact.arguments.get("other"), Tensor)
         if node is None or node.site is None or node.site.node is not site.node or given is None:
             return
-        if s.after_body and not _is_local(s, target):
+        if _in_module(s) or (s.after_body and not _is_local(s, target)):
             return
         kind = "attribute" if "." in target or "[" in target else "sum"
         self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind))
@@ -151,10 +151,12 @@ class RetainedGraphs(Tracker):
         """
         tensors = [s.get(item, Tensor) for item in _parts(s, value)]
         tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
-        if tensor is None or tensor.grad_fn is None or _in_module(s):
+        if tensor is None or tensor.grad_fn is None:
             return
         key = id(site.node)
         self.owner[tensor.grad_fn.id] = (key, fresh())
+        if _in_module(s):
+            return
         first = self.first.setdefault((key, container.id), tensor.grad_fn)
         name, text = self.text(site, name_node), self.text(site, value_node)
         # A result of unknown size counts once something has been trained.

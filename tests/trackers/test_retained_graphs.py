@@ -9,6 +9,24 @@ from tests.running import events
 
 # Right programs.
 RIGHT = {
+    "a sum that one caller shows and a module's caller back-propagates": """
+import torch
+from torch import nn
+def total(w, steps=3):
+    out = torch.zeros(())
+    for _ in range(steps):
+        out = out + w.exp().sum()
+    return out
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+    def forward(self):
+        return total(self.w)
+net = Net()
+print(total(net.w * 2).item())
+net().backward()
+""",
     "the losses of one forward are collected to be shown": """
 import torch
 from torch import nn
