@@ -36,9 +36,9 @@ def _record_truth(s: State, ref: Ref) -> bool | None:
         return True if record.items else (None if record.open else False)
     if isinstance(record, (Func, Class, Generator, Iter)):
         return True
-    if isinstance(record, Instance):
-        return None if record.open or "#truth" in record.attrs else True
-    if isinstance(record, Tensor):
+    if isinstance(record, Instance) and not record.open and "#truth" not in record.attrs:
+        return True
+    if isinstance(record, (Instance, Tensor)):
         return s.path_condition.get(Symbol(("truth", ref)))
     return None
 

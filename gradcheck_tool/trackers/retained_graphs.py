@@ -6,6 +6,7 @@ back-propagated it, computed something else with it, or handed it out of an entr
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -87,7 +88,8 @@ class RetainedGraphs(Tracker):
         return "", ""
 
     def _keep(self, key: int, event: GraphKept) -> None:
-        if key not in self.events:
+        # What a test keeps is gone with the test: its memory concerns nobody.
+        if key not in self.events and not _is_test(event.site):
             self.events[key] = event
 
     # -- attributes and items -------------------------------------------------------------------------
@@ -221,6 +223,13 @@ class RetainedGraphs(Tracker):
         for key, event in self.events.items():
             if key not in self.used and (self.passes or key not in self.stored):
                 self.report(event)
+
+
+def _is_test(site: Site) -> bool:
+    """Is the place in a file of tests, by its name and what it defines?"""
+    name = PurePath(site.module.filename).stem
+    is_named = name.startswith("test_") or name.endswith("_test")
+    return is_named and "def test_" in site.module.source
 
 
 def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:

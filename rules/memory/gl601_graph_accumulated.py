@@ -11,7 +11,7 @@ class GraphAccumulated(Rule):
     ## What it detects
 
     `total += loss` (or `total = total + loss`) over the iterations of a loop, in grad mode, where the
-    total is never back-propagated.
+    total is never back-propagated. Files of tests are left out.
 
     ## Why it is wrong
 

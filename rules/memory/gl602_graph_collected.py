@@ -11,7 +11,8 @@ class GraphCollected(Rule):
     ## What it detects
 
     `losses.append(loss)`, `history[key] = output` and the like in a loop, in grad mode, where the
-    container is only read for numbers (printed, averaged, plotted) and never back-propagated.
+    container is only read for numbers (printed, averaged, plotted) and never back-propagated. Files of
+    tests are left out.
 
     ## Why it is wrong
 

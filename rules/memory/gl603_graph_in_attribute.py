@@ -10,7 +10,8 @@ class GraphInAttribute(Rule):
 
     ## What it detects
 
-    `self.running += loss` and the like, in grad mode, where the attribute is never back-propagated.
+    `self.running += loss` and the like, in grad mode, where the attribute is never back-propagated. Files of
+    tests are left out.
 
     ## Why it is wrong
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cases import check_agreement, check_raises, each
+from tests.cases import check_agreement, check_raises, check_right, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -42,6 +42,31 @@ if flag:
 loss.backward()
 """,
 }
+
+# Right programs.
+RIGHT = {
+    "an object that was handed out is there in each test, or in none": """
+import torch
+from torch import nn
+from elsewhere import log
+def train(model, optimizer, data):
+    for x in data:
+        if optimizer:
+            optimizer.zero_grad()
+        model(x).sum().backward()
+        if optimizer:
+            optimizer.step()
+model = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+log(model, optimizer)
+train(model, optimizer, [torch.ones(3)] * 3)
+""",
+}
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
 
 
 @each(PROGRAMS)

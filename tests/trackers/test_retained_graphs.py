@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool.analysis.program import check_source
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
-from tests.running import events
+from tests.running import RULES, events
 
 # Right programs.
 RIGHT = {
@@ -112,6 +113,28 @@ symptom = trainer.history.requires_grad
         "self.history + loss.detach()",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("filename", "function", "expected"),
+    [
+        ("test_losses.py", "test_sum", []),
+        ("test_losses.py", "evaluate", ["GL601"]),
+        ("losses.py", "test_sum", ["GL601"]),
+    ],
+)
+def test_what_a_test_keeps_concerns_nobody(filename: str, function: str, expected: list[str]) -> None:
+    program = f"""
+import torch
+w = torch.ones(2, requires_grad=True)
+def {function}():
+    return 0
+total = torch.zeros(())
+for _ in range(3):
+    total = total + w.exp().sum()
+print(total.item())
+"""
+    assert [finding.code for finding in check_source(program, filename, RULES)] == expected
 
 
 @each(RIGHT)
