@@ -39,6 +39,15 @@ from torch import nn
 net = nn.Sequential(nn.Linear(3, 3), nn.LeakyReLU(0.2, inplace=True), nn.Linear(3, 3), nn.ReLU(inplace=True))
 net(torch.ones(2, 3)).sum().backward()
 """,
+    "expand refuses fewer sizes than there are dimensions, which is caught": """
+import torch
+w = torch.rand(2, 3, requires_grad=True)
+try:
+    w.expand(3)
+except RuntimeError:
+    pass
+w.sum().backward()
+""",
 }
 
 # Programs that raise.
