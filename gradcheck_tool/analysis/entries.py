@@ -9,6 +9,7 @@ from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
+from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
@@ -84,10 +85,10 @@ def analyze(
         m.budget.total = min(m.budget.total, plan.rest)
         _at_any_time(base)
         _run_uncalled(m, base, module, _Starts(module, plan))
-    cut_short = plan.starts if base is not None and m.budget.exhausted else frozenset()
+    cut_short = plan.starts if base is not None and not m.budget.is_complete else frozenset()
     for event in ordinary_use.news(m.program.ordinary, events):
         m.emit(event)
-    m.tell(base or start, RunEnded(module, not m.budget.exhausted, cut_short))
+    m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))
     for tracker in listening:
         tracker.conclude()
     if unfinished is not None:
@@ -387,7 +388,8 @@ def _run_function(
     ends = _call(m, cast, target, func)
     if receiver is not None and func.function.name == "forward" and _is_module(base, receiver):
         ordinary_use.differentiate(m, ends, func.function.qualname, cast.assumes)
-        names = ordinary_use.trained_arguments(start, ends, cast.values)
+        tensors = {n: value for n, value in cast.values.items() if not is_number(func.defaults.get(n))}
+        names = ordinary_use.trained_arguments(start, ends, tensors)
         if names:
             trained = cast.with_history(m, start, names, func.function)
             others = _call(m, trained, target, func)

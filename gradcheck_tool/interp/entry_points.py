@@ -20,7 +20,7 @@ def bounded(
 ) -> list[FrameExit]:
     """Run an entry point within the work limit; what it found before the limit stands."""
     budget = m.budget
-    given = budget.left = min(budget.limit, budget.total)
+    given = budget.left = budget.given = min(budget.limit, budget.total)
     depth = len(s.frames)
     try:
         return run()

@@ -296,8 +296,8 @@ class PathEnded(Fact):
 class RunEnded(Fact):
     """All that was to be executed of a module has been; the state is that in which its body has ended.
 
-    `is_complete`: nothing reached the work limit. `cut_short` are the qualified names of functions that may
-    not have been executed to their end.
+    `is_complete`: nothing reached the work limit, or came so near that ways were left out. `cut_short` are
+    the qualified names of functions that may not have been executed to their end.
     """
 
     module: ir.ModuleIR

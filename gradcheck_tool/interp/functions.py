@@ -54,7 +54,8 @@ def _within_share(m: Interpreter, s: State, call: Call, run: Callable[[], Outcom
     What it has entered is not known to have run to its end.
     """
     before, left, entered = s.fork(), m.budget.left, set(m.program.entered)
-    share = m.budget.left = left // SHARE
+    given, share = m.budget.given, left // SHARE
+    m.budget.left = m.budget.given = share
     try:
         return run()
     except BudgetExhausted:
@@ -63,6 +64,7 @@ def _within_share(m: Interpreter, s: State, call: Call, run: Callable[[], Outcom
         return m.call_unknown(before, call)
     finally:
         m.budget.left += left - share
+        m.budget.given = given
 
 
 def is_abstract(function: ir.Function) -> bool:
@@ -105,7 +107,7 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         return []
     if function.kind is ir.FunctionKind.COMPREHENSION:
         out = _longest(out)
-    results = merge_results(out)
+    results = merge_results(m, out)
     leave_all(m, [state for state, _ in results], managers, call.site)
     return results
 
@@ -119,7 +121,7 @@ def leave_all(m: Interpreter, states: Sequence[State], managers: Sequence[Value]
             state.exc = exc
 
 
-def merge_results(results: Outcomes) -> Outcomes:
+def merge_results(m: Interpreter, results: Outcomes) -> Outcomes:
     """Merge states that a call left the same, with the same result."""
     if len(results) < 2:
         return results
@@ -128,7 +130,7 @@ def merge_results(results: Outcomes) -> Outcomes:
     for state, value in normal:
         if state.frames:
             state.edit(state.frames[-1]).locals["#result"] = value
-    kept = few(join([state for state, _ in normal], None, MAX_RESULTS, True), None)
+    kept = m.budget.few(few(join([state for state, _ in normal], None, MAX_RESULTS, True), None))
     out = []
     for state in kept:
         value = NONE

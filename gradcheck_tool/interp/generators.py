@@ -39,7 +39,7 @@ def resume(
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
     leave_all(m, [state for state, _ in out], record.managers, site)
-    return merge_results(out)
+    return merge_results(m, out)
 
 
 def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:

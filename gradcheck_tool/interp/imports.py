@@ -227,14 +227,15 @@ def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -
     value = s.new(Instance(LibraryObject("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
     left, limit, total, executed = m.budget.left, m.budget.limit, m.budget.total, m.budget.executed
+    before, narrowed = m.budget.given, m.budget.narrowed
     m.budget.limit = IMPORT_LIMIT
     m.budget.total = given = max(total, IMPORT_LIMIT)
     m.program.importing.add(id(module))
     ends = bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
     m.program.importing.discard(id(module))
-    m.budget.left, m.budget.limit = left, limit
+    m.budget.left, m.budget.limit, m.budget.given = left, limit, before
     if is_model:
-        m.budget.total, m.budget.executed = total, executed
+        m.budget.total, m.budget.executed, m.budget.narrowed = total, executed, narrowed
     else:
         # Lowering it takes about as long as executing as many instructions as it has rows.
         m.budget.total += total - given - rows(module)

@@ -5,7 +5,8 @@ so that all ways into a join arrive before it runs, and a loop finishes before w
 are equivalent at a join become one; a loop ends when every state at its head was there before.
 
 Known unsoundness, all of it on the side of silence: loops are cut after a few iterations, states beyond a
-limit are dropped, deep recursion returns something unknown.
+limit are dropped, deep recursion returns something unknown. The nearer the work limit, the fewer iterations
+and states there are.
 """
 
 from __future__ import annotations
@@ -156,8 +157,12 @@ class Solver:
             waiting = pending.pop(at)
             if _is_listing(function):
                 waiting = _longest(waiting)
+            if self.budget.width == 1:
+                # Comparing states would take as long as following them.
+                waiting = self.budget.few(waiting)
             self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // COMPARED)
-            states = few(join(waiting, live, MAX_STATES, at not in function.loops), live)
+            joined = join(waiting, live, MAX_STATES, at not in function.loops)
+            states = self.budget.few(few(joined, live))
             leaving: list[State] = []
             if at in function.loops:
                 states, leaving = self._new_at_head(states, seen, live, at)
@@ -314,6 +319,9 @@ class Solver:
                 if frame.iterations[target] == WIDEN_AT and most != MAX_BOUNDED:
                     self._widen(s, frame.entry.get(target, {}))
                 if frame.iterations[target] > most:
+                    return
+                if most != MAX_BOUNDED and frame.iterations[target] > self.budget.width + 1:
+                    self.budget.narrowed = True
                     return
         out.append((target, s))
 

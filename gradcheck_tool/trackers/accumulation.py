@@ -117,7 +117,7 @@ class Windows(Tracker):
 
     def _unreached(self, m: Interpreter, event: BackwardCall) -> Site | None:
         """A call that would clear these gradients, in code that ran, on a line that was never reached."""
-        if m.budget.exhausted or m.program.main is None:
+        if not m.budget.is_complete or m.program.main is None:
             return None
         module, wanted = event.site.module, f"{event.accumulated[0].owner}.zero_grad"
         for function in (module.body, *module.functions):

@@ -476,6 +476,19 @@ class Center(nn.Module):
         x /= 0.25
         return self.first(x).relu()
 """,
+    "a forward writes between two values by a share that is a number by default": """
+class Mapping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("average", torch.zeros(4))
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, labels=None, share=1, cut=None):
+        x = self.fc(torch.ones(3, 4))
+        if share != 1:
+            x[:, :cut] = self.average.lerp(x[:, :cut], share)
+        return x
+""",
     "heads of one model, each differentiated before a step": """
 def step(model, actor_optim, critic_optim, states):
     model.train()

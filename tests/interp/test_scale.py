@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import FreedGraph
+from gradcheck_tool import FreedGraph, GraphKept
 from gradcheck_tool.analysis.plans import ExecutionPlan
 from tests.running import Analysis, happened
 
@@ -85,6 +85,20 @@ for epoch in range(8):
 """,
         25_000,
     ),
+    "loops within loops whose ways differ": (
+        """
+for epoch in range(9):
+    for x, y in loader:
+        for a in os.listdir("/"):
+            for b in os.listdir("/"):
+                if os.environ.get("A" + b):
+                    optimizer.zero_grad()
+                    F.mse_loss(model(x), y).backward()
+                if os.environ.get("B" + b):
+                    optimizer.step()
+""",
+        6_000,
+    ),
     "an unknown function that may or may not have seen the model": (
         """
 import unknown_library
@@ -117,6 +131,29 @@ def test_a_mistake_after_many_ways_is_found(body: str, limit: int) -> None:
 def test_pytorch_raises_there_too(body: str) -> None:
     source = f"{START}{body}{END}"
     assert happened(source)[0] == source.count("\n")
+
+
+def test_what_ways_that_were_left_out_would_have_shown_is_not_absent() -> None:
+    source = f"""{START}
+total = 0
+for epoch in range(9):
+    for x, y in loader:
+        for name in os.listdir("/"):
+            loss = F.mse_loss(model(x), y)
+            total += loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if os.environ.get("A" + name):
+                print(x)
+            if os.environ.get("B" + name):
+                print(y)
+print(total.item())
+"""
+    narrow = Analysis(source, ExecutionPlan(limit=5_000))
+    assert not narrow.unfinished
+    assert not narrow.rows(GraphKept)
+    assert len(Analysis(source).rows(GraphKept)) == 1
 
 
 def test_making_what_a_parameter_is_counts_as_work_of_the_function() -> None:
