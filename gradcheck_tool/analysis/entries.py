@@ -376,7 +376,8 @@ def _run_function(
 ) -> list[FrameExit]:
     """Call a function with arguments that fit its use; the ways in which it returns.
 
-    A module's `forward` that writes to what it is given is called with tensors in the middle of a graph, too.
+    The `forward` of a part of networks that writes to what it is given is called with tensors in the middle
+    of a graph, too.
     """
     if id(func.function) in m.program.entered and not again:
         return []
@@ -390,7 +391,7 @@ def _run_function(
         ordinary_use.differentiate(m, ends, func.function.qualname, cast.assumes)
         tensors = {n: value for n, value in cast.values.items() if not is_number(func.defaults.get(n))}
         names = ordinary_use.trained_arguments(start, ends, tensors)
-        if names:
+        if names and cls is not None and roles.is_part(base, cls):
             trained = cast.with_history(m, start, names, func.function)
             others = _call(m, trained, target, func)
             ordinary_use.differentiate(m, others, func.function.qualname, trained.assumes)

@@ -93,6 +93,10 @@ _MODULE = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|netG|netD|net_[gdGD])(?:_?\d)?$"
 )
+# What modules inside of networks are called: what they are given has a history.
+_PART = re.compile(
+    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb"
+)
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
@@ -335,6 +339,13 @@ def _fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:
         return usage.called and (usual or bool(usage.methods & MODULE)) and _is_alone(s, cls, usage)
     telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & record.attrs.keys())
     return telling and asked <= _members(s, cls) and (not usage.called or _takes(s, cls, usage.arity))
+
+
+def is_part(s: State, cls: Ref) -> bool:
+    """Is a class of modules made for the inside of networks, by its name or as another class uses it?"""
+    name = s[cls].name
+    others = (ref for ref, record in module_classes(s) if record.name != name)
+    return _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others)
 
 
 def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
