@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
+# What is read of a tensor and has no graph, whatever the tensor has.
+GRAPHLESS = frozenset({"data", "device", "dtype", "is_cuda", "layout", "ndim", "shape"})
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
     "math.e": Const(math.e),
@@ -107,7 +109,8 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     if isinstance(obj, LibraryObject):
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
-        key = Symbol(("attr", obj, name), obj.kind if obj.kind in ("data", GRAPH) else None)
+        kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
+        key = Symbol(("attr", obj, name), kind if kind in ("data", GRAPH) else None)
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:
         return [(s, obj.items[obj.fields.index(name)])]

@@ -98,7 +98,11 @@ def _mapping(m: Interpreter, s: State, obj: Value, record: Dict, index: Value, s
                 state.edit(obj).items[index] = value
             out.append((state, value))
         return out
-    return [(s, unknown())]
+    found = unknown()
+    if record.open and isinstance(index, Const) and isinstance(obj, Ref):
+        # The program goes on, so that the item is there: the next one to ask gets the same.
+        s.edit(obj).items[index] = found
+    return [(s, found)]
 
 
 def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Value, site: Any) -> Outcomes:

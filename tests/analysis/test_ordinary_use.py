@@ -387,6 +387,38 @@ def test_pytorch_agrees_once_the_surroundings_are_there(name: str) -> None:
 
 
 QUIET = {
+    "what a text names may be anything": """
+import importlib
+net = eval("Net")(1, 1)
+net(torch.ones(1)).sum().backward()
+importlib.import_module("nets").Net()(torch.ones(1)).sum().backward()
+__import__("nets").Net()(torch.ones(1)).sum().backward()
+""",
+    "an option that is asked for twice is the same": """
+from elsewhere import options
+net = nn.Linear(3, 1)
+def train(config, x):
+    config.update(options(config))
+    for _ in range(3):
+        if config["toggle"]:
+            for p in net.parameters():
+                p.requires_grad = True
+        net(x).sum().backward()
+        net.zero_grad()
+        if config["toggle"]:
+            for p in net.parameters():
+                p.requires_grad = False
+train({"seed": 1}, torch.ones(2, 3))
+""",
+    "the data of what a model returns have no graph": """
+from elsewhere import make
+net = make()
+net.eval()
+def boxes(x):
+    scores, deltas = net(x)
+    deltas = deltas.data.view(-1, 4) * torch.ones(4)
+    return torch.cat((scores.data.unsqueeze(1), deltas), 1).cpu().numpy()
+""",
     "a whole model standardises its data in place": """
 class Model(nn.Module):
     def __init__(self):
