@@ -94,6 +94,9 @@ def gradient(s: State, p: BackwardPass, target: Ref, history: tuple[Value, ...])
         grad.grad_fn, grad.requires_grad, grad.leaf = s.new(node), True, False
         if all(isinstance(h, Symbol) for h in history):
             grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
+    elif p.create is True and p.opaque:
+        # What is unknown of the graph may compute with the target.
+        grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
     elif p.create is not True:
         cut_off(s, grad, "create-graph", [target], p.site, p.text)
         grad.detached_because = "create-graph"
