@@ -213,6 +213,14 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
     forward = function_use.forward_of(base, ref)
     if forward is None or function_use.is_differentiated(m, base, ref):
         return
+    with _on_its_own(m, forward):
+        _use_function(m, base, ref, record, forward, starts)
+
+
+def _use_function(
+    m: Interpreter, base: State, ref: Ref, record: Class, forward: Func, starts: _Starts
+) -> None:
+    """Apply a custom Function to tensors, and to None for what it takes for optional."""
     is_applied = id(forward.function) in m.program.entered
     for share, use in ((2, function_use.apply), (1, function_use.backward_alone)):
         starts.allow(m, share)

@@ -128,7 +128,7 @@ def test_help_describes_every_command_in_full(gradlint):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "--frobnicate"], "No such option: --frobnicate. See `gradlint check --help`."),
+        (["check", "--unheard-of"], "No such option: --unheard-of. See `gradlint check --help`."),
         (["check", "--output-file"], "Option '--output-file' requires an argument. See `gradlint --help`."),
         (["clean", "a", "b"], "Got unexpected extra argument(s) (b). See `gradlint clean --help`."),
         (["chekc"], "No such command 'chekc'. Did you mean `gradlint check`? See `gradlint --help`."),
