@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.ordinary_use import derives_from, tensors_in
+from gradcheck_tool.analysis.ordinary_use import derives_from, roots_in, tensors_in
 from gradcheck_tool.domain.graph import Node
 from gradcheck_tool.domain.records import Func, Instance
 from gradcheck_tool.domain.values import (
@@ -32,7 +32,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
-from gradcheck_tool.library.torch.function_application import backward_of
+from gradcheck_tool.library.torch.function_application import backward_of, read_in_backward
 from gradcheck_tool.library.torch.function_backward import run_functions
 from gradcheck_tool.library.torch.function_text import function_class_of
 
@@ -96,7 +96,8 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, absent: str = "") -> Ou
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []
     trained = [ref for ref in args if isinstance(ref, Ref) and s[ref].requires_grad]
-    alone = trained[:MOST_ALONE] if len(trained) > 1 and _asks_what_is_needed(s, cls) else []
+    asks = "needs_input_grad" in (read_in_backward(s, cls) or ())
+    alone = trained[:MOST_ALONE] if len(trained) > 1 and asks else []
     for state, value in called:
         if state.exc is not None:
             out.append((state, value))
@@ -156,17 +157,8 @@ def _is_variadic(forward: Func) -> bool:
     return any(p.kind is ir.ParamKind.VARARGS for p in forward.function.params)
 
 
-def _asks_what_is_needed(s: State, cls: Value) -> bool:
-    backward = s.get(backward_of(s, cls), Func)
-    return backward is not None and any(
-        isinstance(i, ir.GetAttr) and i.name == "needs_input_grad"
-        for block in backward.function.blocks.values()
-        for i in block.instrs
-    )
-
-
 def _differentiated(m: Interpreter, s: State, value: Value, site: object, name: str) -> Outcomes:
-    roots = [ref for ref in tensors_in(s, value) if s[ref].requires_grad and s[ref].leaf is False]
+    roots = roots_in(s, value)
     if s.exc is not None or not roots:
         return [(s, value)]
     cotangents: list[Value] = [new_tensor(s, site, shape=s[root].shape) for root in roots]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import methods_of
-from gradcheck_tool.analysis.usage import with_inner
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import unknown
@@ -50,7 +49,7 @@ class Touched:
     def read(self, function: ir.Function, *, own: bool) -> None:
         """Add what a function does with attributes of its first parameter (`own`), or of other objects."""
         first = function.params[0].name if function.params else ""
-        for code in with_inner(function) if own else (function,):
+        for code in function.with_inner() if own else (function,):
             instrs = [i for block in code.blocks.values() for i in block.instrs]
             receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
             held: dict[int, str] = {}

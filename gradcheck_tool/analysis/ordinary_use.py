@@ -103,7 +103,7 @@ def differentiated(s: State, value: Value, name: str) -> Event | None:
         value: what the unit returned.
         name: the unit, in the user's words.
     """
-    roots = [ref for ref in tensors_in(s, value) if s[ref].requires_grad and s[ref].leaf is False]
+    roots = roots_in(s, value)
     if not roots:
         return None
     site = s[roots[0]].site
@@ -135,6 +135,11 @@ def _where_it_is_made(event: Event | None, name: str) -> Event | None:
     if isinstance(event, UnversionedWrite) and event.story:
         return replace(event, site=event.story[-1].site, assumes=assumed)
     return None
+
+
+def roots_in(s: State, value: Value) -> list[Ref]:
+    """The tensors in a result that have a graph to differentiate."""
+    return [ref for ref in tensors_in(s, value) if s[ref].requires_grad and s[ref].leaf is False]
 
 
 def tensors_in(s: State, value: Value, depth: int = DEPTH) -> list[Ref]:

@@ -19,7 +19,6 @@ from gradcheck_tool.analysis.optimizer_roles import (
     named_alike,
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
-from gradcheck_tool.analysis.usage import Usage, with_inner
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
@@ -32,6 +31,7 @@ from gradcheck_tool.library.torch.opaque_modules import criterion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
@@ -401,9 +401,4 @@ def named_in(s: State, cls: Ref) -> set[str]:
 
 def _differentiates(function: ir.Function) -> bool:
     """Does a unit call `backward`?"""
-    return any(
-        isinstance(i, ir.GetAttr) and i.name == "backward"
-        for code in with_inner(function)
-        for block in code.blocks.values()
-        for i in block.instrs
-    )
+    return any(isinstance(i, ir.GetAttr) and i.name == "backward" for i in function.instructions())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 
 # Methods of modules and tensors that return what they are called on, or the same elsewhere.
@@ -66,19 +66,12 @@ def uses_in(functions: Iterable[ir.Function], *, methods: bool) -> Uses:
 def uses_at_module_level(body: ir.Function) -> Uses:
     """How a module's body and its functions use the module's variables."""
     found = _Reader(body, method=False, inner=False).uses
-    for function in with_inner(body):
+    for function in body.with_inner():
         if function is not body:
             for name, usage in _Reader(function, method=False, inner=False).uses.items():
                 if name not in function.local_names:
                     found.setdefault(name, Usage()).add(usage)
     return found
-
-
-def with_inner(function: ir.Function) -> Iterator[ir.Function]:
-    """A function and all functions inside it."""
-    yield function
-    for inner in function.inner:
-        yield from with_inner(inner)
 
 
 class _Reader:
@@ -88,7 +81,7 @@ class _Reader:
         self.uses: Uses = {}
         self._receiver = function.params[0].name if method and function.params else ""
         self._aliases: dict[str, str] = {}
-        for code in with_inner(function) if inner else (function,):
+        for code in function.with_inner() if inner else (function,):
             for block in code.blocks.values():
                 self._block(block)
         for name, path in self._aliases.items():

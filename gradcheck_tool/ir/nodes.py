@@ -64,6 +64,8 @@ from gradcheck_tool.ir.instructions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import libcst as cst
 
     from gradcheck_tool.ir.spans import Spans
@@ -294,6 +296,18 @@ class Function:
     docstring: str | None = None
     decorators: int = 0
     live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
+
+    def with_inner(self) -> Iterator[Function]:
+        """The function and all functions inside it."""
+        yield self
+        for inner in self.inner:
+            yield from inner.with_inner()
+
+    def instructions(self) -> Iterator[Instr]:
+        """All instructions of the function and of those inside it."""
+        for function in self.with_inner():
+            for block in function.blocks.values():
+                yield from block.instrs
 
 
 @dataclass(slots=True, eq=False)

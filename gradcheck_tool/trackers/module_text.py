@@ -53,17 +53,9 @@ class ModuleText(Tracker):
                 self.report(ParameterUnread(site=site, module=record.name, attribute=name))
 
 
-def _instructions(function: ir.Function) -> Iterator[ir.Instr]:
-    """All instructions of a function and of those inside."""
-    for block in function.blocks.values():
-        yield from block.instrs
-    for inner in function.inner:
-        yield from _instructions(inner)
-
-
 def _attributes(body: FunctionBody) -> list[str]:
     """The names of all attributes that a function reads or writes."""
-    return [i.name for i in _instructions(body.function) if isinstance(i, (ir.GetAttr, ir.SetAttr))]
+    return [i.name for i in body.function.instructions() if isinstance(i, (ir.GetAttr, ir.SetAttr))]
 
 
 def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:

@@ -73,16 +73,11 @@ def _names(function: ir.Function) -> tuple[set[str], bool]:
     """Names of variables, attributes and keywords in a function and those inside; whether it writes items."""
     names: set[str] = set()
     writes = False
-    for block in function.blocks.values():
-        for i in block.instrs:
-            if isinstance(i, (ir.LoadName, ir.GetAttr, ir.SetAttr)):
-                names.add(i.name)
-            elif isinstance(i, (ir.InplaceOp, ir.SetItem)):
-                writes = True
-            elif isinstance(i, ir.Call):
-                names.update(a.name for a in i.args if a.name)
-    for inner in function.inner:
-        more, also = _names(inner)
-        names |= more
-        writes = writes or also
+    for i in function.instructions():
+        if isinstance(i, (ir.LoadName, ir.GetAttr, ir.SetAttr)):
+            names.add(i.name)
+        elif isinstance(i, (ir.InplaceOp, ir.SetItem)):
+            writes = True
+        elif isinstance(i, ir.Call):
+            names.update(a.name for a in i.args if a.name)
     return names, writes

@@ -240,11 +240,11 @@ def is_once_differentiable(backward: Func | None) -> bool:
 
 def _reads_saved(s: State, cls: Value) -> bool | None:
     """Does `backward` read `ctx.saved_tensors`?"""
-    names = _read_in_backward(s, cls)
+    names = read_in_backward(s, cls)
     return None if names is None else bool(names & {"saved_tensors", "saved_variables"})
 
 
-def _read_in_backward(s: State, cls: Value) -> set[str] | None:
+def read_in_backward(s: State, cls: Value) -> set[str] | None:
     """The attributes that `backward` reads of anything; None where there is none in sight."""
     func = s.get(backward_of(s, cls), Func)
     if func is None:
@@ -254,7 +254,7 @@ def _read_in_backward(s: State, cls: Value) -> set[str] | None:
 
 def _kept_on_ctx(s: State, cls: Value, ctx: Ref, call: Call) -> list[SavedTensor]:
     """The tensors that forward leaves on `ctx` for backward, where no version is asked for."""
-    read = _read_in_backward(s, cls) or set()
+    read = read_in_backward(s, cls) or set()
     kept = [
         value for name, value in s[ctx].attrs.items() if name in read and s.get(value, Tensor) is not None
     ]

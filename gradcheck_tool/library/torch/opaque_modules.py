@@ -1,10 +1,9 @@
 """Modules and criteria of which only the role is known: what they return has a graph of unknown structure.
 
 An opaque module has parameters that require a gradient, which it saves for backward, as all layers do but
-the first; what else it saves is not known. Its
-result is a symbol of the kind `GRAPH`: whatever is read out of it (an attribute, an item, a part of a tuple)
-is of that kind, too, and becomes a tensor with a graph through the parameters where it is used as one; one
-without a graph, where grad mode was off.
+the first; what else it saves is not known. Its result is a symbol of the kind `GRAPH`: whatever is read out
+of it (an attribute, an item, a part of a tuple) is of that kind, too, and becomes a tensor with a graph
+through the parameters where it is used as one; one without a graph, where grad mode was off.
 """
 
 from __future__ import annotations
