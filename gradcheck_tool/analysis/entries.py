@@ -62,7 +62,8 @@ def analyze(
         unfinished: gets the names of the functions that reached the work limit.
         trackers: what derives events, besides what the interpreter and the models report themselves.
         models: what libraries do; the models that are built in if not given.
-        entered: gets the file and the qualified name of the functions in other files that the body led to.
+        entered: gets the file and the qualified name of the functions in other files that the body led to,
+            unless it reached the work limit, so that it may not have shown all that they do.
     """
     library.load()
     events: list[Event] = []
@@ -78,7 +79,7 @@ def analyze(
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
         _report(m, end)
-    if entered is not None:
+    if entered is not None and not m.budget.exhausted:
         entered |= entered_elsewhere(m.program.entered, module)
     if base is not None:
         base.exc = None

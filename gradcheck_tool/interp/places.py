@@ -23,6 +23,7 @@ class Places:
 
     def __init__(self) -> None:
         self._loops: dict[int, dict[int, tuple[ir.Function, ir.Loop | None]]] = {}
+        self._tabled: dict[int, int] = {}
         self._unread: dict[int, frozenset[ir.Reg]] = {}
         self._handlers: dict[int, dict[int, int]] = {}
 
@@ -36,15 +37,17 @@ class Places:
         return found[1] if found is not None else None
 
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
-        known = self._loops.get(id(site.module))
-        if known is None:
-            known = {}
-            for function in (site.module.body, *site.module.functions):
+        """The places of a module, of which more functions may be lowered while it is executed."""
+        module = site.module
+        known = self._loops.setdefault(id(module), {})
+        done = self._tabled.get(id(module), -1)
+        if done < len(module.functions):
+            for function in ((module.body,) if done < 0 else ()) + tuple(module.functions[max(done, 0) :]):
                 for block in function.blocks.values():
                     loop = _innermost(function, block.id)
                     for instr in block.instrs:
                         known.setdefault(id(instr.node), (function, loop))
-            self._loops[id(site.module)] = known
+            self._tabled[id(module)] = len(module.functions)
         return known
 
     def is_followed(self, first: Site, second: Site) -> bool:

@@ -24,7 +24,7 @@ _CALLS = re.compile(
     rb"^(?!(?:def|class|from|import|async|return)\b|[@#)\]}\"'\s])[^\n]*\(|__name__", re.MULTILINE
 )
 _IMPORTS = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))",
+    rb"(?:^|;)[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w.]+))",
     re.MULTILINE,
 )
 _NAME = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gradcheck_tool import BackwardCall
+from gradcheck_tool.analysis.entries import analyze
 from gradcheck_tool.analysis.plans import ExecutionPlan
 from gradcheck_tool.analysis.program import check_source
+from gradcheck_tool.ir.lower import lower_module
 from tests.cases import predicted
 from tests.running import RULES, Analysis
 
@@ -67,3 +69,21 @@ def gradients(value, *inputs):
     return torch.autograd.grad(value.sum(), inputs)
 """
     assert check_source(source, "program.py", RULES) == []
+
+
+def test_what_a_body_that_reaches_the_work_limit_led_to_is_not_settled() -> None:
+    library = lower_module("def f(x):\n    return x\n", "library.py")
+    program = "from library import f\nf(1)\n" + "a = 1\n" * 200
+
+    def entered(limit: int) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = set()
+        analyze(
+            lower_module(program, "program.py"),
+            lambda _, name, level: library if name == "library" else None,
+            ExecutionPlan(limit=limit),
+            entered=found,
+        )
+        return found
+
+    assert entered(limit=10_000) == {("library.py", "f")}
+    assert entered(limit=100) == set()

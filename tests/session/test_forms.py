@@ -49,3 +49,21 @@ def test_a_script_without_a_word_of_autograd_is_executed(tmp_path: Path) -> None
         "train.py": "from fit import Trainer\nfrom nets import Release\n\nTrainer(Release(1, 1)).fit([1.0])\n",
     }
     assert reports(files, tmp_path) == [(8, "GL101")]
+
+
+def test_loops_of_methods_that_run_later_are_known(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Run:\n"
+        "    def __init__(self):\n"
+        "        self.net, self.head = nn.Linear(1, 1), nn.Linear(1, 1)\n"
+        "        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)\n\n"
+        "    def train(self, batches):\n"
+        "        for x in batches:\n"
+        "            self.optimizer.zero_grad()\n"
+        "            self.head(self.net(x)).sum().backward()\n"
+        "            self.optimizer.step()\n\n\n"
+        "Run().train([torch.ones(1, 1)] * 3)\n"
+    )
+    found = {name: reports(files, tmp_path / name) for name, files in forms(source).items()}
+    assert found == dict.fromkeys(found, [(8, "GL319")])
