@@ -94,7 +94,9 @@ def forms(source: str) -> dict[str, Files]:
             "pkg/__init__.py": "",
             "pkg/sub/__init__.py": "",
             "pkg/sub/parts.py": parts,
-            "main.py": found.without(found.definitions, "import pkg.sub.parts as m", _qualifier(found, "m")),
+            "main.py": found.without(
+                found.definitions, "import pkg.sub.parts as parts_of_it", _qualifier(found, "parts_of_it")
+            ),
         },
         "exported": {
             "pkg/__init__.py": f"from .sub import {names}\n",
@@ -117,6 +119,8 @@ def _two(found: Program, imported: str, parts: str, module: str = "") -> Files:
 def _chain(found: Program) -> Files | None:
     """Each definition in a module of its own, which imports those before it."""
     files = {"pkg/__init__.py": ""}
+    if len({name.lower() for name in found.names}) < len(found.names):
+        return None
     for index, one in enumerate(found.definitions):
         later = set(found.names[index + 1 :])
         if _loaded(one) & later:
