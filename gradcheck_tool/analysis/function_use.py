@@ -59,10 +59,12 @@ def is_function_class(s: State, cls: Value) -> bool:
 
 def forward_of(s: State, cls: Value) -> Func | None:
     """The `forward` of a Function class; None where it is of the old style, or made without a backward."""
-    is_old = attributes.in_class(s, cls, "__init__") is not None
+    forward = attributes.in_class(s, cls, "forward") or NONE
+    function = attributes.function_of(s, forward)
+    is_old = function == forward and attributes.in_class(s, cls, "__init__") is not None
     if is_old or s.get(backward_of(s, cls), Func) is None:
         return None
-    return s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func)
+    return s.get(function, Func)
 
 
 def optional(function: ir.Function) -> list[str]:

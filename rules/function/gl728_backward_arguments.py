@@ -11,7 +11,7 @@ class BackwardArguments(Rule):
     ## What it detects
 
     A `backward` whose parameters after `ctx` are fewer or more than the tensors that `forward` returned,
-    where a program back-propagates through it.
+    and one that has a `self` before its `ctx`: the engine passes `ctx` first, to static methods and others.
 
     ## Why it is wrong
 
@@ -30,9 +30,9 @@ class BackwardArguments(Rule):
             return x.sin(), x.cos()
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, grad):  # <- GL728
             (x,) = ctx.saved_tensors
-            return grad * x.cos()  # <- GL728
+            return grad * x.cos()
 
 
     sine, cosine = SinCos.apply(torch.ones(2, requires_grad=True))

@@ -89,9 +89,29 @@ class Spike(torch.autograd.Function):
         return (potential > 0).float()
 
     @staticmethod
-    def backward(self, ctx, gradient):
+    def backward(self, ctx, gradient):  # <- GL728
         potential, = ctx.saved_tensors
-        return gradient / (1 + potential.abs()) ** 2  # <- GL728
+        return gradient / (1 + potential.abs()) ** 2
+""",
+        "backward(self, ctx, gradient)",
+        "backward(ctx, gradient)",
+        "Spike.apply(torch.ones(2, requires_grad=True)).sum().backward()",
+    ),
+    "a Function with a constructor is applied without it": Open(
+        HEAD
+        + """
+class Spike(torch.autograd.Function):
+    def __init__(self, slope=25):
+        self.slope = slope
+
+    @staticmethod
+    def forward(ctx, potential):
+        ctx.save_for_backward(potential)
+        return (potential > 0).float()
+
+    def backward(self, ctx, gradient):  # <- GL728
+        potential, = ctx.saved_tensors
+        return gradient / (1 + potential.abs()) ** 2
 """,
         "backward(self, ctx, gradient)",
         "backward(ctx, gradient)",

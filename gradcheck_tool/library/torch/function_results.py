@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import FunctionError
+from gradcheck_tool.domain.events import FunctionError, Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value, unknown
@@ -14,7 +14,6 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -54,7 +53,7 @@ def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
     text = f"{a.name}.backward() takes {len(params)} positional arguments but {outputs + 1} were given"
     if outputs + 1 < needed:
         text = f"{a.name}.backward() missing {needed - outputs - 1} required positional argument"
-    where = return_of(a.func) or a.site
+    where = Site(a.func.env.module, a.func.function.node)
     refuse(m, s, a, where, "backward-arguments", text, "TypeError")
     return False
 
