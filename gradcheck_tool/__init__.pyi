@@ -3,7 +3,6 @@
 from gradcheck_tool import gradcheck as gradcheck
 from gradcheck_tool import when as when
 from gradcheck_tool.analysis.program import check_source as check_source
-from gradcheck_tool.domain.events import Accumulation as Accumulation
 from gradcheck_tool.domain.events import BackwardCall as BackwardCall
 from gradcheck_tool.domain.events import CheckpointUse as CheckpointUse
 from gradcheck_tool.domain.events import ClipGradients as ClipGradients
@@ -12,14 +11,12 @@ from gradcheck_tool.domain.events import Event as Event
 from gradcheck_tool.domain.events import FreedGraph as FreedGraph
 from gradcheck_tool.domain.events import FunctionError as FunctionError
 from gradcheck_tool.domain.events import GradientsCleared as GradientsCleared
-from gradcheck_tool.domain.events import GradRead as GradRead
 from gradcheck_tool.domain.events import GraphBreak as GraphBreak
 from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
 from gradcheck_tool.domain.events import LeafWrite as LeafWrite
 from gradcheck_tool.domain.events import NoGraph as NoGraph
 from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
 from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
-from gradcheck_tool.domain.events import RetainGradCall as RetainGradCall
 from gradcheck_tool.domain.events import SavedTensorModified as SavedTensorModified
 from gradcheck_tool.domain.events import ScalerError as ScalerError
 from gradcheck_tool.domain.events import Site as Site
@@ -33,6 +30,7 @@ from gradcheck_tool.domain.graph import Node as Node
 from gradcheck_tool.domain.graph import Tensor as Tensor
 from gradcheck_tool.domain.records import Class as Class
 from gradcheck_tool.domain.records import Frame as Frame
+from gradcheck_tool.domain.records import Func as Func
 from gradcheck_tool.domain.records import Generator as Generator
 from gradcheck_tool.domain.records import Instance as Instance
 from gradcheck_tool.domain.records import Iter as Iter
@@ -43,6 +41,7 @@ from gradcheck_tool.domain.values import NONE as NONE
 from gradcheck_tool.domain.values import TRUE as TRUE
 from gradcheck_tool.domain.values import Const as Const
 from gradcheck_tool.domain.values import LibraryObject as LibraryObject
+from gradcheck_tool.domain.values import Method as Method
 from gradcheck_tool.domain.values import Ref as Ref
 from gradcheck_tool.domain.values import Slice as Slice
 from gradcheck_tool.domain.values import Symbol as Symbol
@@ -66,8 +65,12 @@ from gradcheck_tool.gradcheck import surrogate as surrogate
 from gradcheck_tool.interp import facts as facts
 from gradcheck_tool.interp import places as places
 from gradcheck_tool.interp.api import Interpreter as Interpreter
+from gradcheck_tool.interp.attributes import function_of as function_of
 from gradcheck_tool.interp.attributes import in_class as in_class
+from gradcheck_tool.interp.havoc import reachable as reachable
+from gradcheck_tool.ir import nodes as nodes
 from gradcheck_tool.library.torch import module_tree as module_tree
+from gradcheck_tool.library.torch.function_text import FunctionBody as FunctionBody
 from gradcheck_tool.library.torch.held_parameters import held_parameters as held_parameters
 from gradcheck_tool.library.torch.held_parameters import known_optimizers as known_optimizers
 from gradcheck_tool.rulebook.fixes import applied as applied
@@ -93,8 +96,6 @@ from gradcheck_tool.rulebook.ruleset import Rule as Rule
 from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
 from gradcheck_tool.rulebook.ruleset import Violation as Violation
 from gradcheck_tool.rulebook.ruleset import by_site as by_site
-from gradcheck_tool.trackers.events import BatchDiscarded as BatchDiscarded
-from gradcheck_tool.trackers.events import CallersTensorDetached as CallersTensorDetached
 from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
 from gradcheck_tool.trackers.events import DroppedResult as DroppedResult
 from gradcheck_tool.trackers.events import FunctionDefect as FunctionDefect
@@ -102,11 +103,9 @@ from gradcheck_tool.trackers.events import FunctionDefinition as FunctionDefinit
 from gradcheck_tool.trackers.events import GradModeMisuse as GradModeMisuse
 from gradcheck_tool.trackers.events import GraphKept as GraphKept
 from gradcheck_tool.trackers.events import HookMisuse as HookMisuse
-from gradcheck_tool.trackers.events import HookRegisteredAgain as HookRegisteredAgain
 from gradcheck_tool.trackers.events import MethodUse as MethodUse
 from gradcheck_tool.trackers.events import ModuleAttribute as ModuleAttribute
 from gradcheck_tool.trackers.events import NameUse as NameUse
-from gradcheck_tool.trackers.events import ParameterUnread as ParameterUnread
 from gradcheck_tool.trackers.events import UncalledMethod as UncalledMethod
 from gradcheck_tool.trackers.gradient_reach import GradientReach as GradientReach
 from gradcheck_tool.trackers.gradient_reach import held_by_variables as held_by_variables

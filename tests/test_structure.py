@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from gradcheck_tool.domain import events
+from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.trackers.catalogue import BUILT_IN
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gradcheck_tool"
 MOST_LINES = 450
 MOST_METHODS = 14
 MOST_FACTS = 25
+# What the library reports of calls that succeed, where only the model of the call knows it.
+OBSERVED = {"CheckpointUse", "ClipGradients", "UnguardedNone", "UnversionedWrite"}
 
 
 def modules() -> dict[str, Path]:
@@ -89,3 +95,27 @@ def test_only_the_analysis_knows_what_is_looked_at_and_how_it_is_executed() -> N
     }
     assert both
     assert {name.split(".")[1] for name in both} == {"analysis"}
+
+
+def test_what_stands_below_the_trackers_reports_only_what_the_engine_does() -> None:
+    named = {
+        alias.name
+        for layer in ("domain", "engine", "interp", "library")
+        for path in (PACKAGE / layer).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == events.__name__
+        for alias in node.names
+    }
+    kinds = {name: vars(events)[name] for name in named - OBSERVED}
+    reported = {
+        name for name, kind in kinds.items() if issubclass(kind, events.Event) and kind is not events.Event
+    }
+    assert {name for name in reported if not issubclass(kinds[name], events.EngineError)} == set()
+    assert named > OBSERVED
+
+
+@pytest.mark.parametrize("tracker", BUILT_IN, ids=lambda tracker: tracker.__name__)
+def test_a_tracker_that_serves_one_rule_is_in_the_file_of_the_rule(tracker) -> None:
+    rules = RuleSet.load().select(["ALL"], target_torch=None)
+    served = [rule.code for rule in rules.known if RuleSet([rule]).needs(tracker)]
+    assert len(served) > 1, served

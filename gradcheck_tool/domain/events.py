@@ -219,7 +219,7 @@ class FunctionError(EngineError):
 
     `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
     `missing-backward`, `cleared-saved` (saved tensors read twice with clear_saved_tensors_on_access),
-    `list-output`, `gradient-misfit` (a gradient that cannot be its input's), `backward-arguments` (backward
+    `gradient-misfit` (a gradient that cannot be its input's), `backward-arguments` (backward
     cannot take a gradient for each output). The site is in the class where the fault is there: the returned
     value of backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
     """
@@ -233,14 +233,13 @@ class FunctionError(EngineError):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class BackwardCall(Event):
-    """A backward that does not raise. `accumulated` lists leaves whose `.grad` it added to.
+    """A backward that does not raise.
 
     `breaks` lists what entered the root cut off. `constant_terms` are those of them that are whole
     summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added
     to a loss has no effect on any gradient. `made_leaf` is the text of the call that turned the
     computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
     `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
-    `unreached` is a call in code that ran which would clear what is accumulated, but is never come to.
     """
 
     triggers = when.DIFFERENTIATION
@@ -248,11 +247,9 @@ class BackwardCall(Event):
     root: str
     retain_graph: bool
     create_graph: bool
-    accumulated: tuple[Accumulation, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     constant_terms: tuple[GraphBreak, ...] = ()
     made_leaf: str = ""
-    unreached: Site | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,23 +267,6 @@ class GraphBreak:
     tensor: str
     call: str
     site: Site
-
-
-@dataclass(frozen=True, slots=True)
-class Accumulation:
-    """A `.grad` that already held an earlier backward's gradient when another was added.
-
-    `stepped` is true when an optimizer step had consumed the earlier gradient in between, so that
-    the next step would apply it again; `owner` is the optimizer's or module's text, `certain` is
-    false when something unknown might have cleared it.
-    """
-
-    parameter: str
-    owner: str
-    stepped: bool
-    earlier: Site
-    step: Site | None
-    certain: bool
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -333,25 +313,6 @@ class ClipGradients(Event):
     target: str
     gradients: frozenset[str]
     measures: bool = False
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class GradRead(Event):
-    """`.grad` is read of a tensor that is no leaf and has not been told to keep its gradient: it is None."""
-
-    triggers = (when.GRAD_ATTRIBUTE,)
-
-    tensor: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class RetainGradCall(Event):
-    """`retain_grad()`; `too_late` when the graph of the tensor has already been back-propagated."""
-
-    triggers = (when.RETAIN_GRAD,)
-
-    tensor: str
-    too_late: bool
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

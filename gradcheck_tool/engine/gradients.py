@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Accumulation, UnusedInput
+from gradcheck_tool.domain.events import UnusedInput
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.backward import BackwardPass, _made, _reachable
@@ -35,21 +35,17 @@ HANDING_ON = frozenset(
 )
 
 
-def accumulate(s: State, p: BackwardPass, leaf: Ref) -> Accumulation | None:
-    """Add a gradient to the `.grad` of a leaf; what it was added to, if that was not nothing."""
+def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
+    """Add a gradient to the `.grad` of a leaf."""
     held = s.get(s[leaf].grad, Tensor)
     if held is not None and p.create is False:
         _add_in_place(s, p, leaf, held)
     tensor = s.edit(leaf)
-    before, earlier, step = tensor.grad_state, tensor.backward_site, tensor.step_site
     history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, history)
-    tensor.grad_state = ADDED.get(before, "unknown")
+    tensor.grad_state = ADDED.get(tensor.grad_state, "unknown")
     tensor.backward_site = p.site
-    if before in ("fresh", "used", "mixed") and earlier is not None:
-        return Accumulation(tensor.name, "", before != "fresh", earlier, step, True)
-    return None
 
 
 def _add_in_place(s: State, p: BackwardPass, leaf: Ref, held: Tensor) -> None:

@@ -98,7 +98,8 @@ class Taken(Fact):
 
     `by` says what: `grad` and `data` (the attribute is read), `autograd.grad` (their gradients are computed),
     `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer` (one
-    is given them later), `thawed` (they require grad now, and did not). `given` is the
+    is given them later), `retained` (they keep their gradients from now on, and did not), `thawed` (they
+    require grad now, and did not). `given` is the
     table that is loaded, and what `autograd.grad` gets as its inputs.
     """
 
@@ -169,8 +170,9 @@ class CallbackRan(Fact):
     """PyTorch has run code of the program: a `forward` or `backward` of a Function, or a `hook` of a tensor.
 
     `owner` is the Function's class, with its `context`, or the tensor. `versions` are those that arguments
-    had before which others read, too. Of a `backward`, `applied` is where the Function was applied, `run` the
-    pass that runs it, and `value` what it returns; what the engine refuses of that is raised already.
+    had before which others read, too. `value` is what `forward` and `backward` return. Of a `backward`,
+    `applied` is where the Function was applied and `run` the pass that runs it; what the engine refuses of
+    its `value` is raised already.
     """
 
     by: str

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.trackers.accumulation import Windows
-from gradcheck_tool.trackers.batch_units import BatchUnits
-from gradcheck_tool.trackers.callers_tensors import CallersTensors
 from gradcheck_tool.trackers.constant_terms import ConstantTerms
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
-from gradcheck_tool.trackers.module_text import ModuleText
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
 from gradcheck_tool.trackers.training_calls import TrainingCalls
 from gradcheck_tool.trackers.unregistered import Unregistered
@@ -22,17 +18,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
 BUILT_IN: tuple[type[Tracker], ...] = (
-    BatchUnits,
-    CallersTensors,
     ConstantTerms,
     Distributed,
     Functions,
     GradMode,
     Hooks,
-    ModuleText,
     RetainedGraphs,
     TrainingCalls,
     Unregistered,
     Uses,
-    Windows,
 )

@@ -98,48 +98,6 @@ class ModuleAttribute(Event):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class ParameterUnread(Event):
-    """A module makes a Parameter that only its initialisation mentions, in the whole file."""
-
-    triggers = (when.MODULE_PARAMETER,)
-
-    module: str
-    attribute: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class HookRegisteredAgain(Event):
-    """Each call of `method` registers a hook by `call` on what outlives the call; nothing removes it."""
-
-    triggers = (when.HOOK,)
-
-    method: str
-    call: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class BatchDiscarded(Event):
-    """A function without a loop clears gradients and back-propagates, and steps when a counter says so.
-
-    Whoever calls it calls it with batch after batch. `condition` is the modulo test that the step waits for.
-    """
-
-    triggers = when.TRAINING
-
-    optimizer: str
-    condition: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class CallersTensorDetached(Event):
-    """A function takes what `detach_()` of its parameter `tensor` returns for a tensor of its own."""
-
-    triggers = (when.DETACH,)
-
-    tensor: str
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class GradModeMisuse(Event):
     """A grad mode is switched in a way that does not do what it says.
 

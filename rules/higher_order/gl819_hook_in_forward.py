@@ -1,8 +1,55 @@
 """GL819: each call of a module registers its hooks once more."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from gradcheck_tool import HookRegisteredAgain, Rule, Severity, Violation
+from gradcheck_tool import (
+    Class,
+    Event,
+    Func,
+    FunctionBody,
+    Interpreter,
+    LibraryObject,
+    Rule,
+    Severity,
+    Site,
+    State,
+    Tracker,
+    Violation,
+    facts,
+    nodes,
+    when,
+)
+
+_HOOKS = re.compile(r"register_(?:forward|forward_pre|full_backward|full_backward_pre|backward)_hook")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class HookRegisteredAgain(Event):
+    """Each call of `method` registers a hook by `call` on what outlives the call; nothing removes it."""
+
+    triggers = (when.HOOK,)
+
+    method: str
+    call: str
+
+
+class HooksInForward(Tracker):
+    """Reads the forward methods of modules when their classes are defined."""
+
+    derives = (HookRegisteredAgain,)
+
+    def on_object_made(self, m: Interpreter, s: State, fact: facts.ObjectMade) -> None:
+        """Read a class that derives from `nn.Module`."""
+        record = s.get(fact.object, Class)
+        if record is None or LibraryObject("torch.nn.Module") not in record.mro:
+            return
+        forward, module = s.get(record.attrs.get("forward"), Func), record.env.module
+        for node, hook in _registered(FunctionBody(forward.function), module.source) if forward else ():
+            site = Site(module, node)
+            self.report(HookRegisteredAgain(site=site, method=f"{record.name}.forward", call=hook))
 
 
 class HookInForward(Rule):
@@ -81,6 +128,7 @@ class HookInForward(Rule):
     effect = "silent"
     predicts = "the hook runs once more with each call"
     symptom = "assert net.seen == 6"
+    trackers = (HooksInForward,)
 
     def on_hook_registered_again(self, event: HookRegisteredAgain) -> Iterator[Violation]:
         yield self.finding(
@@ -88,3 +136,31 @@ class HookInForward(Rule):
             f"each call of `{event.method}` registers this hook once more, and nothing removes it",
             "register it in the constructor, or keep the handle and call its `remove()`",
         )
+
+
+def _registered(forward: FunctionBody, source: str) -> Iterator[tuple[Any, str]]:
+    """Hooks of modules of `self` that every call of forward registers, in a file that removes none."""
+    if ".remove(" in source:
+        return
+    for i in _always(forward):
+        func = forward.made.get(i.func) if isinstance(i, nodes.Call) else None
+        if isinstance(func, nodes.GetAttr) and _HOOKS.fullmatch(func.name) and _is_of_self(forward, func.obj):
+            yield i.node, func.name
+
+
+def _always(body: FunctionBody) -> Iterator[nodes.Instr]:
+    """The instructions that run before anything is decided."""
+    at: int | None = body.function.entry
+    while at is not None:
+        block = body.function.blocks[at]
+        yield from block.instrs
+        at = block.terminator.target if isinstance(block.terminator, nodes.Jump) else None
+
+
+def _is_of_self(body: FunctionBody, reg: int) -> bool:
+    """Is it `self`, or an attribute or item of it, of any depth?"""
+    while True:
+        made = body.maker(reg)
+        if not isinstance(made, (nodes.GetAttr, nodes.GetItem)):
+            return bool(body.params) and body.source(reg) == body.params[0]
+        reg = made.obj

@@ -1,8 +1,47 @@
 """GL302: reading `.grad` of a tensor that is not a leaf."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import GradRead, Rule, Severity, Violation
+from gradcheck_tool import (
+    NONE,
+    Event,
+    Interpreter,
+    Rule,
+    Severity,
+    State,
+    StoryStep,
+    Tensor,
+    Tracker,
+    Violation,
+    facts,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GradOfResultRead(Event):
+    """`.grad` is read of a tensor that is no leaf and does not keep its gradient: it is None."""
+
+    triggers = (when.GRAD_ATTRIBUTE,)
+
+    tensor: str
+
+
+class GradReads(Tracker):
+    """Looks at the tensors whose `.grad` is read."""
+
+    derives = (GradOfResultRead,)
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """Is it the result of an operation?"""
+        for ref in fact.records if fact.by == "grad" else ():
+            tensor: Tensor = s[ref]
+            is_unknown = tensor.is_summary or tensor.grad_state == "unknown" or tensor.grad != NONE
+            is_result = tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad
+            if is_result and not is_unknown:
+                story = (StoryStep(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
+                self.report(GradOfResultRead(site=fact.site, story=story, tensor=str(tensor.name)))
 
 
 class GradOfNonLeaf(Rule):
@@ -59,7 +98,9 @@ class GradOfNonLeaf(Rule):
     effect = "warns"
     predicts = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
 
-    def on_grad_read(self, event: GradRead) -> Iterator[Violation]:
+    trackers = (GradReads,)
+
+    def on_grad_of_result_read(self, event: GradOfResultRead) -> Iterator[Violation]:
         yield self.finding(
             event,
             f"`{event.tensor}.grad` is None: `{event.tensor}` is the result of an operation, and backward "

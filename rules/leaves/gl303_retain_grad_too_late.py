@@ -1,8 +1,49 @@
 """GL303: `retain_grad()` after the backward that it should have preceded."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import RetainGradCall, Rule, Severity, Violation
+from gradcheck_tool import (
+    Event,
+    Interpreter,
+    Node,
+    Rule,
+    Severity,
+    State,
+    StoryStep,
+    Tensor,
+    Tracker,
+    Violation,
+    facts,
+    when,
+)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RetainedTooLate(Event):
+    """`retain_grad()` of a tensor whose graph has been back-propagated and freed."""
+
+    triggers = (when.RETAIN_GRAD,)
+
+    tensor: str
+
+
+class RetainedGradients(Tracker):
+    """Looks at the graphs of tensors that are to keep their gradients."""
+
+    derives = (RetainedTooLate,)
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """Is the graph of a tensor freed that is to keep its gradient?"""
+        for ref in fact.records if fact.by == "retained" else ():
+            tensor: Tensor = s[ref]
+            node = s.get(tensor.grad_fn, Node) if tensor.leaf is False else None
+            if node is not None and node.freed and not node.unsure_freed:
+                story = (
+                    StoryStep(tensor.site, f"`{tensor.name}` is computed here"),
+                    StoryStep(node.freed_site, "the graph is back-propagated here"),
+                )
+                self.report(RetainedTooLate(site=fact.site, story=story, tensor=str(tensor.name)))
 
 
 class RetainGradTooLate(Rule):
@@ -57,10 +98,11 @@ class RetainGradTooLate(Rule):
     predicts = "`.grad` stays None"
     symptom = "assert kept is None"
 
-    def on_retain_grad_call(self, event: RetainGradCall) -> Iterator[Violation]:
-        if event.too_late:
-            yield self.finding(
-                event,
-                f"`{event.tensor}.retain_grad()` comes after the backward whose gradient it should keep",
-                "call it between the forward pass and backward",
-            )
+    trackers = (RetainedGradients,)
+
+    def on_retained_too_late(self, event: RetainedTooLate) -> Iterator[Violation]:
+        yield self.finding(
+            event,
+            f"`{event.tensor}.retain_grad()` comes after the backward whose gradient it should keep",
+            "call it between the forward pass and backward",
+        )

@@ -1,8 +1,63 @@
 """GL325: a module has a Parameter that nothing reads."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from gradcheck_tool import ParameterUnread, Rule, Severity, Violation
+from gradcheck_tool import (
+    Class,
+    Event,
+    Func,
+    FunctionBody,
+    Interpreter,
+    LibraryObject,
+    Rule,
+    Severity,
+    Site,
+    State,
+    Tracker,
+    Violation,
+    facts,
+    nodes,
+    when,
+)
+
+# Methods that give parameters their first values, or print them.
+_INITIAL = re.compile(r"__init__|.*(?:init|reset|extra_repr|fill|register).*")
+# What is there for optimizers and tests only.
+_STANDS_IN = re.compile(r"(?i).*(?:dummy|unused|placeholder|mock|fake|stub).*")
+# What may read parameters without naming them.
+_ALL = frozenset({"__dict__", "_parameters", "parameters", "named_parameters", "state_dict"})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ParameterUnread(Event):
+    """A module makes a Parameter that only its initialisation mentions, in the whole file."""
+
+    triggers = (when.MODULE_PARAMETER,)
+
+    module: str
+    attribute: str
+
+
+class ParameterReads(Tracker):
+    """Reads the classes of modules when they are defined."""
+
+    derives = (ParameterUnread,)
+
+    def on_object_made(self, m: Interpreter, s: State, fact: facts.ObjectMade) -> None:
+        """Read a class that derives from nothing but `nn.Module`."""
+        record = s.get(fact.object, Class)
+        if record is None or record.mro[1:] != (LibraryObject("torch.nn.Module"),):
+            return
+        found = {name: s.get(value, Func) for name, value in record.attrs.items()}
+        methods = {name: FunctionBody(func.function) for name, func in found.items() if func is not None}
+        if not {"__init__", "forward"} <= methods.keys() or _STANDS_IN.fullmatch(record.name):
+            return
+        for name, node in _unread(methods, record.env.module.source):
+            site = Site(record.env.module, node)
+            self.report(ParameterUnread(site=site, module=record.name, attribute=name))
 
 
 class UnreadParameter(Rule):
@@ -76,6 +131,7 @@ class UnreadParameter(Rule):
     effect = "silent"
     predicts = "the parameter gets no gradient"
     symptom = "assert layer.weight.grad is None"
+    trackers = (ParameterReads,)
 
     def on_parameter_unread(self, event: ParameterUnread) -> Iterator[Violation]:
         yield self.finding(
@@ -83,3 +139,41 @@ class UnreadParameter(Rule):
             f"nothing reads the Parameter `{event.attribute}` of `{event.module}`: it gets no gradient",
             "use it in forward, or make it a buffer, or remove it",
         )
+
+
+def _attributes(body: FunctionBody) -> list[str]:
+    """The names of all attributes that a function reads or writes."""
+    return [i.name for i in body.function.instructions() if isinstance(i, (nodes.GetAttr, nodes.SetAttr))]
+
+
+def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:
+    """Parameters that the constructor makes and nothing in the file but their initialisation mentions."""
+    later = [body for name, body in methods.items() if not _INITIAL.fullmatch(name)]
+    initial = [body for name, body in methods.items() if _INITIAL.fullmatch(name)]
+    read = {name for body in later for name in _attributes(body)}
+    if read & _ALL or not _computes(methods["forward"]):
+        return
+    for name, node in _made(methods["__init__"]):
+        own = sum(_attributes(body).count(name) for body in initial)
+        spelt = len(re.findall(rf"\.{re.escape(name)}\b", source))
+        quoted = re.search(rf"[\"'](?:[\w.]*\.)?{re.escape(name)}[\"']", source)
+        if name not in read and spelt == own and quoted is None and not _STANDS_IN.fullmatch(name):
+            yield name, node
+
+
+def _made(body: FunctionBody) -> Iterator[tuple[str, Any]]:
+    """The attributes of `self` that a constructor gives a Parameter that is to be trained."""
+    for i in body.instrs:
+        if not isinstance(i, nodes.SetAttr) or body.source(i.obj) != body.params[0]:
+            continue
+        made = body.maker(i.src)
+        func = body.maker(made.func) if isinstance(made, nodes.Call) else None
+        named = func.name if isinstance(func, (nodes.GetAttr, nodes.LoadName)) else ""
+        frozen = isinstance(made, nodes.Call) and any(arg.name == "requires_grad" for arg in made.args)
+        if named == "Parameter" and not frozen and body.params:
+            yield i.name, i.node
+
+
+def _computes(forward: FunctionBody) -> bool:
+    """Does it return something that it has computed? An interface does not."""
+    return any(end.value is not None and forward.maker(end.value) is not None for end in forward.returns())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.graph import Node, SavedTensor, Tensor
-from gradcheck_tool.domain.records import Class, Func, Instance, List
+from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -30,7 +30,6 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import CallbackRan, FunctionApplied
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.function_text import return_of
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
         for st, result in pairs:
             st.grad = before
             if st.exc is None:
-                m.tell(st, CallbackRan("forward", cls, versions, ctx))
+                m.tell(st, CallbackRan("forward", cls, versions, ctx, value=result))
                 out += guard(m, st, _wrap, m, st, cls, ctx, tensors, needed, result, call)
             else:
                 out.append((st, NONE))
@@ -142,7 +141,6 @@ def _wrap(
                 )
             )
     if isinstance(result, Ref) and s.get(result, Tensor) is None:
-        _list_output(m, s, cls, result, needed)
         return result
     if needed:
         result = _opaque_outputs(m, s, cls, result, call)
@@ -182,19 +180,6 @@ def _opaque_outputs(m: Interpreter, s: State, cls: Value, result: Value, call: C
 
 def _is_opaque(value: Value) -> bool:
     return isinstance(value, Symbol) and value.kind is None
-
-
-def _list_output(m: Interpreter, s: State, cls: Value, result: Ref, needed: bool | None) -> None:
-    """Tensors that forward returns in a list come out without a history."""
-    record, func = (
-        s.get(result, List),
-        s.get(attributes.function_of(s, attributes.in_class(s, cls, "forward") or NONE), Func),
-    )
-    if record is None or func is None or not needed or s.grad is not True:
-        return
-    where = return_of(func, kind=ir.BuildList)
-    if where is not None and any(s.get(item, Tensor) is not None for item in record.items):
-        m.emit(FunctionError(site=where, text="", kind="list-output", function=function_name(s, cls)))
 
 
 def function_name(s: State, cls: Value) -> str:

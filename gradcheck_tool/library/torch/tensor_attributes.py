@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import GradRead, InvalidTensorUse
+from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     NONE,
@@ -79,13 +79,6 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
             Symbol(("attr", ref, "grad", tensor.grad_state, fresh())) if tensor.grad == NONE else tensor.grad
         )
     if tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad and tensor.grad == NONE:
-        m.emit(
-            GradRead(
-                site=site,
-                story=(story(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),),
-                tensor=str(tensor.name),
-            )
-        )
         return NoGradient(None, str(tensor.name), "non-leaf")
     if tensor.grad == NONE and tensor.grad_state == "none" and tensor.requires_grad and tensor.leaf:
         if _made_in_run(s, ref):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import InvalidTensorUse, RetainGradCall
+from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.values import (
     NONE,
     Const,
@@ -16,7 +16,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
-from gradcheck_tool.interp.facts import Used
+from gradcheck_tool.interp.facts import Taken, Used
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
@@ -120,18 +120,8 @@ def retain_grad(m: Interpreter, s: State, call: Call) -> Result:
             "retain-grad-constant",
             "retain_grad()",
         )
-    late = False
-    steps: tuple[Any, ...] = ()
-    if tensor.grad_fn is not None and tensor.leaf is False:
-        node = s[tensor.grad_fn]
-        late = node.freed and not node.unsure_freed and not tensor.retains_grad
-        steps = (
-            story(tensor.site, f"`{tensor.name}` is computed here"),
-            story(node.freed_site, "the graph is back-propagated here"),
-        )
-    m.emit(
-        RetainGradCall(site=call.site, story=steps if late else (), tensor=str(tensor.name), too_late=late)
-    )
+    if tensor.leaf is False and not tensor.retains_grad:
+        m.tell(s, Taken((ref,), "retained", call.site))
     s.edit(ref).retains_grad = True
     return NONE
 

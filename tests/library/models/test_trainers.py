@@ -9,9 +9,10 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.analysis.entries import analyze
-from gradcheck_tool.domain.events import BackwardCall, EngineError, FreedGraph, NoGraph, OptimizerStep
+from gradcheck_tool.domain.events import EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
+from tests.running import TRACKERS
 
 HEADER = """import torch
 from torch import nn
@@ -83,7 +84,7 @@ Engine(update).run([], max_epochs=2)
 
 def events(source: str):
     module = lower_module(HEADER + source, "program.py")
-    return list(analyze(module)), module
+    return analyze(module, trackers=TRACKERS), module
 
 
 def raised(source: str) -> list[tuple[type, str]]:
@@ -99,7 +100,7 @@ def raised(source: str) -> list[tuple[type, str]]:
 
 def added(source: str) -> bool:
     """Does a backward add to gradients that a step has applied?"""
-    return any(isinstance(event, BackwardCall) and event.accumulated for event in events(source)[0])
+    return any(type(event).__name__ == "AppliedAgain" for event in events(source)[0])
 
 
 @pytest.mark.parametrize("name", STEPS)

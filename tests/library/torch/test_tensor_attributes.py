@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.domain.events import GradRead
 from tests.cases import check_agreement, check_raises, check_runs, each
 from tests.running import events
 
@@ -100,4 +99,4 @@ def test_nothing_is_predicted_for_what_runs(program: str) -> None:
 )
 def test_the_gradient_of_a_result_is_read_where_it_is_not_kept(statements: str, is_reported: bool) -> None:
     source = f"import torch\nw = torch.ones(2, requires_grad=True)\ny = w * 2\n{statements}\n"
-    assert bool(events(source, GradRead)) is is_reported
+    assert bool(events(source, "GradOfResultRead")) is is_reported

@@ -1,10 +1,9 @@
-"""Windows of gradient accumulation."""
+"""Gradients that a step has applied, and that the next backward adds to."""
 
 from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool import BackwardCall
 from tests.cases import HEAD, TRAINING, Mistake, check_agreement, check_correction, check_mistake, each
 from tests.running import Analysis, events
 
@@ -32,8 +31,7 @@ def test_model_and_pytorch_agree(program: str) -> None:
 def accumulations(program: str) -> list[int]:
     """The rows of backward calls that add to gradients which a step has used."""
     analysis = Analysis(program)
-    calls = [e for e in analysis.of(BackwardCall) if any(a.stepped for a in e.accumulated)]
-    return sorted({analysis.row(call) for call in calls})
+    return analysis.rows("AppliedAgain")
 
 
 LOOP = """
