@@ -79,7 +79,9 @@ class Finding:
     `predicts` is the error text PyTorch would raise or the silent effect; None where the rule
     foretells neither. `assumes` has in words what the finding takes from ordinary use of the code, beyond
     what the code shows. `units` are the functions whose execution on their own shows it, where the top-level
-    code of no program leads to it. `function`, `device`, `dtype`, `evidence` are set by the run-time engine.
+    code of no program leads to it. `unless` has attributes, with their classes, that no other file of the
+    repository mentions where the finding is right. `function`, `device`, `dtype`, `evidence` are set by the
+    run-time engine.
     """
 
     code: str
@@ -97,6 +99,7 @@ class Finding:
     dtype: str | None = None
     evidence: Mapping[str, Any] | None = field(default=None, hash=False)
     units: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    unless: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def sort_key(self) -> tuple[str, int, Location, str, str]:
         """Reports list findings by place, then code, then text, whatever order produced them.

@@ -39,6 +39,7 @@ def pack(finding: Finding) -> list[Any]:
         finding.url,
         list(finding.assumes),
         list(finding.units),
+        [list(each) for each in finding.unless],
     ]
 
 
@@ -48,7 +49,7 @@ def unpack(packed: list[Any]) -> Finding:
     Raises:
         LookupError, TypeError, ValueError: it is something else.
     """
-    code, name, severity, message, location, predicts, trace, fix, url, assumes, units = packed
+    code, name, severity, message, location, predicts, trace, fix, url, assumes, units, unless = packed
     return Finding(
         code=code,
         name=name,
@@ -58,6 +59,7 @@ def unpack(packed: list[Any]) -> Finding:
         predicts=predicts,
         assumes=tuple(assumes),
         units=tuple(units),
+        unless=tuple((owner, attribute) for owner, attribute in unless),
         trace=tuple(TraceStep(_unpack_location(place), text) for place, text in trace),
         fix=None
         if fix is None

@@ -51,6 +51,8 @@ class Event:
     `triggers` say what makes a function worth executing for rules that judge the event and declare none.
     `assumes` has in words what the event takes from ordinary use, beyond what the code shows. `unit` is the
     qualified name of the function whose execution on its own shows it, '' where top-level code leads there.
+    `unless` has attributes, with the class that has them: what other files of the repository do with them may
+    settle it otherwise.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
@@ -60,6 +62,7 @@ class Event:
     in_loop: bool = False
     assumes: tuple[str, ...] = ()
     unit: str = ""
+    unless: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -251,6 +251,7 @@ def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
         fix=_finish_fix(draft.fix, locate) if draft.fix else None,
         url=rule_link(rule.code),
         assumes=draft.event.assumes,
+        unless=draft.event.unless,
     )
 
 

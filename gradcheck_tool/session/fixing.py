@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.config import Config
+    from gradcheck_tool.session.closure import Closure
     from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.sources.source import Source
 
@@ -39,8 +40,11 @@ class Change:
 class Fixer:
     """Works out changes of files, and writes none."""
 
-    def __init__(self, checker: FileChecker, keep: Keep, ways: Mapping[Path, Iterable[Path]]) -> None:
+    def __init__(
+        self, checker: FileChecker, keep: Keep, ways: Mapping[Path, Iterable[Path]], closure: Closure
+    ) -> None:
         """`ways` has the other files whose execution leads to findings in a file."""
+        self._closure = closure
         self._checker = checker
         self._keep = keep
         self._ways = ways
@@ -98,7 +102,7 @@ class Fixer:
         if examined is None and not elsewhere:
             return None
         source = read_source(filename, data) if examined is None else examined.source
-        told = Ways()
+        told = Ways(self._closure)
         told.add(path, FileResult(() if examined is None else examined.findings))
         with self._checker.modules.having(path, data) if elsewhere else nullcontext():
             for way in elsewhere:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.cache.caches import Caches
     from gradcheck_tool.rulebook.rule import Rule
+    from gradcheck_tool.session.closure import Closure
     from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.session.fixing import Change, Fixer
+    from gradcheck_tool.session.repository import Repository
     from gradcheck_tool.sources.baseline import Baseline, Lines
     from gradcheck_tool.sources.discover import Discovery
     from gradcheck_tool.sources.source import Source
@@ -106,10 +109,27 @@ class Session:
             return None
         found, caches = self._looked_at
         paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
+        folders = {*found.folders}
+        for walked in self._repository.looked_at:
+            folders.update(walked.folders)
+            paths |= {*walked.files, *walked.looked_at}
         packs = [
             pack for config in self._configs.in_force() for pack in (*config.rule_packs, *config.model_packs)
         ]
-        return Seen.of(found.folders, paths, packs)
+        return Seen.of(folders, paths, packs)
+
+    @cached_property
+    def _repository(self) -> Repository:
+        """The files around those that are checked."""
+        from gradcheck_tool.session.repository import Repository
+
+        return Repository(self._folder, lambda: self.checker.modules, lambda root: self.discover([root]))
+
+    @cached_property
+    def _closure(self) -> Closure:
+        from gradcheck_tool.session.closure import Closure
+
+        return Closure(self._repository)
 
     @property
     def checker(self) -> FileChecker:
@@ -185,7 +205,7 @@ class Session:
         self._refuse_wrong_selectors(found.files)
         problems = [Problem(str(path), "no such file or folder", fatal=True) for path in found.missing]
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
-        told = Ways()
+        told = Ways(self._closure)
         unfinished: dict[Path, tuple[str, ...]] = {}
         for path, result in self._results(found.files, caches, progress):
             if result.unfinished:
@@ -258,7 +278,7 @@ class Session:
             lines = split_lines(source.text)
             return self._unknown(findings, lambda name, _: lines if name == source.filename else ())
 
-        return Fixer(self.checker, keep, led_elsewhere(ways.items()))
+        return Fixer(self.checker, keep, led_elsewhere(ways.items()), self._closure)
 
     def _files_of(self, findings: Iterable[Finding]) -> list[tuple[Path, Config]]:
         paths = dict.fromkeys(Path(finding.location.filename) for finding in findings)
@@ -341,7 +361,7 @@ class Session:
             problem = self.checker.syntax_problem(data, filename, config)
         problems = [] if problem is None else [Problem(filename, problem, not result.partial)]
         lines = SourceLines({filename: data})
-        told = Ways()
+        told = Ways(self._closure)
         told.add(Path(filename), result)
         ways = told.findings(self._is_reported)
         new = self._unknown(ways, lines)

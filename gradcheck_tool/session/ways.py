@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.config import Config
     from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.rulebook.ruleset import RuleSet
+    from gradcheck_tool.session.closure import Closure
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class _Told:
 class Ways:
     """The findings of files that were checked, and the ways that led to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, closure: Closure) -> None:
+        self._closure = closure
         self._told: dict[tuple[str, Location], list[_Told]] = {}
         self._used: set[tuple[str, int]] = set()
         self._entered: set[tuple[str, str]] = set()
@@ -63,8 +65,8 @@ class Ways:
             kept = [
                 one for one in kept if not self._is_used(one.finding) and not self._is_decided(one.finding)
             ]
-            if kept:
-                first = min(kept, key=lambda one: one.rank)
+            first = min(kept, key=lambda one: one.rank, default=None)
+            if first is not None and self._closure.stands(first.finding):
                 found[first.finding] = first.way
         return found
 

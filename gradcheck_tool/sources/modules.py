@@ -69,10 +69,14 @@ def _is_file(path: Path | str) -> bool:
 
 @dataclass(frozen=True)
 class _Roots:
-    """Folders that absolute imports start from, and the paths whose presence decides which these are."""
+    """Folders that absolute imports start from, and the paths whose presence decides which these are.
+
+    `marked` is the one that is the root of a repository by what stands in it.
+    """
 
     folders: tuple[Path, ...]
     looked_at: frozenset[Path]
+    marked: Path | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -84,13 +88,20 @@ def _roots(folder: Path) -> _Roots:
         top = top.parent
         looked_at.add(top / "__init__.py")
     roots = [folder, top]
+    marked = None
     for parent in (top, *top.parents):
         marks = [parent / mark for mark in (".git", "pyproject.toml", "setup.py", "setup.cfg")]
         looked_at.update(marks)
         if any(mark.exists() for mark in marks):
             roots += [parent, parent / "src"]
+            marked = parent
             break
-    return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at))
+    return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at), marked)
+
+
+def root_of(path: Path) -> Path | None:
+    """The folder of the repository that a file belongs to, where something marks it."""
+    return _roots(path.parent).marked
 
 
 def forget_roots() -> None:

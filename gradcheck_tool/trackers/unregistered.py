@@ -61,7 +61,10 @@ class Unregistered(Tracker):
             kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
             if kind:
                 call = text_of(site, getattr(site.node, "value", site.node))
-                event = ModuleAttribute(site=site, module=cls.name, attribute=name, kind=kind, call=call)
+                unless = ((cls.name, name),) if kind == "tensor" else ()
+                event = ModuleAttribute(
+                    site=site, module=cls.name, attribute=name, kind=kind, call=call, unless=unless
+                )
                 self.hold(id(site.node), event, about)
 
 

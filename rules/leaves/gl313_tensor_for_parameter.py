@@ -11,7 +11,7 @@ class TensorForParameter(Rule):
     ## What it detects
 
     `self.w = torch.randn(..., requires_grad=True)` in an `nn.Module`, where the tensor is not given to
-    an optimizer in another way.
+    an optimizer in another way and no other file of the repository mentions it.
 
     ## Why it is wrong
 

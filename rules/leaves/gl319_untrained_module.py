@@ -59,9 +59,9 @@ class Untrained(Tracker):
         """Look for parameters that no optimizer has."""
         held = held_parameters(s)
         if held is not None and m.places.repeats(s, fact.site):
-            self._check_others(s, fact, held)
+            self._check_others(m, s, fact, held)
 
-    def _check_others(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
+    def _check_others(self, m: Interpreter, s: State, fact: facts.Stepped, held: set[Value]) -> None:
         """Do other new modules get gradients of the same loss, and no optimizer?"""
         optimizer = fact.optimizer
         strays = _strays(s, fact.parameters, held)
@@ -77,13 +77,15 @@ class Untrained(Tracker):
             if is_open or own.isdisjoint(strays) or not s[ref].name:
                 continue
             if own.isdisjoint(held):
-                self._suspect(s, fact, ref, s[ref].name, own)
+                self._suspect(m, s, fact, ref, s[ref].name, own)
             else:
                 for name, p in _left_out(s, ref, strays, held):
                     if p.id < optimizer.id:  # later ones are looked for by `_check_later`
-                        self._suspect(s, fact, p, f"{s[ref].name}.{name}", {p})
+                        self._suspect(m, s, fact, p, f"{s[ref].name}.{name}", {p})
 
-    def _suspect(self, s: State, fact: facts.Stepped, subject: Ref, name: str, own: set[Ref]) -> None:
+    def _suspect(
+        self, m: Interpreter, s: State, fact: facts.Stepped, subject: Ref, name: str, own: set[Ref]
+    ) -> None:
         """Hold back that an optimizer does not train a module or a parameter."""
         is_parameter = s.get(subject, Tensor) is not None
         reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
@@ -97,6 +99,12 @@ class Untrained(Tracker):
             module=name,
             optimizer=fact.name,
             is_parameter=is_parameter,
+            # Where no program in sight uses the object, other files may have it trained.
+            unless=(
+                ((m.program.unit.partition(".")[0], name.split(".")[1]),)
+                if m.program.unit and "." in name
+                else ()
+            ),
         )
         self.hold(("untrained", id(event.site.node), name), event, {p.id for p in own})
 

@@ -57,7 +57,8 @@ class ParameterReads(Tracker):
             return
         for name, node in _unread(methods, record.env.module.source):
             site = Site(record.env.module, node)
-            self.report(ParameterUnread(site=site, module=record.name, attribute=name))
+            unless = ((record.name, name),)
+            self.report(ParameterUnread(site=site, module=record.name, attribute=name, unless=unless))
 
 
 class UnreadParameter(Rule):
@@ -65,8 +66,8 @@ class UnreadParameter(Rule):
 
     ## What it detects
 
-    `self.name = nn.Parameter(...)` in the constructor of an `nn.Module`, where nothing in the file but
-    the module's own initialisation mentions `name`.
+    `self.name = nn.Parameter(...)` in the constructor of an `nn.Module`, where nothing in the
+    repository but the module's own initialisation mentions `name`.
 
     ## Why it is wrong
 

@@ -156,3 +156,133 @@ def test_code_of_another_file_may_take_a_part_of_the_work_only(folder: Path) -> 
     outcome = Session(folder, Options()).check([Path("script.py")])
     assert [finding.code for finding in outcome.findings] == [CODE]
     assert not outcome.unfinished
+
+
+NET = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.context = torch.zeros(2, requires_grad=True)
+        self.gain = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x):
+        return x + self.context
+"""
+ELSEWHERE = {
+    "nothing": ("", {"GL313", "GL325"}),
+    "what others keep under the same name": (
+        "class Other:\n    def __init__(self):\n        self.context, self.gain = 1, 2\n",
+        {"GL313", "GL325"},
+    ),
+    "an inner loop": ("def adapt(net, g):\n    net.context = net.context - g\n", {"GL325"}),
+    "a name in a text": ("def names():\n    return ['gain']\n", {"GL313"}),
+    "a class that derives from it": (
+        "from net import Net\n\n\nclass Wide(Net):\n    def extra(self):\n        return self.gain\n",
+        {"GL313"},
+    ),
+    "a class that derives from one that does": (
+        (
+            "from net import Net\n\n\nclass Wide(Net):\n    pass\n\n\n"
+            "class Wider(Wide):\n    def extra(self):\n        return [self.context]\n"
+        ),
+        {"GL325"},
+    ),
+}
+
+
+@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize(("text", "expected"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_is_missing_is_missing_in_the_whole_repository(
+    tmp_path: Path, text: str, expected: set[str], cache: bool
+) -> None:
+    write(tmp_path, "net.py", NET)
+    (tmp_path / "tools").mkdir()
+    for _ in range(2):
+        session = Session(tmp_path, Options(cache=cache))
+        assert {code for _, code in found(session, "net.py")} == {"GL313", "GL325"}
+        write(tmp_path, "tools/other.py", text)
+        session = Session(tmp_path, Options(cache=cache))
+        assert {code for _, code in found(session, "net.py")} == expected
+        write(tmp_path, "tools/other.py", "")
+
+
+def test_files_that_are_edited_count_as_they_are(tmp_path: Path) -> None:
+    write(tmp_path, "net.py", NET)
+    write(tmp_path, "loop.py", "")
+    session = Session(tmp_path, Options())
+    assert {code for _, code in found(session, "net.py")} == {"GL313", "GL325"}
+    session.update(tmp_path / "loop.py", "def adapt(net, g):\n    net.context = net.context - g\n")
+    assert {code for _, code in found(session, "net.py")} == {"GL325"}
+
+
+INITIAL = """import torch
+from torch import nn
+
+
+class Bias(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(3))
+
+    def refill(self):
+        self.bias.uniform_(-1, 1)
+"""
+CALLERS = {
+    "nobody": ("", ["GL301"]),
+    "who trains": ("def again(layer):\n    layer.refill()\n", ["GL301"]),
+    "who records nothing": (
+        "import torch\n\n\n@torch.no_grad()\ndef again(layer):\n    layer.refill()\n",
+        [],
+    ),
+    "one of both": (
+        "import torch\n\n\ndef again(layer):\n    with torch.no_grad():\n        layer.refill()\n    layer.refill()\n",
+        ["GL301"],
+    ),
+    "who hands it on": (
+        "import torch\n\n\ndef again(layer):\n    with torch.no_grad():\n        layer.refill()\n    return layer.refill\n",
+        ["GL301"],
+    ),
+    "who switches recording off": (
+        "import torch\n\n\ndef again(layer):\n    with torch.set_grad_enabled(False):\n        layer.refill()\n",
+        [],
+    ),
+    "what cannot be parsed": ("def again(layer):\n    layer.refill(\n", ["GL301"]),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CALLERS.values(), ids=CALLERS)
+def test_a_function_is_judged_as_its_callers_use_it(tmp_path: Path, text: str, expected: list[str]) -> None:
+    write(tmp_path, "layer.py", INITIAL)
+    write(tmp_path, "caller.py", text)
+    assert [code for _, code in found(Session(tmp_path, Options()), "layer.py")] == expected
+
+
+TRAINS_A_PART = """import torch
+from torch import nn
+
+
+class Run:
+    def __init__(self):
+        self.net, self.head = nn.Linear(1, 1), nn.Linear(1, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self, batches):
+        for x in batches:
+            self.optimizer.zero_grad()
+            self.head(self.net(x)).sum().backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", ["GL319"]), ("def more(run):\n    return Adam(run.head.parameters())\n", [])],
+    ids=["nobody", "another optimizer"],
+)
+def test_what_another_file_trains_is_trained(tmp_path: Path, text: str, expected: list[str]) -> None:
+    write(tmp_path, "run.py", TRAINS_A_PART)
+    write(tmp_path, "more.py", text)
+    assert [code for _, code in found(Session(tmp_path, Options()), "run.py")] == expected

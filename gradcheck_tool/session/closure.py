@@ -1,0 +1,66 @@
+"""Whether other files of the repository let a finding stand, judged by their texts.
+
+That nothing trains a tensor, or that nothing reads a Parameter, is said only where everybody who could is in
+sight. What a function shows when it is executed on its own is judged as its callers use it: under `no_grad`
+where all of them do.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.session.callers import is_for_inference
+
+if TYPE_CHECKING:
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.session.repository import Repository
+
+# Attributes that modules of libraries have as well: who mentions them of some object, means these.
+_OF_LIBRARIES = frozenset({"bias", "data", "grad", "in_proj_weight", "scale", "shape", "size", "weight"})
+
+
+class Closure:
+    """Judges findings by the other files of the repository."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def stands(self, finding: Finding) -> bool:
+        """Is there nothing in other files that a finding denies, and no caller that it forgets?"""
+        path = Path(finding.location.filename)
+        if any(self._is_mentioned(path, *each) for each in finding.unless):
+            return False
+        return not finding.units or not all(self._is_for_inference(path, unit) for unit in finding.units)
+
+    def _is_for_inference(self, path: Path, unit: str) -> bool:
+        """Do all callers of a function call it where no gradients are recorded?
+
+        Objects call special methods and `forward`: who that is, no name tells.
+        """
+        name = unit.rpartition(".")[2]
+        if name.startswith("__") or name == "forward":
+            return False
+        return is_for_inference(self._repository.texts(path).values(), name)
+
+    def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:
+        """Does another file mention an attribute of the objects of a class?
+
+        It does so of `self` in classes that derive from the class, or that it derives from.
+        """
+        name = re.escape(attribute.encode())
+        word = attribute.encode()
+        of_self = re.compile(rb"\bself\." + name + rb"\b")
+        of_object = re.compile(rb"(?<!\bself)\." + name + rb"\b|[\"'](?:[\w.]*\.)?" + name + rb"[\"']")
+        found = [
+            data for other, data in self._repository.texts(path).items() if other != path and word in data
+        ]
+        if attribute not in _OF_LIBRARIES and any(of_object.search(data) for data in found):
+            return True
+        mentioning = [data for data in found if of_self.search(data)]
+        if not mentioning:
+            return False
+        family = "|".join(map(re.escape, sorted(self._repository.family(path, owner)))).encode()
+        defined = re.compile(rb"\bclass[ \t]+(?:" + family + rb")\b")
+        return any(defined.search(data) for data in mentioning)
