@@ -44,6 +44,17 @@ def told(source: str, *, strict: bool = False) -> list[Finding]:
     return check_source(source, "program.py", RULES.select(strict=True) if strict else RULES)
 
 
+def check_open(case: Open, surroundings: str = "") -> None:
+    """The mistake is found and says what it assumes, the right program is quiet, and PyTorch says the same.
+
+    `surroundings` stand for modules that are elsewhere.
+    """
+    check_found(case)
+    assert told(case.right) == []
+    assert happened(f"{surroundings}{case.wrong}{case.driver}\n")[1]
+    assert happened(f"{surroundings}{case.right}{case.driver}\n") == (None, "")
+
+
 def check_found(case: Open) -> None:
     """The marked lines are reported, and nothing else; what is assumed is told."""
     rows = [
@@ -54,12 +65,6 @@ def check_found(case: Open) -> None:
     assert set(case.assumes) <= set(found[0].assumes)
 
 
-def check_right(case: Open) -> None:
-    """Nothing is reported once the mistake is mended."""
-    assert told(case.right) == []
-
-
-def check_pytorch(case: Open, surroundings: str = "") -> None:
-    """PyTorch raises once the surroundings are there, and not after the mistake is mended."""
-    assert happened(f"{surroundings}{case.wrong}{case.driver}\n")[1]
-    assert happened(f"{surroundings}{case.right}{case.driver}\n") == (None, "")
+def check_quiet(program: str) -> None:
+    """Nothing is reported, as those who are out of sight may have made it right."""
+    assert told(HEAD + program) == []

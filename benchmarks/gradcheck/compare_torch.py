@@ -40,8 +40,7 @@ def load(path: Path) -> list[tuple[Any, Any, bool]]:
 
 def own() -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
     """The Functions of the test suite."""
-    from tests.gradcheck.zoo_right import RIGHT
-    from tests.gradcheck.zoo_wrong import WRONG
+    from tests.gradcheck.test_zoo import RIGHT, WRONG
 
     return [(c, a) for c, a, _ in WRONG], RIGHT
 

@@ -186,7 +186,7 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, absent: str) -
                 name = f"{p.name}[{number}]"
                 out.append(new_tensor(s, m.site(s, p.node), requires_grad=True, leaf=False, name=name))
             continue
-        if p.kind not in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
+        if not p.is_positional:
             continue
         default = forward.defaults.get(p.name)
         if p.name == absent:

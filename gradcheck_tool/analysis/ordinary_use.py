@@ -65,17 +65,15 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
     """
     writing = [end.state for end in ends if _has_written(s, end.state)]
     taken = [
-        (name, tensor)
-        for state in writing[:1]
-        for name, value in given.items()
-        if (tensor := _taken_for(state, value)) is not None
+        {name: tensor for name, value in given.items() if (tensor := _taken_for(state, value)) is not None}
+        for state in writing
     ]
-    first = [name for name, _ in taken[:1]]
+    first = [name for tensors in taken[:1] for name in [*tensors][:1]]
     written = [
         name
-        for state in writing
-        for name, value in given.items()
-        if (tensor := _taken_for(state, value)) is not None and state[tensor.storage].site is not None
+        for state, tensors in zip(writing, taken, strict=True)
+        for name, tensor in tensors.items()
+        if state[tensor.storage].site is not None
     ]
     return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
 

@@ -365,12 +365,9 @@ def _takes(s: State, cls: Ref, arity: set[int]) -> bool:
     params = forward.function.params[1:]
     if any(p.kind is ir.ParamKind.VARARGS for p in params):
         return True
-    most = sum(p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY) for p in params)
-    least = sum(
-        p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY) and not p.has_default
-        for p in params
-    )
-    return all(least <= count <= most for count in arity)
+    positional = [p for p in params if p.is_positional]
+    least = sum(not p.has_default for p in positional)
+    return all(least <= count <= len(positional) for count in arity)
 
 
 def _members(s: State, cls: Ref) -> set[str]:

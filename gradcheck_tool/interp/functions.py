@@ -149,7 +149,7 @@ def _bind(s: State, func: Func, call: Call) -> dict[str, Value]:
     rest = list(call.args)
     kwargs = dict(call.kwargs)
     for p in params:
-        if p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.POSITIONAL_ONLY):
+        if p.is_positional:
             if rest:
                 bound[p.name] = rest.pop(0)
             elif p.name in kwargs and p.kind is ir.ParamKind.POSITIONAL:

@@ -254,6 +254,11 @@ class Parameter:
     node: cst.CSTNode
     annotation: cst.BaseExpression | None = None
 
+    @property
+    def is_positional(self) -> bool:
+        """May an argument be given for it by its position?"""
+        return self.kind in (ParamKind.POSITIONAL, ParamKind.POSITIONAL_ONLY)
+
 
 class FunctionKind(Enum):
     """What kind of code object a function is."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
+from tests.cases import each
+from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
 OPEN = {
     "a leaf is replaced by a result of it after each step": Open(
@@ -164,20 +165,9 @@ sys.modules["workshop"] = workshop
 """
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
-    check_found(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_the_right_program_is_quiet(name: str) -> None:
-    check_right(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_pytorch_agrees_when_the_method_is_called_again(name: str) -> None:
-    pytest.importorskip("torch")
-    check_pytorch(OPEN[name], STANDING_IN)
+@each(OPEN)
+def test_the_mistake_is_found_and_pytorch_agrees(program: Open) -> None:
+    check_open(program, STANDING_IN)
 
 
 @pytest.mark.parametrize("name", SILENT)
@@ -268,6 +258,6 @@ class Attack:
 }
 
 
-@pytest.mark.parametrize("name", QUIET)
-def test_nothing_is_said_where_others_may_have_made_it_right(name: str) -> None:
-    assert told(HEAD + QUIET[name]) == []
+@each(QUIET)
+def test_nothing_is_reported_where_others_may_have_made_it_right(program: str) -> None:
+    check_quiet(program)

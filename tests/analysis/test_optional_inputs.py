@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
+from tests.cases import each
+from tests.open_programs import HEAD, Open, check_open, check_quiet
 
 OPEN = {
     "a Function returns a gradient too few, and an extension computes": Open(
@@ -128,20 +127,9 @@ sys.modules["extension"] = extension
 """
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_a_mistake_is_found_and_says_what_it_assumes(name: str) -> None:
-    check_found(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_the_right_program_is_quiet(name: str) -> None:
-    check_right(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_pytorch_agrees_once_the_function_is_applied(name: str) -> None:
-    pytest.importorskip("torch")
-    check_pytorch(OPEN[name], STANDING_IN)
+@each(OPEN)
+def test_the_mistake_is_found_and_pytorch_agrees(program: Open) -> None:
+    check_open(program, STANDING_IN)
 
 
 QUIET = {
@@ -173,6 +161,6 @@ class Soft(torch.autograd.Function):
 }
 
 
-@pytest.mark.parametrize("name", QUIET)
-def test_nothing_is_assumed_without_evidence(name: str) -> None:
-    assert told(HEAD + QUIET[name]) == []
+@each(QUIET)
+def test_nothing_is_assumed_without_evidence(program: str) -> None:
+    check_quiet(program)

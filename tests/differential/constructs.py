@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tests.differential import expressions
 from tests.differential import vocabulary as words
-from tests.differential.generator import Generator, Helper, Scope
+from tests.differential.generator import Generator
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR
+from tests.differential.writer import Helper, Scope
 
 if TYPE_CHECKING:
     from tests.differential.generator import Nested, Simple

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tests.differential import expressions
 from tests.differential import vocabulary as words
 from tests.differential.constructs import Constructs
-from tests.differential.generator import Helper, Scope
 from tests.differential.vocabulary import MATRIX, SCALAR, SHAPES, SQUARE, VECTOR
+from tests.differential.writer import Helper, Scope
 
 if TYPE_CHECKING:
     from tests.differential.generator import Nested, Simple

@@ -4,8 +4,11 @@ import pytest
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
-from tests.gradcheck.zoo_right import RIGHT, SURROGATES
-from tests.gradcheck.zoo_wrong import WRONG
+from tests.gradcheck import right_cases, right_types, right_values, wrong_cases, wrong_contracts, wrong_values
+from tests.gradcheck.deviations import SURROGATES
+
+RIGHT = [*right_values.RIGHT, *right_types.RIGHT, *right_cases.RIGHT]
+WRONG = [*wrong_values.WRONG, *wrong_contracts.WRONG, *wrong_cases.WRONG]
 
 
 def _loud(report):
