@@ -37,7 +37,7 @@ class Caches:
         return None if known is None else FileResult(known.findings, entered=known.entered, used=known.used)
 
     def put(self, path: Path, config: Config, result: FileResult) -> None:
-        """Remember a result. One with a problem is not kept, so that the problem is told every time."""
+        """Remember a result. One with a problem is not kept, so that the problem is reported every time."""
         dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         if result.problem is not None:
             return

@@ -44,7 +44,7 @@ class Snapshot:
     def load(self) -> Printed | None:
         """What was printed, if everything is as it was.
 
-        The cache lies at the root of the project, which nobody knows before reading configurations.
+        The cache lies at the root of the project, which is known only once the configurations are read.
         """
         for parent in (self._folder, *self._folder.parents):
             entries = read_entries(parent / CACHE_FOLDER / self._name)

@@ -86,7 +86,7 @@ def gradcheck(
         bool, typer.Option("--list", help="List what would be checked, and check nothing.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and told.")
+        bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and reported.")
     ] = False,
 ) -> None:
     """Check the gradients of autograd Functions by running them.

@@ -28,7 +28,7 @@ Jobs = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("--output-file", "-o", metavar="FILE", help="Where a format without a file goes."),
+    typer.Option("--output-file", "-o", metavar="FILE", help="Write the report to this file."),
 ]
 Select = Annotated[
     list[str] | None,
@@ -36,7 +36,7 @@ Select = Annotated[
         "--select",
         metavar="CODES",
         autocompletion=selectors,
-        help="Codes to report, not the configured ones.",
+        help="Codes to report, in place of the configured ones.",
     ),
 ]
 Ignore = Annotated[

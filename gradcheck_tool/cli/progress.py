@@ -18,7 +18,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def progress_bar(patience: float = PATIENCE) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield the function that is told how many files of how many are done; None off a terminal.
+    """Yield the function that is called with how many files of how many are done; None off a terminal.
 
     Args:
         patience: seconds after which the bar is shown.

@@ -295,7 +295,7 @@ class OptimizerStep(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GradientsCleared(Event):
-    """Gradients are cleared. `fresh` is true when a backward since the last step is thrown away."""
+    """Gradients are cleared. `fresh` is true when a backward since the last step is discarded."""
 
     triggers = when.TRAINING
 

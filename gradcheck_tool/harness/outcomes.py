@@ -28,7 +28,7 @@ class InputResult:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What one call told.
+    """What one call reported.
 
     Attributes:
         source: `declared`, `recorded` or `synthesised`.

@@ -44,7 +44,7 @@ LOG_TAIL = 20_000
 """Characters of what a worker printed last that are looked at."""
 
 STACK = 8
-"""Frames of a stack that are told."""
+"""Frames of a stack that are reported."""
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
@@ -60,7 +60,7 @@ class WorkerError(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """What a worker told about one unit, and how it died, if it did.
+    """What a worker reported about one unit, and how it died, if it did.
 
     Attributes:
         stage: the last `stage` event, as it was.

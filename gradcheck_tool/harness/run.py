@@ -138,7 +138,7 @@ class Harness:
             plan: made by `plan`.
             jobs: units that are checked at a time; 0: one for each core.
             keep: use and keep results of earlier runs.
-            progress: is told how far it is.
+            progress: is called with how far it is.
             make_engine: makes what runs the units.
 
         Raises:

@@ -169,7 +169,7 @@ class Board:
         self._failure: BaseException | None = None
 
     def take(self, like: tuple[str, str] | None) -> Unit | None:
-        """The next unit, one that the slot's worker can go on with if there is any."""
+        """The next unit, one that the slot's worker can continue with if there is any."""
         with self._lock:
             if not self._todo:
                 return None
@@ -282,7 +282,7 @@ class _LocalSlot:
 
 
 def outcome_of(unit: Unit, answer: Answer) -> Outcome:
-    """Make an outcome of what a worker told before it was done or dead."""
+    """Make an outcome of what a worker reported before it was done or dead."""
     done = answer.done or {}
     findings = [unpack_finding(data) for event in answer.cases for data in event["findings"]]
     notes = [*done.get("notes", ())]

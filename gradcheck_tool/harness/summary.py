@@ -19,7 +19,7 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
 
     Args:
         outcomes: of every Function asked for.
-        verbose: also print what each check told, and all stubs of samples instead of the first one.
+        verbose: also print what each check reported, and all stubs of samples instead of the first one.
     """
     lines = [line for outcome in outcomes for line in outcome.text().splitlines()] if verbose else []
     lines += [counts(outcomes), *_sources(outcomes)]

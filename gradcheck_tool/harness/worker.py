@@ -178,7 +178,7 @@ def _last(tried: Sequence[str]) -> str:
 
 
 def _bare_stub(function: type, unit: Unit) -> str:
-    """Samples to complete, should looking for inputs not come to its end."""
+    """Samples to complete, in case the search for inputs does not finish."""
     from gradcheck_tool.harness.inputs.stub import stub
     from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
 

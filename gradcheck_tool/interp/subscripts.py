@@ -100,7 +100,7 @@ def _mapping(m: Interpreter, s: State, obj: Value, record: Dict, index: Value, s
         return out
     found = unknown()
     if record.open and isinstance(index, Const) and isinstance(obj, Ref):
-        # The program goes on, so that the item is there: the next one to ask gets the same.
+        # The program continues, so the item is there: the next one to ask gets the same.
         s.edit(obj).items[index] = found
     return [(s, found)]
 

@@ -29,7 +29,7 @@ def _guarded(
 
 
 def _unwind(b: FunctionBuilder, node: syntax.CSTNode, frame: Frame, handler: Block) -> None:
-    """Place `handler`: leave the frame on the exceptional way, then let the exception go on."""
+    """Place `handler`: leave the frame on the exceptional way, then let the exception propagate."""
     exc = b.catch(node, handler)
     outside, b.caught = b.caught, exc
     frame.leave(b, node)

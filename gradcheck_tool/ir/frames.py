@@ -35,7 +35,7 @@ class FinallyFrame(Frame):
 
 @dataclass(slots=True, eq=False)
 class WithFrame(Frame):
-    """The context manager in `manager` is told that the block ended."""
+    """The context manager in `manager` learns that the block has ended."""
 
     item: cst.CSTNode
     manager: Reg

@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     """Drop the comments of an expression that spans several lines."""
-    # Parentheses let an expression go on over the end of a line.
+    # Parentheses let an expression continue past the end of a line.
     readline = io.StringIO(f"({text}\n)").readline
     lines = text.split("\n")
     try:

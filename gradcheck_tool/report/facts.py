@@ -14,7 +14,7 @@ _ELEMENT = ("input", "argument", "index", "analytic", "numeric", "numeric_error"
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Labels and texts: the Function, what is foretold, and what the run-time engine measured."""
+    """Labels and texts: the Function, what is predicted, and what the run-time engine measured."""
     if finding.function:
         how = ", ".join(filter(None, (finding.device, finding.dtype)))
         yield "function", f"{finding.function} ({how})" if how else finding.function

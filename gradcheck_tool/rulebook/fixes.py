@@ -217,7 +217,7 @@ def _parsed(site: Site) -> cst.Call | None:
         return None
     import libcst as cst
 
-    # Parentheses let it go on over the end of a line.
+    # Parentheses let it continue past the end of a line.
     call = cst.parse_expression(f"({source_text(site)})").with_changes(lpar=(), rpar=())
     return cst.ensure_type(call, cst.Call)
 

@@ -256,7 +256,7 @@ def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
 
 
 def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
-    """How the story of a foretold error ends, where it does not say that itself."""
+    """How the story of a predicted error ends, where it does not say that itself."""
     told = any(step.location == location or "raises" in step.message for step in story)
     return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
 

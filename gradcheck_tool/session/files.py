@@ -166,7 +166,7 @@ class FileChecker:
         return self._graph.may_lead(Path(filename), data)
 
     def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
-        """Is the finding that a value is thrown away, which the notebook shows?"""
+        """Is the finding that a value is discarded, which the notebook shows?"""
         notebook = source.notebook
         return (
             notebook is not None

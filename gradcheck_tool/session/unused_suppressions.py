@@ -72,12 +72,12 @@ def _judged(code: str, comment: Suppression, ruleset: RuleSet) -> bool:
 def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal: Edit) -> Finding:
     start = Position(comment.row, comment.start + 1)
     end = Position(comment.row, comment.end + 1)
-    what = f" for {', '.join(unused)}" if unused else ""
+    what = ", ".join(unused) if unused else "finding"
     return Finding(
         code=UNUSED_SUPPRESSION,
         name=NAME,
         severity=Severity.INFO,
-        message=f"nothing to suppress here{what}; remove it",
+        message=f"unused suppression: no {what} here",
         location=Location(filename, start, end),
         fix=Fix(Applicability.SAFE, "remove the suppression", (removal,)),
     )

@@ -67,7 +67,7 @@ class Patterns:
         return None
 
     def covers(self, path: str, is_folder: bool) -> bool:
-        """Whether a walk from the top would not come to this file or folder."""
+        """Whether a walk from the top would not reach this file or folder."""
         folders = (path[:end] for end, character in enumerate(path) if character == "/")
         return any(self.decides(folder, True) for folder in folders) or self.decides(path, is_folder) is True
 

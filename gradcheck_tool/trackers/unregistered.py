@@ -37,7 +37,7 @@ class Unregistered(Tracker):
             self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
 
     def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
-        """What something has taken in hand is no mistake."""
+        """What the program handles itself is no mistake."""
         self.clear(ref.id for ref in fact.records)
 
     def on_optimizer_made(self, m: Interpreter, s: State, fact: OptimizerMade) -> None:

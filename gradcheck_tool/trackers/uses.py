@@ -31,7 +31,7 @@ class Uses(Tracker):
     derives = (DroppedResult, MethodUse, NameUse, UncalledMethod)
 
     def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
-        """Report what a call instruction calls, and whether its result is thrown away."""
+        """Report what a call instruction calls, and whether its result is discarded."""
         func, i = fact.func, fact.instr
         if isinstance(func, LibraryObject):
             if not func.name.startswith("builtins.") and self.once((id(i), func.name)):

@@ -112,8 +112,8 @@ class SchedulerBeforeOptimizer(Rule):
 
     ## Why it is wrong
 
-    The first value of the schedule is skipped, so all of training runs with the next value's learning
-    rate. PyTorch warns.
+    The first value of the schedule is skipped, so every epoch runs one step of the schedule ahead. PyTorch
+    warns.
 
     ## Example
 

@@ -80,4 +80,4 @@ class ScalerOutOfOrder(Rule):
     def on_scaler_error(self, event: ScalerError) -> Iterator[Violation]:
         why, advice = _WHY[event.kind]
         whose = f" for `{event.optimizer}`" if event.optimizer else ""
-        yield self.finding(event, f"`{event.scaler}` refuses this call{whose}: it {why}", advice)
+        yield self.finding(event, f"this call of `{event.scaler}` fails{whose}: it {why}", advice)

@@ -187,7 +187,7 @@ class StarvedParameters(Rule):
         for cut in event.starved:
             yield self.finding(
                 event,
-                f"`{event.optimizer}` is to train `{cut.tensor}`, but no gradient can reach it: "
+                f"`{event.optimizer}` is meant to train `{cut.tensor}`, but no gradient can reach it: "
                 f"`{cut.call}` cuts the "
                 f"graph by {_CUT.get(cut.kind, cut.kind)}",
                 "remove the cut, or do not give these parameters to the optimizer",

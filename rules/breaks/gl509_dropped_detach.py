@@ -81,7 +81,7 @@ class DroppedDetach(Rule):
         if event.name in _RETURNS_NEW:
             yield self.finding(
                 event,
-                f"`{event.call}` returns a new tensor, which is thrown away; `{event.tensor}` is as it was",
+                f"`{event.call}` returns a new tensor, which is discarded; `{event.tensor}` is unchanged",
                 f"assign the result: `{event.tensor} = {event.call}`",
                 fix=self.unsafe_fix("Assign the result", assigned(event.site)),
             )

@@ -1,5 +1,6 @@
-"""GL701: a custom backward returns another number of gradients than there are inputs."""
+"""GL701: a custom backward returns too few or too many gradients."""
 
+import re
 from collections.abc import Iterator
 
 from gradcheck_tool import FunctionError, Rule, Severity, Violation
@@ -81,6 +82,18 @@ class GradientCount(Rule):
         if event.kind == "gradient-count":
             yield self.finding(
                 event,
-                f"`{event.function}.backward` returns another number of gradients than forward has arguments",
+                f"`{event.function}.backward` {_count(event.text)}",
                 "return one for each argument of forward, None where there is none",
             )
+
+
+def _count(text: str) -> str:
+    """What PyTorch counts, in words."""
+    counted = re.search(r"expected (\d+), got (\d+)", text)
+    if counted is None:
+        return "returns the wrong number of gradients"
+    takes, gives = (
+        f"{number} {word}{'s' * (number != '1')}"
+        for number, word in zip(counted.groups(), ("argument", "gradient"), strict=True)
+    )
+    return f"returns {gives}, but forward takes {takes}"

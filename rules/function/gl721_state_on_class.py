@@ -83,7 +83,7 @@ class StateOnClass(Rule):
         if event.kind == "state-on-class":
             yield self.finding(
                 event,
-                f"`{event.function}` leaves `{event.detail}` on the class for backward, where the next "
-                "call overwrites it",
+                f"`{event.function}` stores `{event.detail}` on the class for backward; the next call "
+                "overwrites it",
                 "keep it on ctx",
             )

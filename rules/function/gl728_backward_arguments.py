@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class BackwardArguments(Rule):
-    """The backward of an autograd.Function takes another number of gradients than forward has outputs.
+    """The backward of an autograd.Function takes fewer or more gradients than forward has outputs.
 
     ## What it detects
 

@@ -18,7 +18,7 @@ class NonScalarBackward(Rule):
 
     The engine multiplies a vector with the Jacobian. For a single number the vector is 1; for
     anything else it must be given, and PyTorch raises. A complex number has no gradient of its own:
-    its real part, its imaginary part or its size has.
+    use its real part, its imaginary part or its absolute value.
 
     ## Example
 

@@ -52,6 +52,6 @@ class AccumulateHookReturns(Rule):
         if event.kind == "hook-return":
             yield self.finding(
                 event,
-                f"a hook of `{event.tensor}` returns a tensor to `{event.call}`, and may not",
+                f"a hook of `{event.tensor}` returns a tensor to `{event.call}`, but must return None",
                 "return nothing; to change the gradient write to `parameter.grad`",
             )

@@ -96,7 +96,7 @@ class Replaced(Tracker):
                 self.replaced[new.id] = site  # type: ignore[union-attr]
 
     def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
-        """What something has taken in hand is no mistake; but what was frozen until now may be."""
+        """What the program handles itself is no mistake; but what was frozen until now may be."""
         if fact.by == "thawed":
             before = frozenset(ref for ref, _ in known_optimizers(s))
             for ref in fact.records:
@@ -178,9 +178,9 @@ class ReplacedAfterOptimizer(Rule):
     ## What it detects
 
     An assignment of a new Parameter or sub-module to a model whose old parameters an optimizer already
-    holds, with no new optimizer and no `add_param_group` before the next step. So is a parameter that was
-    frozen, and not given to the optimizer, until `requires_grad` was set; and a variable or attribute that
-    held a leaf and now holds a new one that was computed from it.
+    holds, with no new optimizer and no `add_param_group` before the next step. Also
+    reported: a parameter that was frozen, and not given to the optimizer, until `requires_grad` was set; and
+    a variable or attribute that held a leaf and now holds a new one that was computed from it.
 
     ## Why it is wrong
 

@@ -47,7 +47,7 @@ class Untrained(Tracker):
     derives = (UntrainedModule,)
 
     def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
-        """What something has taken in hand is no mistake."""
+        """What the program handles itself is no mistake."""
         if fact.by != "thawed":
             self.clear(ref.id for ref in fact.records)
 

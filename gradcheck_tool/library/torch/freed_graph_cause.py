@@ -43,7 +43,7 @@ def carrier(s: State, p: BackwardPass) -> str:
 
 
 def _has_gone_round(s: State) -> bool:
-    """Has a loop of a running function come to its second iteration, or is it called again?"""
+    """Has a loop of a running function reached its second iteration, or is it called again?"""
     return s.again or any(rounds > 0 for ref in s.frames for rounds in s[ref].iterations.values())
 
 

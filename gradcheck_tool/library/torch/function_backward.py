@@ -40,7 +40,7 @@ def run_functions(m: Interpreter, s: State, p: engine.BackwardPass) -> list[Stat
         after: list[State] = []
         for state in states:
             after += [state] if state.exc is not None else _run_function(m, state, ref, ctx, p)
-        # A way that raises is told where it is seen to the end.
+        # A way that raises is reported where it is followed to the end.
         states = sorted(after, key=lambda state: state.exc is None)[:4]
     return states
 

@@ -130,7 +130,7 @@ def set_requires_grad(m: Interpreter, s: State, call: Call) -> Result:
 
 
 def clear(m: Interpreter, s: State, params: Sequence[Ref], is_open: bool, site: Any, target: str) -> None:
-    """Clear the gradients of these parameters; tell the rules whether fresh ones were thrown away."""
+    """Clear the gradients of these parameters; tell whether fresh ones are discarded."""
     fresh = any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params) and not is_open
     for ref in params:
         tensor = s.edit(ref)
