@@ -16,6 +16,7 @@ from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
 from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
+from gradcheck_tool.library.torch.handed_losses import back_propagated
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
@@ -120,6 +121,9 @@ class SymbolModel(DtypeModel):
         if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
             return [(s, _of_data(s, call))] if obj.kind == "data" else None
         name = str(key[2])
+        handed = back_propagated(m, s, key[1], name, call)
+        if handed is not None:
+            return handed
         if name in TENSOR_ONLY and isinstance(key[1], Symbol):
             receiver = adopt(m, s, key[1], call.site)
             return m.call_method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
