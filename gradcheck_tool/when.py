@@ -153,6 +153,12 @@ PLAIN_CONTAINER = Trigger(
     where=Condition.KEEPS_IN_CONTAINER,
     callers=False,
 )
+# A list of modules that a constructor is given: one of them is made a list of one, or it is annotated.
+GIVEN_MODULES = Trigger(
+    ("isinstance(", "Module]"),
+    r"isinstance\((?P<one>\w+),[^\n]*\):\s+(?P=one) = \[(?P=one)\]|\w\[(?:nn\.)?Module\]",
+    callers=False,
+)
 
 # Values that leave the graph, or hold on to it.
 NUMPY = Trigger(
@@ -216,4 +222,4 @@ WRITES = (
 )
 
 # Modules that keep parameters and layers.
-REGISTRATION = (PLAIN_CONTAINER, PARAMETER, REQUIRES_GRAD)
+REGISTRATION = (PLAIN_CONTAINER, GIVEN_MODULES, PARAMETER, REQUIRES_GRAD)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.trackers.constant_terms import ConstantTerms
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.functions import Functions
+from gradcheck_tool.trackers.given_modules import GivenModules
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
@@ -21,6 +22,7 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     ConstantTerms,
     Distributed,
     Functions,
+    GivenModules,
     GradMode,
     Hooks,
     RetainedGraphs,

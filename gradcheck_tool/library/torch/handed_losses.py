@@ -1,7 +1,7 @@
 """Losses that are handed to code out of sight, which is there to back-propagate them.
 
-`accelerator.backward(loss)` does what its name says, whatever `accelerator` is. So does a step of training that
-gets the loss and its optimizer: `net.train_step(loss, optimizer)`.
+`accelerator.backward(loss)` does what its name says, whatever `accelerator` is. So does a step of training
+that gets the loss and its optimizer: `net.train_step(loss, optimizer)`.
 """
 
 from __future__ import annotations

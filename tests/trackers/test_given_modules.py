@@ -1,0 +1,85 @@
+"""Lists of modules that a constructor is given: what is not trained, and where nothing says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.analysis.program import check_source
+from tests.open_programs import HEAD, told
+from tests.running import RULES, happened
+
+TESTED = (
+    HEAD
+    + """
+class Mean(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.constant = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        return self.constant.expand(x.shape[0])
+
+class Means(nn.Module):
+    def __init__(self, parts, count):
+        super().__init__()
+        if isinstance(parts, Mean):
+            parts = [parts]
+        if len(parts) == 1:
+            parts = parts * count
+        self.parts = parts  # <- GL311
+
+    def forward(self, x):
+        return torch.stack([part(x) for part in self.parts], dim=-1)
+"""
+)
+
+ANNOTATED = (
+    HEAD
+    + """
+class Chain(nn.Module):
+    def __init__(self, layers: list[nn.Module]):
+        super().__init__()
+        self.layers = layers  # <- GL311
+
+    def forward(self, x):
+        for index, layer in enumerate(self.layers):
+            x = layer(x)
+        return x
+"""
+)
+
+
+@pytest.mark.parametrize("source", [TESTED, ANNOTATED])
+def test_a_list_that_is_said_to_have_modules_is_found(source: str) -> None:
+    found = check_source(source, "program.py", RULES)
+    rows = [n for n, line in enumerate(source.splitlines(), 1) if "# <- " in line]
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL311", rows[0])]
+    assert found[0].assumes[0].endswith("has modules that are to be trained")
+
+
+@pytest.mark.parametrize(
+    ("source", "made"), [(TESTED, "Means(Mean(), 2)"), (ANNOTATED, "Chain([nn.Linear(2, 2)])")]
+)
+def test_pytorch_has_no_parameters_to_train(source: str, made: str) -> None:
+    pytest.importorskip("torch")
+    line = f"assert list({made}.parameters()), 'nothing to train'\n"
+    assert happened(source + line)[1] == "nothing to train"
+    right = source.replace("= parts  # <-", "= nn.ModuleList(parts)  #")
+    right = right.replace("= layers  # <-", "= nn.ModuleList(layers)  #")
+    assert told(right) == []
+    assert happened(right + line) == (None, "")
+
+
+QUIET = {
+    "nothing says that they are modules": ("layers: list[nn.Module]", "layers"),
+    "they are functions": ("layers: list[nn.Module]", "layers: list[Callable]"),
+    "it is said that they are frozen": ("layers", "teachers"),
+    "they are only looked at": ("x = layer(x)", "x = x * layer.scale"),
+    "they are run without gradients": ("return x", "with torch.no_grad(): return x"),
+    "the object is no module": ("(nn.Module):", ":"),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_lists_that_may_be_right_are_left_alone(name: str) -> None:
+    assert told(ANNOTATED.replace(*QUIET[name])) == []
