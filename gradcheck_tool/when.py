@@ -153,6 +153,10 @@ PLAIN_CONTAINER = Trigger(
     where=Condition.KEEPS_IN_CONTAINER,
     callers=False,
 )
+# A loop over all modules that freezes some.
+MODULE_WALK = Trigger(
+    "modules(", r"for [^\n]*\bin [^\n]*modules\(\)", in_file=("requires_grad",), callers=False
+)
 # A list of modules that a constructor is given: one of them is made a list of one, or it is annotated.
 GIVEN_MODULES = Trigger(
     ("isinstance(", "Module]"),

@@ -1,7 +1,8 @@
 """Losses that are handed to code out of sight, which is there to back-propagate them.
 
 `accelerator.backward(loss)` does what its name says, whatever `accelerator` is. So does a step of training
-that gets the loss and its optimizer: `net.train_step(loss, optimizer)`.
+that gets the loss and its optimizer: `net.train_step(loss, optimizer)`. What becomes of the gradients is not
+known: such code may clear or scale them, or apply them at once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine.tensors import numel_is_one
@@ -45,9 +46,27 @@ def back_propagated(m: Interpreter, s: State, owner: Value, name: str, call: Cal
     out: Outcomes = []
     for state, _ in m.call_method(s, loss, "backward", [], kept, call.site, call.text):
         if state.exc is None:
+            _forget_gradients(state, loss)
             havoc(state, [owner, *(value for value in given if value != loss)], keeps_layers=not steps)
         out.append((state, unknown()))
     return out
+
+
+def _forget_gradients(s: State, loss: Ref) -> None:
+    """The gradients of what a loss was computed from may be anything."""
+    seen: set[int] = set()
+    todo: list[Value | None] = [s[loss].grad_fn]
+    while todo:
+        at = todo.pop()
+        if not isinstance(at, Ref) or at.id in seen:
+            continue
+        seen.add(at.id)
+        record = s.heap[at.id]
+        if isinstance(record, Node):
+            todo.extend(record.inputs)
+        elif isinstance(record, Tensor):
+            leaf = s.edit(at)
+            leaf.grad_state, leaf.grad = "unknown", unknown()
 
 
 def _loss(s: State, values: list[Value]) -> Ref | None:
