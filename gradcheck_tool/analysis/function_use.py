@@ -39,7 +39,7 @@ from gradcheck_tool.library.torch.function_text import function_class_of
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
-    from gradcheck_tool.library.torch.function_text import FunctionClass
+    from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
 
 FUNCTION = "torch.autograd.Function"
 # How many tensors a `*args` gets: enough for two that have names of their own, and one more.
@@ -209,7 +209,17 @@ def _numbers_of_gradients(s: State, cls: Value) -> set[int]:
     text = function_class_of(s, cls)
     if text is None or text.backward is None:
         return set()
-    return {len(text.backward.values(end)) for end in text.backward.returns()}
+    body = text.backward
+    return {len(body.values(end)) for end in body.returns() if not _is_put_together(body, end.value)}
+
+
+def _is_put_together(body: FunctionBody, reg: int | None) -> bool:
+    """Is it a tuple that is made of others: `tuple(...)`, `(None,) + rest`?"""
+    made = body.maker(reg) if reg is not None else None
+    if isinstance(made, ir.BinOp):
+        return any(isinstance(body.maker(side), ir.BuildTuple) for side in (made.left, made.right))
+    func = body.made.get(made.func) if isinstance(made, ir.Call) else None
+    return isinstance(func, ir.LoadName) and func.name == "tuple"
 
 
 def _with_gradients(s: State, cls: Value) -> frozenset[str]:

@@ -26,6 +26,26 @@ class Unapplied(NamedTuple):
 
 
 FUNCTIONS = {
+    "gradients that are put together leave the options what they are": Unapplied(
+        """
+import torch
+
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scale, doubled=False, *parts):
+        ctx.scale = scale * 2 if doubled else scale
+        ctx.number = len(parts)
+        return sum(parts) * ctx.scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        each = [grad * ctx.scale for _ in range(ctx.number)]
+        return tuple([None] * 2 + [tuple(each)])  # <- GL727
+""",
+        "[tuple(each)]",
+        "each",
+        "Total.apply(2.0, True, torch.ones(1, requires_grad=True)).sum().backward()",
+    ),
     "it is applied in sight to what may need no gradient": Unapplied(
         """
 import torch
