@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.open_programs import HEAD, Open, check_found, check_pytorch, check_right, told
+from tests.open_programs import HEAD, Open, check_open, told
 
 # What stands in for the code out of sight.
 SURROUNDINGS = """
@@ -59,19 +59,9 @@ class Agent:
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_a_loss_that_shares_its_graph_is_found_and_what_is_assumed_is_told(name: str) -> None:
-    check_found(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_the_right_program_is_quiet(name: str) -> None:
-    check_right(OPEN[name])
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_pytorch_agrees_once_the_surroundings_are_there(name: str) -> None:
+def test_a_loss_that_shares_its_graph_is_found_as_pytorch_finds_it(name: str) -> None:
     pytest.importorskip("torch")
-    check_pytorch(OPEN[name], SURROUNDINGS)
+    check_open(OPEN[name], SURROUNDINGS)
 
 
 QUIET = {
