@@ -153,7 +153,8 @@ class FunctionDefect(Event):
     gradient of an elementwise Function is not what the values of its forward say), `unset-on-path` (an
     attribute of ctx that backward reads whatever happens, and forward does not set on every path),
     `grad-mode-in-forward` (forward asks for the grad mode, which is always off there) or
-    `view-of-cotangent` (backward joins dimensions of a gradient by `view`).
+    `view-of-cotangent` (backward joins dimensions of a gradient by `view`), `truth-of-elements` (backward
+    branches on a comparison of each element).
     `detail` names the tensor, attribute or method.
     """
 

@@ -17,6 +17,7 @@ from gradcheck_tool.trackers.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.trackers.function_contracts import defect
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
+from gradcheck_tool.trackers.truth_of_elements import truth_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Functions(Tracker):
         self.report(FunctionDefinition(site=fact.site, function=record.name, methods=methods))
         text = function_class_of(s, fact.object)
         if text is not None:
-            for check in (*function_contracts.CHECKS, *backward_reads.CHECKS):
+            for check in (*function_contracts.CHECKS, *backward_reads.CHECKS, truth_of_elements):
                 for event in check(text):
                     if self.once((id(event.site.node), event.kind, event.detail)):
                         self.report(event)

@@ -88,8 +88,7 @@ def backward(**facts: Any) -> ev.Event:
 
 
 def again(**facts: Any) -> ev.Event:
-    given = {"root": "loss", "owner": "opt", "parameter": "w", "step": HERE, **facts}
-    return event(own("AppliedAgain"), **given)
+    return event(own("AppliedAgain"), root="loss", owner="opt", parameter="w", step=HERE, **facts)
 
 
 def step(*gradients: str, **facts: Any) -> ev.Event:
@@ -317,10 +316,13 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL730", defect("unset-on-path")),
     ("GL731", defect("grad-mode-in-forward")),
     ("GL732", defect("view-of-cotangent")),
+    ("GL733", defect("truth-of-elements")),
     ("GL324", event(own("FlagOfOtherType"), value="flag")),
     ("GL325", event(own("ParameterUnread"), module="Net", attribute="weight")),
     ("GL405", event(own("BatchDiscarded"), optimizer="opt", condition="i % k == 0")),
+    ("GL326", event(own("WholeFrozen"), whole="net")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
+    ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),
     ("GL604", event(own("GraphAbsorbed"), name="center", kind="buffer")),
     ("GL211", event(own("CallersTensorDetached"), tensor="x")),
     ("GL819", event(own("HookRegisteredAgain"), method="Net.forward", call="register_forward_hook")),
