@@ -731,6 +731,7 @@ F.dropout(x, p=1.0)
 F.dropout(x, 0.5, training=False)
 F.dropout(x, 0.0, training=False)
 F.dropout(x, 0.5, inplace=True)
+F.dropout(x, 0.0, inplace=True)
 F.dropout(x, 0.5, training=False, inplace=True)
 F.dropout1d(seq)
 F.dropout1d(seq, 0.3)
@@ -1215,25 +1216,38 @@ nn.Dropout() :: x
 nn.Dropout(0.3) :: x
 nn.Dropout(0.0) :: x
 nn.Dropout(0.5, inplace=True) :: x
+nn.Dropout(0.0, inplace=True) :: x
+nn.Dropout(0.3, inplace=True) :: x
 nn.Dropout1d() :: seq
 nn.Dropout1d(0.0) :: seq
 nn.Dropout1d(0.3) :: seq
 nn.Dropout1d(inplace=True) :: seq
+nn.Dropout1d(0.0, inplace=True) :: seq
+nn.Dropout1d(0.3, inplace=True) :: seq
 nn.Dropout2d() :: im
 nn.Dropout2d(0.3) :: im
 nn.Dropout2d(0.0) :: im
 nn.Dropout2d(inplace=True) :: im
+nn.Dropout2d(0.0, inplace=True) :: im
+nn.Dropout2d(0.3, inplace=True) :: im
 nn.Dropout3d() :: vol
 nn.Dropout3d(0.0) :: vol
 nn.Dropout3d(0.3) :: vol
 nn.Dropout3d(inplace=True) :: vol
+nn.Dropout3d(0.0, inplace=True) :: vol
+nn.Dropout3d(0.3, inplace=True) :: vol
 nn.AlphaDropout() :: x
 nn.AlphaDropout(0.0) :: x
 nn.AlphaDropout(0.3) :: x
 nn.AlphaDropout(inplace=True) :: x
+nn.AlphaDropout(0.0, inplace=True) :: x
+nn.AlphaDropout(0.3, inplace=True) :: x
 nn.FeatureAlphaDropout() :: im
 nn.FeatureAlphaDropout(0.3) :: im
 nn.FeatureAlphaDropout(inplace=True) :: im
+nn.FeatureAlphaDropout(0.0) :: im
+nn.FeatureAlphaDropout(0.0, inplace=True) :: im
+nn.FeatureAlphaDropout(0.3, inplace=True) :: im
 nn.MaxPool1d(2) :: seq
 nn.MaxPool2d(2) :: im
 nn.MaxPool2d(2, 2) :: im

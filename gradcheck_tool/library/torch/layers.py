@@ -120,9 +120,6 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     switches = [t.name for t in spec.tensors if t.kind == "parameter" and t.name in spec.params]
     facts |= {name: ("const", s.get(bound[name], Tensor) is not None) for name in switches}
     facts["training"] = fact(s, record.attrs.get("training", unknown("bool")))
-    if "Dropout" in name and record.attrs.get("p") in (Const(0), Const(0.0)):
-        # Nothing is dropped, as in evaluation mode: the layer returns what it gets.
-        facts["training"] = ("const", False)
     held = {tensor.name: _held(s, ref, tensor.name) for tensor in spec.tensors}
     bound |= {name: value for name, value in held.items() if s.get(value, Tensor) is not None}
     profile = spec.resolve(facts)

@@ -37,6 +37,18 @@ for _ in range(2):
     out.sum().backward()
     state = tuple(s.detach() for s in state)
 """,
+    "a layer that drops nothing returns what it gets": """
+import torch
+a = torch.ones(3, requires_grad=True).exp()
+torch.nn.AlphaDropout(0.0)(a).add_(1)
+a.sum().backward()  # raises
+""",
+    "a layer that drops something returns a copy": """
+import torch
+a = torch.ones(3, requires_grad=True).exp()
+torch.nn.Dropout(0.5)(a).add_(1)
+a.sum().backward()
+""",
     "an embedding of given vectors is frozen": """
 import torch
 from torch import nn
