@@ -164,7 +164,7 @@ def _called_by(function: ir.Function) -> str:
 def _collect(events: list[Event], event: Event, m: Interpreter) -> None:
     """Keep what happens in code of the repository.
 
-    What the body of an imported file does is told where that file is checked itself.
+    What the body of an imported file does is reported where that file is checked itself.
     """
     if not m.program.importing and not m.program.models.has(event.site.module.filename):
         events.append(event)
@@ -244,7 +244,7 @@ def _use_function(
 
 
 def _raises_at(m: Interpreter, end: FrameExit, node: Any) -> bool:
-    """Does PyTorch raise at this very place? What it raises where a Function is applied is told there."""
+    """Does PyTorch raise at this very place? What it raises where a Function is applied is reported there."""
     event = m.raised.get(end.value.id) if end.kind == "raise" and isinstance(end.value, Ref) else None
     return event is not None and event.site.node is node
 

@@ -125,7 +125,7 @@ def arguments(
 ) -> Cast:
     """A value for each parameter (but the first `skip`).
 
-    A parameter with a number for a default has that number: nobody asks for a dropout that is 0.0 by default.
+    A parameter with a number for a default has that number: a dropout of 0.0 by default is meant to be off.
 
     Args:
         m: the interpreter.

@@ -1,6 +1,6 @@
 """The work limit: how many instructions an entry point, and all of them, may execute.
 
-What nears its limit follows fewer and fewer of the ways through the code, so that it comes to its end.
+What nears its limit follows fewer and fewer of the ways through the code, so that it finishes.
 """
 
 from __future__ import annotations

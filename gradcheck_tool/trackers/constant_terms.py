@@ -26,7 +26,7 @@ SCALINGS = frozenset(
 )
 # Those that make one number of all elements: what was added to each is a term of the root's.
 TOTALS = frozenset({"mean", "sum", "MeanBackward0", "SumBackward0"})
-# Cuts that nobody asks for to get a constant: a constant term made so is no trick.
+# Cuts that are not made to get a constant: a constant term made so is no trick.
 UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy", "item"})
 
 

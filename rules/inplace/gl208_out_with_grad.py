@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class OutWithGrad(Rule):
-    """An operation is told where to put its result although it has to be differentiated.
+    """An operation gets an `out` tensor for its result although it is to be differentiated.
 
     ## What it detects
 
