@@ -372,7 +372,7 @@ class UnguardedNone(Event):
     """A gradient that is certainly None is used, and Python raises.
 
     `because` is `unused` (`autograd.grad(..., allow_unused=True)` returns it), `no-backward` (no backward has
-    filled `.grad` yet) or `non-leaf` (none ever fills it).
+    filled `.grad` yet), `frozen` (it does not require a gradient) or `non-leaf` (none ever fills it).
     """
 
     triggers = (*when.DIFFERENTIATION, when.GRAD_ATTRIBUTE)

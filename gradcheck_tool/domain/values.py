@@ -58,8 +58,8 @@ class Const:
 class NoGradient(Const):
     """The None that stands for a gradient, with the text of the tensor it would be of.
 
-    `because` is `unused` (of `autograd.grad(..., allow_unused=True)`), `no-backward` or `non-leaf` (of
-    `.grad`).
+    `because` is `unused` (of `autograd.grad(..., allow_unused=True)`), `no-backward`, `frozen` or `non-leaf`
+    (of `.grad`).
     """
 
     input: str = ""

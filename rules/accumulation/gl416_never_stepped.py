@@ -117,13 +117,16 @@ def _is_made(body: FunctionBody, reg: int) -> bool:
 
 
 def _is_idle(name: str, text: str) -> bool:
-    """Does a text that back-propagates mention an optimizer without letting it step or handing it on?"""
+    """Does a text that back-propagates mention an optimizer without letting it step or handing it on?
+
+    Where gradients are used by hand, an optimizer may be there to clear them.
+    """
     quiet = (
         rf"{name}\s*=(?!=)",
         rf"{name}\s*\.(?:{_QUIET})\b",
         rf"(?:LR|[sS]cheduler|schedule\w*)\(\s*(?:optimizer\s*=\s*)?(?:self(?=\.))?{name}\b(?=\s*[,)])",
     )
-    if re.search(r"\bbackward\(", text) is None:
+    if re.search(r"\bbackward\(", text) is None or re.search(r"\.grad\b(?!\()", text) is not None:
         return False
     mentions = len(re.findall(rf"{name}\b", text))
     return mentions == sum(len(re.findall(pattern, text)) for pattern in quiet)

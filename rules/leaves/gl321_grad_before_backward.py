@@ -10,12 +10,12 @@ class GradBeforeBackward(Rule):
 
     ## What it detects
 
-    An attribute, a method or an operator on `.grad` of a leaf which no backward has reached yet, without a
-    test for None.
+    An attribute, a method or an operator on `.grad` of a leaf which no backward has reached yet, or which
+    does not require a gradient, without a test for None.
 
     ## Why it is wrong
 
-    `.grad` is None until the first backward. Python raises.
+    `.grad` is None until the first backward, and stays None for what is frozen or unused. Python raises.
 
     ## Example
 
@@ -28,6 +28,15 @@ class GradBeforeBackward(Rule):
         (weight**2).sum().backward()
     ```
 
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    model.bias.requires_grad_(False)
+    model(torch.ones(3, 2)).sum().backward()
+    total = sum(parameter.grad.norm() for parameter in model.parameters())  # <- GL321
+    ```
+
     ## Use instead
 
     ```python
@@ -37,6 +46,15 @@ class GradBeforeBackward(Rule):
     for _ in range(2):
         weight.grad = None
         (weight**2).sum().backward()
+    ```
+
+    ```python
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    model.bias.requires_grad_(False)
+    model(torch.ones(3, 2)).sum().backward()
+    total = sum(parameter.grad.norm() for parameter in model.parameters() if parameter.requires_grad)
     ```
 
     ## References
@@ -51,6 +69,12 @@ class GradBeforeBackward(Rule):
     triggers = (when.GRAD_ATTRIBUTE,)
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Violation]:
+        if event.because == "frozen":
+            yield self.finding(
+                event,
+                f"`{event.call}` uses the gradient of `{event.input}`, which requires none and has none",
+                "test for None, or require a gradient before the forward",
+            )
         if event.because == "no-backward":
             yield self.finding(
                 event,

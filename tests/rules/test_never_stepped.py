@@ -67,6 +67,7 @@ def test_an_optimizer_that_never_steps_is_found(source: str) -> None:
 
 
 QUIET = {
+    "gradients are used by hand": (TRAIN, "        of_encoder.step()\n", "        x -= x.grad.sign()\n"),
     "it is handed on": (TRAIN, "    for x", "    show(of_decoder)\n    for x"),
     "it is returned": (TRAIN, "        of_encoder.step()\n", "    return of_encoder, of_decoder\n"),
     "a loop steps all": (

@@ -129,26 +129,42 @@ def set_requires_grad(m: Interpreter, s: State, call: Call) -> Result:
     return call.receiver
 
 
-def clear(m: Interpreter, s: State, params: Sequence[Ref], is_open: bool, site: Any, target: str) -> None:
-    """Clear the gradients of these parameters; tell whether fresh ones are discarded."""
+def clear(
+    m: Interpreter,
+    s: State,
+    params: Sequence[Ref],
+    is_open: bool,
+    site: Any,
+    target: str,
+    to_zero: bool = False,
+) -> None:
+    """Clear the gradients of these parameters; tell whether fresh ones are discarded.
+
+    Gradients that are set to zero are still there: a step applies them.
+    """
     fresh = any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params) and not is_open
     for ref in params:
         tensor = s.edit(ref)
-        tensor.grad, tensor.grad_state = NONE, "none" if tensor.grad_state == "none" else "zeroed"
+        tensor.grad = tensor.grad if to_zero else NONE
+        tensor.grad_state = "none" if tensor.grad_state == "none" else "zeroed"
     if is_open or any(s[p].is_summary for p in params):
         _clear_unknown(s, params)
     m.tell(s, facts.GradientsCleared(params, site, target, fresh))
 
 
-def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> None:
-    """`zero_grad(set_to_none=False)` cuts the gradients off from their history and writes zeros into them."""
+def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> bool:
+    """`zero_grad(set_to_none=False)` cuts the gradients off from their history and writes zeros into them.
+
+    Is it called so?
+    """
     if call.flag(0, "set_to_none", True) is not False:
-        return
+        return False
     for ref in params:
         grad = s[ref].grad
         if s.get(grad, Tensor) is not None:
             for name in ("detach_", "zero_"):
                 m.call_method(s, grad, name, [], {}, call.site, call.text)
+    return True
 
 
 def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
@@ -162,8 +178,10 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
 @method("torch.nn.Module", "zero_grad")
 def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = named_parameters(s, call.self)
-    write_zeros(m, s, [r for _, r in found], call)
-    clear(m, s, [r for _, r in found], is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
+    params = [ref for _, ref in found]
+    to_zero = write_zeros(m, s, params, call)
+    name = receiver_text(call.site, str(s[call.self].name))
+    clear(m, s, params, is_open, call.site, name, to_zero)
     return NONE
 
 

@@ -155,6 +155,9 @@ def step_parameters(
             tensor.step_site = site
             if tensor.grad != NONE:
                 engine.bump(s, p, site, str(text), "optimizer", versioned=not fused)
+        elif state == "zeroed" and tensor.grad != NONE:
+            # Gradients of zero are applied as well: the parameter is written, and momentum moves it on.
+            engine.bump(s, p, site, str(text), "optimizer", versioned=not fused)
 
 
 @method("torch.optim.Optimizer", "step")
@@ -217,8 +220,8 @@ def _apply(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, owner: str)
 @method("torch.optim.Optimizer", "zero_grad")
 def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     params, is_open = params_of(s, call.self)
-    write_zeros(m, s, params, call)
-    clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)))
+    to_zero = write_zeros(m, s, params, call)
+    clear(m, s, params, is_open, call.site, receiver_text(call.site, str(s[call.self].name)), to_zero)
     return NONE
 
 

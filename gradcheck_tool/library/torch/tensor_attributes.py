@@ -80,9 +80,11 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
         )
     if tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad and tensor.grad == NONE:
         return NoGradient(None, str(tensor.name), "non-leaf")
-    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.requires_grad and tensor.leaf:
-        if _made_in_run(s, ref):
+    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.leaf and _made_in_run(s, ref):
+        if tensor.requires_grad:
             return NoGradient(None, str(tensor.name), "no-backward")
+        if tensor.requires_grad is False:
+            return NoGradient(None, str(tensor.name), "frozen")
     return tensor.grad
 
 
@@ -195,6 +197,7 @@ def _component(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
 
 _ATTRIBUTES: dict[str, Any] = {
     "grad": _grad,
+    "_grad": _grad,
     "requires_grad": _requires_grad,
     "is_leaf": _is_leaf,
     "grad_fn": _grad_fn,
@@ -215,7 +218,7 @@ def set_attribute(
     """`tensor.name = value`."""
     if name == "requires_grad":
         set_requires_grad(m, s, ref, conditions.known(s, value), site, "requires_grad = ...", assigned=True)
-    elif name == "grad":
+    elif name in ("grad", "_grad"):
         _set_grad(m, s, ref, value, site)
     elif name == "data":
         _set_data(m, s, ref, value, site, augmented)

@@ -35,10 +35,47 @@ penalty = (net.weight.grad * scale).sum()
 opt.zero_grad(set_to_none=False)
 penalty.backward()  # raises
 """,
+    "a step on gradients of zero writes to the parameters": """
+import torch
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+net(torch.ones(1, 2)).sum().backward()
+opt.step()
+loss = net(net(torch.ones(1, 2))).sum()
+opt.zero_grad(set_to_none=False)
+opt.step()
+loss.backward()  # raises
+""",
+    "a step without gradients writes nothing": """
+import torch
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+net(torch.ones(1, 2)).sum().backward()
+opt.step()
+loss = net(net(torch.ones(1, 2))).sum()
+opt.zero_grad()
+opt.step()
+loss.backward()
+""",
 }
 
 # Right programs.
 RIGHT = {
+    "a worker hands its gradients to the shared network": """
+import copy
+import torch
+shared = torch.nn.Linear(2, 1)
+local = copy.deepcopy(shared)
+opt = torch.optim.SGD(shared.parameters(), lr=0.1)
+for _ in range(3):
+    local.load_state_dict(shared.state_dict())
+    loss = local(torch.ones(3, 2)).pow(2).mean()
+    local.zero_grad()
+    loss.backward()
+    for mine, theirs in zip(shared.parameters(), local.parameters()):
+        mine._grad = theirs.grad
+    opt.step()
+""",
     "an optimizer of the program tests whether it was given groups": """
 import torch
 class Groups(torch.optim.Optimizer):
