@@ -111,6 +111,26 @@ def forms(source: str) -> dict[str, Files]:
     return made
 
 
+def apart(source: str, main: str) -> Files:
+    """The classes and functions of a file without a main part in modules of their own, and what uses them.
+
+    `main` is the text of a file that finds all of them by their names.
+    """
+    body = ast.parse(source).body
+    imports = [one for one in body if isinstance(one, ast.Import | ast.ImportFrom)]
+    definitions = [one for one in body if isinstance(one, _DEFINITIONS)]
+    found = Program(source, definitions, imports)
+    files = {"pkg/__init__.py": ""}
+    for one in definitions:
+        needed = sorted((_loaded(one) & set(found.names)) - {_name(one)})
+        others = [each for each in body if not _is_among(each, [*imports, one])]
+        files[f"pkg/{_name(one).lower()}_module.py"] = found.without(others) + "".join(
+            f"from .{name.lower()}_module import {name}\n" for name in needed
+        )
+    imported = "".join(f"from pkg.{name.lower()}_module import {name}\n" for name in found.names)
+    return {**files, "main.py": "".join(f"{ast.unparse(one)}\n" for one in imports) + imported + main}
+
+
 def _two(found: Program, imported: str, parts: str, module: str = "") -> Files:
     main = found.without(found.definitions, imported, _qualifier(found, module) if module else str)
     return {"main.py": main, "parts.py": parts}

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import function_use, ordinary_use, roles
+from gradcheck_tool.analysis import class_fit, function_use, ordinary_use, roles
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.domain.isomorphism import is_number
@@ -31,6 +31,7 @@ from gradcheck_tool.triage.mentions import names_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gradcheck_tool.analysis.given import Surroundings
     from gradcheck_tool.analysis.import_context import Imports
     from gradcheck_tool.domain.events import Event
     from gradcheck_tool.rulebook.ruleset import RuleSet
@@ -51,19 +52,19 @@ def analyze(
     trackers: Iterable[type[Tracker]] = BUILT_IN,
     models: ModelPacks | None = None,
     entered: set[tuple[str, str]] | None = None,
+    elsewhere: Surroundings | None = None,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
 
     Args:
         module: the parsed file, executed as `__main__`.
-        imports: finds another file of the repository by the importing file, dotted name and number of leading
-            dots.
+        imports: finds another file of the repository by the importing file, dotted name and number of dots.
         plan: what to execute.
         unfinished: gets the names of the functions that reached the work limit.
         trackers: what derives events, besides what the interpreter and the models report themselves.
         models: what libraries do; the models that are built in if not given.
-        entered: gets the file and the qualified name of the functions in other files that the body led to,
-            unless it reached the work limit, so that it may not have shown all that they do.
+        entered: gets file and name of the functions elsewhere that the body led to, if it came to its end.
+        elsewhere: the other files of the repository, which call what the file defines.
     """
     library.load()
     events: list[Event] = []
@@ -72,7 +73,7 @@ def analyze(
     m.program.imports = imports
     m.program.models = known
     m.program.main = module
-    m.program.refinement = roles.Refinement(m)
+    m.program.refinement = roles.Refinement(m, elsewhere)
     start = State()
     listening = listen(m, trackers)
     ends = _run_body(m, start, module)
@@ -400,7 +401,7 @@ def _run_function(
         ordinary_use.differentiate(m, ends, func.function.qualname, cast.assumes)
         tensors = {n: value for n, value in cast.values.items() if not is_number(func.defaults.get(n))}
         names = ordinary_use.trained_arguments(start, ends, tensors)
-        if names and cls is not None and roles.is_part(base, cls):
+        if names and cls is not None and class_fit.is_part(base, cls):
             trained = cast.with_history(m, start, names, func.function)
             others = _call(m, trained, target, func)
             ordinary_use.differentiate(m, others, func.function.qualname, trained.assumes)

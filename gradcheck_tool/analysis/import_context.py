@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gradcheck_tool.analysis.given import Surroundings
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.library.model_packs import ModelPacks
-    from gradcheck_tool.triage.triage import Leads
+    from gradcheck_tool.triage.triage import Computes, Leads
 
 # `imports(importer, dotted, level)` is the IR of the file that an import in a file leads to, or None.
 Imports = Callable[[str, str, int], "ModuleIR | None"]
@@ -23,6 +24,8 @@ class ImportContext:
         imports: finds other files of the repository; without it, every import is unknown.
         partial_imports: the same, where the modules may be light and in part.
         leads: tells whether an import of the program leads to code of the repository that computes gradients.
+        computes: tells whether what is called of an import computes gradients.
+        elsewhere: the other files of the repository, which call what the file defines.
         unfinished: gets the names of the functions that reached the work limit.
         entered: gets file and qualified name of the functions elsewhere that the top-level code led to.
         models: what libraries do; the models that are built in if not given.
@@ -31,6 +34,8 @@ class ImportContext:
     imports: Imports | None = None
     partial_imports: Imports | None = None
     leads: Leads | None = None
+    computes: Computes | None = None
+    elsewhere: Surroundings | None = None
     unfinished: list[str] = field(default_factory=list)
     entered: set[tuple[str, str]] = field(default_factory=set)
     models: ModelPacks | None = None

@@ -46,7 +46,9 @@ def check_source(
 
     outlined = outline(source)
     around = surroundings or ImportContext()
-    candidates = None if outlined is None else ruleset.triage.candidates(outlined, around.leads)
+    candidates = (
+        None if outlined is None else ruleset.triage.candidates(outlined, around.leads, around.computes)
+    )
     if candidates is not None and not candidates:
         return []
     from gradcheck_tool.ir.spans import UnplacedError
@@ -148,6 +150,7 @@ class _Program:
                 needed(ruleset),
                 around.models,
                 around.entered,
+                around.elsewhere,
             )
         except TrackerError as error:
             raise RulePackError(str(error)) from error

@@ -10,6 +10,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.analysis.class_fit import (
+    COMMON,
+    MODULE,
+    MODULE_API,
+    MODULE_NAME,
+    PARAMETERS,
+    fits,
+    has_all,
+    module_classes,
+)
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
@@ -23,80 +33,23 @@ from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import HELD
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters
 from gradcheck_tool.library.torch.opaque_modules import criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from gradcheck_tool.analysis.given import Given, Surroundings
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
-MODULE = frozenset(
-    (
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "load_state_dict",
-        "train",
-        "eval",
-        "zero_grad",
-        "modules",
-    )
-)
-# What hardly anything has but modules.
-PARAMETERS = frozenset({"parameters", "named_parameters"})
-# What every module has, and what wrappers of modules have.
-MODULE_API = MODULE | {
-    "add_module",
-    "apply",
-    "bfloat16",
-    "buffers",
-    "children",
-    "compile",
-    "cpu",
-    "cuda",
-    "double",
-    "float",
-    "forward",
-    "get_buffer",
-    "get_parameter",
-    "get_submodule",
-    "half",
-    "module",
-    "named_buffers",
-    "named_children",
-    "named_modules",
-    "register_backward_hook",
-    "register_buffer",
-    "register_forward_hook",
-    "register_forward_pre_hook",
-    "register_full_backward_hook",
-    "register_module",
-    "register_parameter",
-    "requires_grad_",
-    "share_memory",
-    "to",
-    "to_empty",
-    "training",
-    "type",
-    "__class__",
-    "__dict__",
-}
 # Usual names are a last resort: they count together with a use that fits.
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
-_MODULE = re.compile(
-    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
-    r"actor|policy|student|netG|netD|net_[gdGD])(?:_?\d)?$"
-)
-# What modules inside of networks are called: what they are given has a history.
-_PART = re.compile(
-    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb"
-)
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
@@ -147,6 +100,7 @@ class _Casting:
         self._optimizers = 0
         self._trains = _differentiates(place.function)
         self._out = Cast(s)
+        self._given: Mapping[str, Given] = {}
 
     @property
     def trains(self) -> bool:
@@ -163,10 +117,15 @@ class _Casting:
     def cast(self, params: list[ir.Parameter], defaults: Mapping[str, Value]) -> Cast:
         """Decide on all parameters: optimizers come last, as they hold the parameters of modules."""
         named = [p for p in params if p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)]
+        self._given = self._m.program.refinement.given(self._out.state, self._place, [p.name for p in named])
         evidence = self._m.program.refinement.evidence
         usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
         trains = self.trains
-        optimizers = [p for p in named if is_optimizer(p.name, usage[p.name], trains=trains)]
+        optimizers = [
+            p
+            for p in named
+            if is_optimizer(p.name, usage[p.name], trains=trains) or self._is_given(p.name, "optimizer")
+        ]
         self._optimizers = len(optimizers)
         for p in named:
             default = defaults.get(p.name)
@@ -181,29 +140,72 @@ class _Casting:
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
         if "step" not in usage.methods:
-            made = self._of_file(name, usage, node)
+            made = (
+                self._of_callers(name, usage, node)
+                or self._of_file(name, usage, node)
+                or self._of_others(name, usage, node)
+            )
             if made is not None:
                 return made
-            if self._is_module(name, usage):
+            if self._is_given(name, "module", "object") or self._is_module(name, usage):
                 return self._module(name, node)
+        if self._is_given(name, "data"):
+            return unknown("data")
         if usage.iterated and _DATA.search(name):
             return unknown("data")
-        if usage.called and not usage.attributes and (usage.differentiated or _CRITERION.search(name)):
+        called = usage.differentiated or _CRITERION.search(name) or self._is_given(name, "criterion")
+        if usage.called and not usage.attributes and called:
             return criterion(self._out.state, name)
         return unknown()
 
     def _is_module(self, name: str, usage: Usage) -> bool:
         if not usage.called:
             return bool(usage.methods & PARAMETERS) and len(usage.methods & MODULE) > 1
-        return bool(usage.methods & MODULE) or (_MODULE.search(name) is not None and self._trains)
+        return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self._trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""
         s = self._out.state
-        fitting = [ref for ref, record in module_classes(s) if _fits(s, ref, record, usage, name)]
-        if len(fitting) != 1 or not self._depth:
+        fitting = [ref for ref, record in module_classes(s) if fits(s, ref, record, usage, name)]
+        return self._object(fitting[0], name, node) if len(fitting) == 1 else None
+
+    def _of_callers(self, name: str, usage: Usage, node: Any) -> Value | None:
+        """An object of the class of modules that other files pass."""
+        given = self._given.get(name)
+        return self._of_class(given, name, usage, node) if given is not None else None
+
+    def _of_others(self, name: str, usage: Usage, node: Any) -> Value | None:
+        """An object of the one class of modules of other files that has everything that is asked."""
+        asked = usage.attributes - MODULE_API - COMMON
+        telling = usage.called or usage.methods & MODULE or (MODULE_NAME.search(name) and len(asked) > 1)
+        if not asked or not telling:
             return None
-        cls = fitting[0]
+        given = self._m.program.refinement.having(self._out.state, self._place, asked)
+        return self._of_class(given, name, usage, node) if given is not None else None
+
+    def _of_class(self, given: Given, name: str, usage: Usage, node: Any) -> Value | None:
+        """An object of a class of modules of another file, if it has everything that is asked."""
+        if given.kind != "object":
+            return None
+        s = self._out.state
+        importer = s[self._place.module].env.module.filename  # type: ignore[index]
+        module = module_variables(s, import_module(self._m, s, importer, given.module, 0))
+        cls = None if module is None else resolve_import(self._m, s, module.locals.get(given.name, unknown()))
+        if not isinstance(cls, Ref) or not is_module_class(s, cls):
+            return None
+        asked = usage.attributes - MODULE_API
+        return self._object(cls, name, node) if has_all(s, cls, asked, usage) else None
+
+    def _is_given(self, name: str, *kinds: str) -> bool:
+        """Do other files pass something of this kind?"""
+        given = self._given.get(name)
+        return given is not None and given.kind in kinds
+
+    def _object(self, cls: Ref, name: str, node: Any) -> Value | None:
+        """An object of a class of the repository, made with arguments that fit their use."""
+        s = self._out.state
+        if not self._depth:
+            return None
         init = s.get(attributes.in_class(s, cls, "__init__"), Func)
         inner = Cast(s)
         if init is not None:
@@ -267,8 +269,10 @@ class _Casting:
             if is_module_object(s, value) and not is_averaged(name)
         ]
         held: list[Value] = []
+        given = self._given.get(optimizer)
         alone = len(modules) == 1 and self._optimizers == 1
-        for name in modules if alone else named_alike(optimizer, modules):
+        known = [name for name in modules if given is not None and given.of == name]
+        for name in known or (modules if alone else named_alike(optimizer, modules)):
             module: Ref = self._out.values[name]  # type: ignore[assignment]
             held += [ref for _, ref in named_parameters(s, module)[0]]
             self._out.assumes.append(f"`{optimizer}` holds the parameters of `{name}`")
@@ -284,9 +288,26 @@ class _Casting:
 class Refinement:
     """Gives what an unknown call returned the role that its uses show, when it is stored under a name."""
 
-    def __init__(self, m: Interpreter) -> None:
+    def __init__(self, m: Interpreter, elsewhere: Surroundings | None = None) -> None:
         self._m = m
+        self._elsewhere = elsewhere
         self.evidence = Evidence()
+
+    def given(self, s: State, place: Place, params: Sequence[str]) -> Mapping[str, Given]:
+        """What other files of the repository pass to a function or to the constructor of a class."""
+        name = place.function.qualname
+        owner = s.get(place.cls, Class)
+        if owner is not None and place.function.name == "__init__":
+            name = owner.name
+        if self._elsewhere is None or "." in name or place.module is None:
+            return {}
+        return self._elsewhere.given(s[place.module].env.module.filename, name, params)
+
+    def having(self, s: State, place: Place, names: Iterable[str]) -> Given | None:
+        """The one class of modules in other files that has all these members."""
+        if self._elsewhere is None or place.module is None:
+            return None
+        return self._elsewhere.having(s[place.module].env.module.filename, names)
 
     def variable(self, s: State, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of a variable that the running function stores."""
@@ -321,79 +342,6 @@ class Refinement:
             *(one for one in out.assumes if one not in self._m.program.assumes),
         )
         return out.state, made
-
-
-def module_classes(s: State) -> Iterator[tuple[Ref, Class]]:
-    """The classes of modules that the file defines at its top level."""
-    for name, value in s[s.frames[0]].locals.items():
-        record = s.get(value, Class)
-        if isinstance(name, str) and record is not None and record.name == name and is_module_class(s, value):
-            yield value, record
-
-
-def _fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:
-    """Has a class all that is asked of an object, and is enough asked that not every object has?"""
-    asked = usage.attributes - MODULE_API
-    usual = _MODULE.search(name) is not None
-    if not asked:
-        return usage.called and (usual or bool(usage.methods & MODULE)) and _is_alone(s, cls, usage)
-    telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & record.attrs.keys())
-    return telling and asked <= _members(s, cls) and (not usage.called or _takes(s, cls, usage.arity))
-
-
-def is_part(s: State, cls: Ref) -> bool:
-    """Is a class of modules made for the inside of networks, by its name or as another class uses it?"""
-    name = s[cls].name
-    others = (ref for ref, record in module_classes(s) if record.name != name)
-    return _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others)
-
-
-def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
-    """Is it the one class of the file that is trained: no part of another, and called as it can be?"""
-    module = s[s.frames[0]].env.module
-    classes = [(ref, record) for ref, record in module_classes(s) if record.env.module is module]
-    parts = {name for ref, _ in classes for name in named_in(s, ref)}
-    whole = [ref for ref, record in classes if record.name not in parts]
-    return whole == [cls] and _takes(s, cls, usage.arity)
-
-
-def _takes(s: State, cls: Ref, arity: set[int]) -> bool:
-    """Can `forward` be called with these numbers of positional arguments?"""
-    forward = s.get(attributes.in_class(s, cls, "forward"), Func)
-    if forward is None:
-        return False
-    params = forward.function.params[1:]
-    if any(p.kind is ir.ParamKind.VARARGS for p in params):
-        return True
-    positional = [p for p in params if p.is_positional]
-    least = sum(not p.has_default for p in positional)
-    return all(least <= count <= len(positional) for count in arity)
-
-
-def _members(s: State, cls: Ref) -> set[str]:
-    """Names of methods and of attributes that methods assign, of a class and its bases in the repository."""
-    found: set[str] = set()
-    for entry in s[cls].mro:
-        record = s.get(entry, Class)
-        if record is not None:
-            found |= record.attrs.keys()
-    for function in methods_of(s, cls):
-        receiver = function.params[0].name if function.params else ""
-        for block in function.blocks.values():
-            selves = {i.dst for i in block.instrs if isinstance(i, ir.LoadName) and i.name == receiver}
-            found |= {i.name for i in block.instrs if isinstance(i, ir.SetAttr) and i.obj in selves}
-    return found
-
-
-def named_in(s: State, cls: Ref) -> set[str]:
-    """Names that the methods of a class load: parts that it is made of among them."""
-    return {
-        i.name
-        for function in methods_of(s, cls)
-        for block in function.blocks.values()
-        for i in block.instrs
-        if isinstance(i, ir.LoadName)
-    }
 
 
 def _differentiates(function: ir.Function) -> bool:

@@ -12,8 +12,16 @@ from gradcheck_tool.cache.store import digest, digest_file, stamp
 from gradcheck_tool.sources.modules import find_module
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.cache.results import Import
     from gradcheck_tool.config import Config
+
+
+# What stands for the number of dots where a result depends on who calls a function of the file, or on which
+# classes have attributes of such names.
+CALLERS = -1
+HAVING = -2
 
 
 class Caches:
@@ -23,7 +31,9 @@ class Caches:
         looked_at: the paths that imports were looked for at, whether there is something or not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: Callable[[Path, str, int], str]) -> None:
+        """`elsewhere` is the digest of the files that answer a question about the repository."""
+        self._elsewhere = elsewhere
         self.looked_at: set[Path] = set()
         self._caches: dict[int, tuple[Config, ResultCache]] = {}
         self._digests: dict[Path, str | None] = {}
@@ -60,6 +70,8 @@ class Caches:
 
     def _resolve(self, asked: Import) -> str | None:
         importer, dotted, level = asked
+        if level in (CALLERS, HAVING):
+            return self._elsewhere(Path(importer), dotted, level)
         path = find_module(Path(importer), dotted, level, self.looked_at)
         return None if path is None else self._digest(path)
 

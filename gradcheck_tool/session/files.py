@@ -14,8 +14,10 @@ from gradcheck_tool.config import Config, ConfigError
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.library.model_packs import ModelPackError, check_packs, model_packs
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
+from gradcheck_tool.session.call_sites import CallSites
 from gradcheck_tool.session.import_graph import ImportGraph
 from gradcheck_tool.session.modules import ModuleCache
+from gradcheck_tool.session.repository import Repository
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.prefilter import mentions_torch
@@ -48,11 +50,15 @@ class FileChecker:
 
     Attributes:
         modules: the files of the repository, as they are on disk or as they were updated.
+        repository: answers questions about all of them.
+        call_sites: tells what they pass to each other's functions.
     """
 
     def __init__(self) -> None:
         self.modules = ModuleCache()
+        self.repository = Repository(self.modules)
         self._graph = ImportGraph(self.modules)
+        self.call_sites = CallSites(self.repository, self.modules)
         self._unfinished: list[str] = []
         self._entered: tuple[tuple[str, str], ...] = ()
         self._rulesets: dict[_Selection, RuleSet] = {}
@@ -161,9 +167,13 @@ class FileChecker:
     def _may_hold_findings(self, data: bytes, filename: str, config: Config) -> bool:
         """Without a pack, files that neither have to do with torch nor run what has need no rules at all."""
         about_torch = config.rule_packs or mentions_torch(data, model_packs(config.model_packs).names)
-        if about_torch and self.ruleset(config).triage.prefilter.passes(data):
+        path = Path(filename)
+        if about_torch and (
+            self.ruleset(config).triage.prefilter.passes(data)
+            or self._graph.imports_what_computes(path, data)
+        ):
             return True
-        return self._graph.may_lead(Path(filename), data)
+        return self._graph.may_lead(path, data)
 
     def _is_shown(self, finding: Finding, source: Source, config: Config) -> bool:
         """Is the finding that a value is discarded, which the notebook shows?"""
@@ -196,7 +206,10 @@ class FileChecker:
         models = model_packs(config.model_packs)
         path = Path(source.filename)
         around = replace(
-            self.modules.around(path, models), leads=lambda imported: self._graph.leads(path, [imported])
+            self.modules.around(path, models),
+            leads=lambda imported: self._graph.leads(path, [imported]),
+            computes=lambda imported, attribute: self._graph.computes(path, imported, attribute),
+            elsewhere=self.call_sites,
         )
         ruleset = self.ruleset(config)
         try:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.triage.imported import differentiates, imports_in, may_call
+from gradcheck_tool.triage.imported import (
+    Imported,
+    definition_in,
+    differentiates,
+    imports_in,
+    is_function_class,
+    may_call,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from gradcheck_tool.session.modules import ModuleCache
-    from gradcheck_tool.triage.imported import Imported
-
 # Files that imports are followed through.
 FOLLOWED = 16
+# How often a name may be handed on until it is defined.
+HANDED_ON = 3
 
 
 class ImportGraph:
@@ -24,6 +31,7 @@ class ImportGraph:
         self._modules = modules
         self._changes = modules.changes
         self._uses: dict[Path, tuple[bool, list[Imported]]] = {}
+        self._computing: dict[tuple[Path, str], bool] = {}
 
     def may_lead(self, importer: Path, data: bytes) -> bool:
         """May a file of these bytes run code of other files that computes gradients?"""
@@ -31,9 +39,7 @@ class ImportGraph:
 
     def leads(self, importer: Path, imports: Iterable[Imported]) -> bool:
         """Do imports lead, through others perhaps, to code of the repository that computes gradients?"""
-        if self._changes != self._modules.changes:
-            self._uses.clear()
-            self._changes = self._modules.changes
+        self._forget_changed()
         waiting = list(dict.fromkeys(path for one in imports for path in self._files_of(importer, one)))
         for path in waiting:
             if path not in self._uses:
@@ -45,6 +51,54 @@ class ImportGraph:
                 found = [more for one in further for more in self._files_of(path, one)]
                 waiting += dict.fromkeys(more for more in found if more not in waiting)
         return False
+
+    def imports_what_computes(self, importer: Path, data: bytes) -> bool:
+        """Does a file of these bytes import, by its name, what computes gradients?"""
+        return any(
+            self.computes(importer, Imported(one.module, one.level, (name,)), "")
+            for one in imports_in(data)
+            for name in one.names
+        )
+
+    def computes(self, importer: Path, imported: Imported, attribute: str) -> bool:
+        """Does what is called of an import compute gradients itself, or is it a custom Function?"""
+        self._forget_changed()
+        own = self._modules.find(importer, imported.module, imported.level) if imported.module else None
+        found = self._files_of(importer, imported)
+        return any(
+            self._name_computes(path, imported.names[0] if path == own and imported.names else attribute)
+            for path in found
+        )
+
+    def _name_computes(self, path: Path, name: str, depth: int = HANDED_ON) -> bool:
+        key = path, name
+        if key not in self._computing:
+            self._computing[key] = False
+            self._computing[key] = bool(name) and self._defined_computes(path, name, depth)
+        return self._computing[key]
+
+    def _defined_computes(self, path: Path, name: str, depth: int) -> bool:
+        """Does the definition of a name compute gradients, where the file or one that it imports has it?"""
+        try:
+            data = self._modules.read(path)
+        except OSError:
+            return False
+        text = definition_in(data, name)
+        if text is not None:
+            return differentiates(text) or is_function_class(text)
+        handed_on = (one for one in imports_in(data) if name in one.names) if depth else ()
+        return any(
+            self._name_computes(inner, name, depth - 1)
+            for one in handed_on
+            for inner in self._files_of(path, one)
+        )
+
+    def _forget_changed(self) -> None:
+        """Forget what was worked out of files that have changed since."""
+        if self._changes != self._modules.changes:
+            self._uses.clear()
+            self._computing.clear()
+            self._changes = self._modules.changes
 
     def _files_of(self, importer: Path, imported: Imported) -> list[Path]:
         """The file of the module that is imported, and those of the names that are modules in it."""

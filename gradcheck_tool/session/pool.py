@@ -41,7 +41,9 @@ def check_all(tasks: Sequence[Task], checker: FileChecker, jobs: int) -> Iterato
 
     # Forking is quickest by far, and safe while this process has one thread.
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_start) as pool:
+    with ProcessPoolExecutor(
+        min(jobs, len(tasks)), mp_context=context, initializer=_start, initargs=(checker.repository.folder,)
+    ) as pool:
         done = 0
         try:
             for result in pool.map(_check_there, tasks, chunksize=4):
@@ -87,11 +89,13 @@ class _Worker:
 _worker: _Worker | None = None
 
 
-def _start() -> None:
-    """Prepare a worker process."""
+def _start(folder: Path) -> None:
+    """Prepare a worker process for the files of a folder."""
     global _worker  # noqa: PLW0603 - a worker's state lives as long as its process
     gc.disable()
-    _worker = _Worker(FileChecker())
+    checker = FileChecker()
+    checker.repository.folder = folder
+    _worker = _Worker(checker)
 
 
 def _check_there(task: Task) -> FileResult:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.session.closure import Closure
     from gradcheck_tool.session.files import FileChecker
     from gradcheck_tool.session.fixing import Change, Fixer
-    from gradcheck_tool.session.repository import Repository
     from gradcheck_tool.sources.baseline import Baseline, Lines
     from gradcheck_tool.sources.discover import Discovery
     from gradcheck_tool.sources.source import Source
@@ -110,7 +109,7 @@ class Session:
         found, caches = self._looked_at
         paths = {*found.files, *found.looked_at, *self._configs.looked_at(), *caches.looked_at}
         folders = {*found.folders}
-        for walked in self._repository.looked_at:
+        for walked in self.checker.repository.looked_at if self._checker is not None else ():
             folders.update(walked.folders)
             paths |= {*walked.files, *walked.looked_at}
         packs = [
@@ -119,17 +118,10 @@ class Session:
         return Seen.of(folders, paths, packs)
 
     @cached_property
-    def _repository(self) -> Repository:
-        """The files around those that are checked."""
-        from gradcheck_tool.session.repository import Repository
-
-        return Repository(self._folder, lambda: self.checker.modules, lambda root: self.discover([root]))
-
-    @cached_property
     def _closure(self) -> Closure:
         from gradcheck_tool.session.closure import Closure
 
-        return Closure(self._repository)
+        return Closure(self.checker.repository)
 
     @property
     def checker(self) -> FileChecker:
@@ -138,6 +130,7 @@ class Session:
 
         if self._checker is None:
             self._checker = FileChecker()
+        self._checker.repository.folder = self._folder
         return self._checker
 
     def config(self, folder: Path) -> Config:
@@ -199,7 +192,7 @@ class Session:
         named = {absolute(self._folder / path) for path in paths}
         # Neither caches nor other processes know of texts that are not on disk.
         edited = self.checker.modules.has_texts
-        caches = Caches() if self._options.cache and not edited else None
+        caches = Caches(self._elsewhere) if self._options.cache and not edited else None
         found = self.discover(paths)
         self._looked_at = (found, caches) if caches else None
         self._refuse_wrong_selectors(found.files)
@@ -269,6 +262,10 @@ class Session:
         """Does the configuration of the file in which a finding stands report it?"""
         config = self._config_of(finding.location.filename)
         return is_reported(finding, config, self.checker.ruleset(config))
+
+    def _elsewhere(self, path: Path, names: str, kind: int) -> str:
+        """The state of the files that answer a question about the repository of a file."""
+        return self.checker.repository.state(path, names, kind)
 
     def _fixer(self, ways: Mapping[Finding, Path]) -> Fixer:
         from gradcheck_tool.session.fixing import Fixer

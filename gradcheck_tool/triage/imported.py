@@ -1,6 +1,7 @@
-"""What top-level code calls that other files of the repository define, judged by text.
+"""What code calls that other files of the repository define, judged by text.
 
-A script may hold no word of autograd and still train: what it calls stands in another file.
+A script may hold no word of autograd and still train, and a function differentiate: what they call stands in
+another file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gradcheck_tool.triage.running import running_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradcheck_tool.ir.outline import Outline
+    from gradcheck_tool.ir.outline import Outline, Unit
 
 # A file in which one of them stands computes gradients.
 _DIFFERENTIATES = re.compile(rb"\.backward\(|\bautograd\.(?:grad|backward)\(")
@@ -27,6 +28,9 @@ _IMPORTS = re.compile(
     rb"(?:^|;)[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w.]+))",
     re.MULTILINE,
 )
+# A definition ends at the next statement at the left margin.
+_MARGIN = re.compile(rb"^[^\s#)\]}]", re.MULTILINE)
+_FUNCTION_CLASS = re.compile(rb"class[ \t]+\w+[ \t]*\([^)]*\bFunction\b")
 _NAME = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?")
 
 
@@ -59,16 +63,48 @@ def imports_in(data: bytes) -> Iterator[Imported]:
             yield Imported(module.decode(), len(dots), tuple(found))
 
 
+def definition_in(data: bytes, name: str) -> bytes | None:
+    """The text of the class or function of a name at the top level of a file; None where there is none."""
+    found = re.search(
+        rb"^(?:async[ \t]+)?(?:def|class)[ \t]+" + re.escape(name.encode()) + rb"\b", data, re.MULTILINE
+    )
+    if found is None:
+        return None
+    end = _MARGIN.search(data, found.end())
+    return data[found.start() : end.start() if end else len(data)]
+
+
+def is_function_class(definition: bytes) -> bool:
+    """May a class derive from torch.autograd.Function?"""
+    return _FUNCTION_CLASS.match(definition) is not None
+
+
 def called_imports(outline: Outline) -> Iterator[Imported]:
     """The imports at the top level of a file of which its top-level code calls something, when it runs."""
-    bound = {
+    bound = _bound(outline)
+    found = {name for code in running_code(outline) for name, _ in _calls(bound, code)} if bound else ()
+    yield from dict.fromkeys(bound[name] for name in sorted(found))
+
+
+def calls_of_units(outline: Outline) -> Iterator[tuple[Unit, Imported, str]]:
+    """What each function calls of what its file imports, and the attribute of that, if any."""
+    bound = _bound(outline)
+    for unit in outline.units if bound else ():
+        for name, attribute in dict.fromkeys(_calls(bound, unit.text)):
+            yield unit, bound[name], attribute
+
+
+def _bound(outline: Outline) -> dict[str, Imported]:
+    """What imports at the top level of a file bind."""
+    return {
         name: imported for statement in _top_level(outline.body) for name, imported in _bound_by(statement)
     }
-    if not bound:
-        return
-    called = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(bound)))})(?=(?:\.\w+)*\()")
-    found = {name for code in running_code(outline) for name in called.findall(code)}
-    yield from dict.fromkeys(bound[name] for name in sorted(found))
+
+
+def _calls(bound: dict[str, Imported], code: str) -> list[tuple[str, str]]:
+    """The names among these of which code calls something, and the attribute of that, if any."""
+    names = "|".join(map(re.escape, sorted(bound)))
+    return re.findall(rf"(?<![\w.])({names})(?:\.(\w+))?(?:\.\w+)*\(", code)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

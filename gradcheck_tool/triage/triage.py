@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.file_text import FileText
-from gradcheck_tool.triage.imported import Imported, called_imports
+from gradcheck_tool.triage.imported import Imported, called_imports, calls_of_units
 from gradcheck_tool.triage.look import Look
 from gradcheck_tool.triage.mentions import Mentions
 from gradcheck_tool.triage.prefilter import Prefilter
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Whether an import leads to code of the repository that computes gradients.
 Leads = Callable[[Imported], bool]
+# Whether what is called of an import, or an attribute of it, computes gradients.
+Computes = Callable[[Imported, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,15 @@ class Triage:
         self.prefilter = Prefilter(self._triggers)
         self.mentions = Mentions.of(self._triggers)
 
-    def candidates(self, outline: Outline, leads: Leads | None = None) -> Candidates:
+    def candidates(
+        self, outline: Outline, leads: Leads | None = None, computes: Computes | None = None
+    ) -> Candidates:
         """Find the functions of a file that are worth executing.
 
         Args:
             outline: the file.
             leads: whether an import leads to code of the repository that computes gradients.
+            computes: whether what is called of an import computes gradients.
         """
         source = outline.source
         present = frozenset([text for text in self._texts if text in source])
@@ -83,6 +88,8 @@ class Triage:
             for unit in outline.units
             if any(look.allows(file, unit) for look in classes) or _is_found(patterns, file, unit)
         }
+        if computes is not None and self._judge_all:
+            named |= {unit for unit, one, attribute in calls_of_units(outline) if computes(one, attribute)}
         found = file.with_callers(named)
         alone = _by_words(look for look in looks if not look.trigger.callers)
         found |= {

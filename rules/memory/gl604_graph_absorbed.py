@@ -8,6 +8,7 @@ from gradcheck_tool import (
     Event,
     Instance,
     Interpreter,
+    Node,
     Ref,
     Rule,
     Severity,
@@ -46,7 +47,10 @@ class Absorbing(Tracker):
 
     def on_written(self, m: Interpreter, s: State, fact: facts.Written) -> None:
         """Is something with a graph written to a tensor?"""
-        if s.grad is True and any(_has_graph(s, value) for value in fact.operands):
+        if s.grad is not True or not any(_has_graph(s, value) for value in fact.operands):
+            return
+        # What had a graph before the write is a result, which a module may keep later on.
+        if self.writes.get(s, fact.tensor) is not None or not _had_graph(s, fact.tensor):
             self._note(s, fact.tensor, fact.site)
 
     def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
@@ -85,6 +89,12 @@ class Absorbing(Tracker):
                     made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
                     story = () if made is None else (made,)
                     self.report(GraphAbsorbed(site=site, story=story, name=name, kind=kind))
+
+
+def _had_graph(s: State, ref: Ref) -> bool:
+    """Had a tensor that has just been written to a graph before that?"""
+    node = s.get(s[ref].grad_fn, Node)
+    return node is not None and bool(node.inputs) and s.get(node.inputs[0], Node) is not None
 
 
 def _has_graph(s: State, value: Value) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from gradcheck_tool.rulebook.documentation import read_doc
-from tests.forms import forms, program, reports
+from tests.differential.units import unit
+from tests.forms import apart, forms, program, reports
 from tests.running import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -62,3 +64,49 @@ def test_loops_of_methods_that_run_later_are_known(tmp_path: Path) -> None:
     )
     found = {name: reports(files, tmp_path / name) for name, files in forms(source).items()}
     assert all(each == [(8, "GL319")] for each in found.values()), found
+
+
+# Their surroundings are made in a function of another file, or nowhere.
+UNITS = {
+    seed: made
+    for seed in range(40)
+    for made in (unit(seed),)
+    if made.form in ("parameters", "trainer", "steps")
+}
+
+
+@pytest.mark.parametrize("seed", UNITS)
+def test_what_calls_show_they_show_through_files(seed: int, tmp_path: Path) -> None:
+    made = UNITS[seed]
+    use = f"def experiment():\n{indent(made.driver, '    ')}"
+    rows = made.source.count("\n")
+    whole = reports({"main.py": f"{made.source}\n{use}"}, tmp_path / "one")
+    assert reports(apart(made.source, use), tmp_path / "apart") == [each for each in whole if each[0] <= rows]
+
+
+def test_a_function_that_calls_what_differentiates_elsewhere_is_executed(tmp_path: Path) -> None:
+    files = {
+        "helpers.py": "def differentiate(loss):\n    loss.backward()\n",
+        "problem.py": (
+            "import torch\nfrom helpers import differentiate\n\n\n"
+            "def step(x):\n    w = torch.ones(2).requires_grad_()\n    loss = (w * x).exp().sum()\n"
+            "    differentiate(loss)\n    differentiate(loss)\n"
+        ),
+    }
+    assert reports(files, tmp_path) == [(2, "GL101")]
+
+
+def test_an_argument_is_of_the_one_class_that_has_what_is_asked_of_it(tmp_path: Path) -> None:
+    nets = (
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Pair(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.body, self.head = nn.Linear(2, 2), nn.Linear(2, 2)\n\n"
+        "    def both(self, x):\n        h = self.body(x)\n        return self.head(h).sum(), h.exp().sum()\n"
+    )
+    step = (
+        "def step(model, optimizer, x):\n    optimizer.zero_grad()\n    model.train()\n    first, second = model.both(x)\n"
+        "    first.backward()\n    second.backward()\n    optimizer.step()\n"
+    )
+    other = nets.replace("Pair", "Other")
+    assert reports({"nets.py": nets, "step.py": step}, tmp_path / "one") == [(6, "GL101")]
+    assert reports({"nets.py": nets, "step.py": step, "more.py": other}, tmp_path / "two") == []

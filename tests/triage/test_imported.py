@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.ir.outline import outline
-from gradcheck_tool.triage.imported import Imported, called_imports, differentiates, imports_in, may_call
+from gradcheck_tool.triage.imported import (
+    Imported,
+    called_imports,
+    calls_of_units,
+    definition_in,
+    differentiates,
+    imports_in,
+    is_function_class,
+    may_call,
+)
 
 FIT = Imported("fit", 0, ("Trainer",))
 
@@ -57,6 +66,26 @@ def test_imports_are_found_in_bytes() -> None:
         Imported("d", 1, ("e", "f")),
         Imported("", 1, ("h",)),
     ]
+
+
+def test_the_text_of_a_definition() -> None:
+    source = b"import a\n\n\n@wrapped\ndef f(\n    x,\n):\n    return x\n\n\n# g is next\nclass G(Function):\n    pass\n"
+    assert definition_in(source, "f") == b"def f(\n    x,\n):\n    return x\n\n\n# g is next\n"
+    text = definition_in(source, "G")
+    assert text is not None
+    assert is_function_class(text)
+    assert definition_in(source, "x") is None
+
+
+def test_calls_of_functions_of_a_file() -> None:
+    outlined = outline(
+        "import pkg.tools as t\nfrom fit import Trainer\n\n\ndef f(x):\n    return t.g.h(Trainer(x).fit(t))\n"
+    )
+    assert outlined is not None
+    assert {(unit.name, one, attribute) for unit, one, attribute in calls_of_units(outlined)} == {
+        ("f", Imported("pkg.tools", 0), "g"),
+        ("f", FIT, ""),
+    }
 
 
 def test_files_that_compute_gradients() -> None:

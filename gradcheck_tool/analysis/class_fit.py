@@ -1,0 +1,162 @@
+"""Which class an object may be of, by what is asked of the object."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis.evidence import methods_of
+from gradcheck_tool.analysis.ordinary_use import is_module_class
+from gradcheck_tool.domain.records import Class, Func
+from gradcheck_tool.interp import attributes
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.analysis.usage import Usage
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
+
+MODULE = frozenset(
+    (
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "train",
+        "eval",
+        "zero_grad",
+        "modules",
+    )
+)
+# What hardly anything has but modules.
+PARAMETERS = frozenset({"parameters", "named_parameters"})
+# What every module has, and what wrappers of modules have.
+MODULE_API = MODULE | {
+    "add_module",
+    "apply",
+    "bfloat16",
+    "buffers",
+    "children",
+    "compile",
+    "cpu",
+    "cuda",
+    "double",
+    "float",
+    "forward",
+    "get_buffer",
+    "get_parameter",
+    "get_submodule",
+    "half",
+    "module",
+    "named_buffers",
+    "named_children",
+    "named_modules",
+    "register_backward_hook",
+    "register_buffer",
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_module",
+    "register_parameter",
+    "requires_grad_",
+    "share_memory",
+    "to",
+    "to_empty",
+    "training",
+    "type",
+    "__class__",
+    "__dict__",
+}
+MODULE_NAME = re.compile(
+    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
+    r"actor|policy|student|netG|netD|net_[gdGD])(?:_?\d)?$"
+)
+# What objects of all kinds have: it tells of no class.
+COMMON = frozenset(
+    {"args", "bias", "cfg", "config", "criterion", "data", "device", "dtype", "fit", "grad", "hparams", "log"}
+    | {"loss", "name", "optimizer", "predict", "reset", "run", "shape", "size", "step", "update", "weight"}
+)
+# What modules inside of networks are called: what they are given has a history.
+_PART = re.compile(
+    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb"
+)
+
+
+def module_classes(s: State) -> Iterator[tuple[Ref, Class]]:
+    """The classes of modules that the file defines at its top level."""
+    for name, value in s[s.frames[0]].locals.items():
+        record = s.get(value, Class)
+        if isinstance(name, str) and record is not None and record.name == name and is_module_class(s, value):
+            yield value, record
+
+
+def fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:
+    """Has a class all that is asked of an object, and is enough asked that not every object has?"""
+    asked = usage.attributes - MODULE_API
+    usual = MODULE_NAME.search(name) is not None
+    if not asked:
+        return usage.called and (usual or bool(usage.methods & MODULE)) and _is_alone(s, cls, usage)
+    telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & record.attrs.keys())
+    return telling and has_all(s, cls, asked, usage)
+
+
+def has_all(s: State, cls: Ref, asked: set[str], usage: Usage) -> bool:
+    """Has a class all the members that are asked of an object, and can it be called as the object is?"""
+    return asked <= members(s, cls) and (not usage.called or _takes(s, cls, usage.arity))
+
+
+def is_part(s: State, cls: Ref) -> bool:
+    """Is a class of modules made for the inside of networks, by its name or as another class uses it?"""
+    name = s[cls].name
+    others = (ref for ref, record in module_classes(s) if record.name != name)
+    return _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others)
+
+
+def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
+    """Is it the one class of the file that is trained: no part of another, and called as it can be?"""
+    module = s[s.frames[0]].env.module
+    classes = [(ref, record) for ref, record in module_classes(s) if record.env.module is module]
+    parts = {name for ref, _ in classes for name in named_in(s, ref)}
+    whole = [ref for ref, record in classes if record.name not in parts]
+    return whole == [cls] and _takes(s, cls, usage.arity)
+
+
+def _takes(s: State, cls: Ref, arity: set[int]) -> bool:
+    """Can `forward` be called with these numbers of positional arguments?"""
+    forward = s.get(attributes.in_class(s, cls, "forward"), Func)
+    if forward is None:
+        return False
+    params = forward.function.params[1:]
+    if any(p.kind is ir.ParamKind.VARARGS for p in params):
+        return True
+    positional = [p for p in params if p.is_positional]
+    least = sum(not p.has_default for p in positional)
+    return all(least <= count <= len(positional) for count in arity)
+
+
+def members(s: State, cls: Ref) -> set[str]:
+    """Names of methods and of attributes that methods assign, of a class and its bases in the repository."""
+    found: set[str] = set()
+    for entry in s[cls].mro:
+        record = s.get(entry, Class)
+        if record is not None:
+            found |= record.attrs.keys()
+    for function in methods_of(s, cls):
+        receiver = function.params[0].name if function.params else ""
+        for block in function.blocks.values():
+            selves = {i.dst for i in block.instrs if isinstance(i, ir.LoadName) and i.name == receiver}
+            found |= {i.name for i in block.instrs if isinstance(i, ir.SetAttr) and i.obj in selves}
+    return found
+
+
+def named_in(s: State, cls: Ref) -> set[str]:
+    """Names that the methods of a class load: parts that it is made of among them."""
+    return {
+        i.name
+        for function in methods_of(s, cls)
+        for block in function.blocks.values()
+        for i in block.instrs
+        if isinstance(i, ir.LoadName)
+    }
