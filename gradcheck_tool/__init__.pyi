@@ -70,6 +70,7 @@ from gradcheck_tool.interp.attributes import in_class as in_class
 from gradcheck_tool.interp.havoc import reachable as reachable
 from gradcheck_tool.ir import nodes as nodes
 from gradcheck_tool.library.torch import module_tree as module_tree
+from gradcheck_tool.library.torch.distributed import in_no_sync as in_no_sync
 from gradcheck_tool.library.torch.function_text import FunctionBody as FunctionBody
 from gradcheck_tool.library.torch.held_parameters import held_parameters as held_parameters
 from gradcheck_tool.library.torch.held_parameters import known_optimizers as known_optimizers

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 # Usual names are a last resort: they count together with a use that fits.
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
+# What only modules are given to.
+_WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
 
@@ -159,6 +161,8 @@ class _Casting:
         return unknown()
 
     def _is_module(self, name: str, usage: Usage) -> bool:
+        if any(callee in _WRAPPERS for callee, _ in usage.passed):
+            return True
         if not usage.called:
             return bool(usage.methods & PARAMETERS) and len(usage.methods & MODULE) > 1
         return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self._trains)

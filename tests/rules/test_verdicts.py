@@ -220,6 +220,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL324", event(own("FlagOfOtherType"), value="flag")),
     ("GL325", event(own("ParameterUnread"), module="Net", attribute="weight")),
     ("GL405", event(own("BatchDiscarded"), optimizer="opt", condition="i % k == 0")),
+    ("GL820", event(own("UnsynchronisedStep"), optimizer="optimizer", model="ddp")),
     ("GL416", event(own("NeverStepped"), optimizer="optimizer_D")),
     ("GL326", event(own("WholeFrozen"), whole="net")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),

@@ -1,0 +1,199 @@
+"""GL820: an optimizer steps on gradients that are not the same in all processes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gradcheck_tool import (
+    Event,
+    Instance,
+    Interpreter,
+    LibraryObject,
+    Ref,
+    Rule,
+    RunNote,
+    Severity,
+    Site,
+    State,
+    StateNote,
+    StoryNote,
+    StoryStep,
+    Symbol,
+    Tensor,
+    Tracker,
+    Tup,
+    Value,
+    Violation,
+    facts,
+    in_no_sync,
+    module_tree,
+    when,
+)
+
+DDP = LibraryObject("torch.nn.parallel.DistributedDataParallel")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class UnsynchronisedStep(Event):
+    """An optimizer steps on gradients of a wrapper that only passes of `no_sync()` have added to."""
+
+    triggers = (when.NO_SYNC,)
+
+    optimizer: str
+    model: str
+
+
+class Reductions(Tracker):
+    """Which wrappers have gradients that no backward has reduced."""
+
+    derives = (UnsynchronisedStep,)
+    # By what a forward returned, the wrapper, and whether that was in no_sync().
+    forwards = RunNote[Value, tuple[Ref, bool]]()
+    local = StateNote[bool]()
+    where = StoryNote[Ref, Site]()
+
+    def on_module_returned(self, m: Interpreter, s: State, fact: facts.ModuleReturned) -> None:
+        """A wrapper has made a graph."""
+        if s[fact.module].cls == DDP:
+            for value in fact.value.items if isinstance(fact.value, Tup) else (fact.value,):
+                self.forwards[value] = (fact.module, in_no_sync(s, fact.module))
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Are gradients reduced, those that have accumulated among them, or not?"""
+        ran = {ref.id for ref in fact.run.ran}
+        reached = [made for value, made in self.forwards.items() if _node(s, value) in ran]
+        for wrapper, is_local in reached:
+            if is_local:
+                self.local.set(s, wrapper, True)
+                self.where.set(s, wrapper, fact.run.site)
+        for wrapper, is_local in reached:
+            if not is_local:
+                self.local.clear(s, wrapper)
+
+    def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
+        """What is cleared is not applied."""
+        for wrapper in self._wrappers(s, fact.parameters):
+            self.local.clear(s, wrapper)
+
+    def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
+        """Does an optimizer apply what each process has for itself?"""
+        for wrapper in self._wrappers(s, fact.parameters):
+            site = self.where.get(s, wrapper)
+            if site is not None and self.once(id(fact.site.node)):
+                story = (StoryStep(site, "this backward reduces no gradients: its forward is in no_sync()"),)
+                model = str(s[wrapper].name or "the model")
+                event = UnsynchronisedStep(site=fact.site, story=story, optimizer=fact.name, model=model)
+                self.report(event)
+
+    def _wrappers(self, s: State, parameters: Sequence[Ref]) -> list[Ref]:
+        """The wrappers with gradients that are not reduced, among whose parameters these are."""
+        waiting = [ref for ref, record in s.records(Instance) if record.cls == DDP and self.local.get(s, ref)]
+        given = {ref.id for ref in parameters}
+        return [ref for ref in waiting if given & {p.id for _, p in module_tree.named_parameters(s, ref)[0]}]
+
+
+def _node(s: State, value: Value) -> int | None:
+    """The number of the graph node that made a tensor, or what has been taken for one."""
+    taken = s.memory.get(Symbol(("tensor", value)))
+    tensor = s.get(value if taken is None else taken, Tensor)
+    return tensor.grad_fn.id if tensor is not None and tensor.grad_fn is not None else None
+
+
+class StepWithoutReduction(Rule):
+    """An optimizer steps although the last micro-batch was back-propagated in `no_sync()`.
+
+    ## What it detects
+
+    A `step()` on the parameters of a `DistributedDataParallel` whose last forward and backward since the
+    gradients were cleared both ran in `no_sync()`.
+
+    ## Why it is wrong
+
+    Gradients are averaged over the processes by the first backward outside of `no_sync()`. Without one each
+    process applies its own, and the copies of the model drift apart.
+
+    ## Example
+
+    ```python
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    model = DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    reductions = []
+
+
+    def count(state, bucket):
+        reductions.append(bucket.index())
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+
+    model.register_comm_hook(None, count)
+    for _ in range(2):
+        with model.no_sync():
+            loss = model(torch.ones(4, 2)).sum()
+            loss.backward()
+        optimizer.step()  # <- GL820
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    model = DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    reductions = []
+
+
+    def count(state, bucket):
+        reductions.append(bucket.index())
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+
+    model.register_comm_hook(None, count)
+    for _ in range(2):
+        with model.no_sync():
+            loss = model(torch.ones(4, 2)).sum()
+            loss.backward()
+        loss = model(torch.ones(4, 2)).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+    ```
+
+    ## Fix safety
+
+    There is no fix: the last micro-batch before the step has to be found.
+
+    ## References
+
+    - [`DistributedDataParallel.no_sync`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.no_sync)
+    """
+
+    code = "GL820"
+    name = "unsynchronised-step"
+    severity = Severity.ERROR
+    effect = "silent"
+    predicts = "each process applies gradients of its own"
+    symptom = "assert not reductions"
+    trackers = (Reductions,)
+
+    def on_unsynchronised_step(self, event: UnsynchronisedStep) -> Iterator[Violation]:
+        yield self.finding(
+            event,
+            f"`{event.optimizer}` applies gradients of `{event.model}` that were not averaged over the "
+            "processes: no backward has run outside of no_sync()",
+            "leave no_sync() for the last micro-batch before the step",
+        )

@@ -1,0 +1,79 @@
+"""Micro-batches in `no_sync()`: which steps apply gradients that were not averaged, and which do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, told
+from tests.running import happened
+
+TRAIN = (
+    HEAD
+    + """
+import contextlib
+from torch.nn.parallel import DistributedDataParallel
+
+def train(model, optimizer, loader, every):
+    ddp = DistributedDataParallel(model)
+    for i, x in enumerate(loader):
+        context = ddp.no_sync() if (i + 1) % every == 0 else contextlib.nullcontext()
+        with context:
+            loss = ddp(x).mean()
+            loss.backward()
+        if (i + 1) % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+)
+# Counts the reductions before each step, in a group of one process.
+DRIVER = """
+import torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+seen = []
+class Counting(DistributedDataParallel):
+    def __init__(self, module):
+        super().__init__(module)
+        self.register_comm_hook(None, self.count)
+    def count(self, state, bucket):
+        seen.append("reduced")
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.register_step_pre_hook(lambda *_: seen.append("step"))
+DistributedDataParallel = Counting
+try:
+    train(model, optimizer, [torch.ones(3, 2)] * 4, 2)
+finally:
+    dist.destroy_process_group()
+assert seen[:2] == ["reduced", "step"] and seen[-2:] == ["reduced", "step"] and len(seen) == 4, "not averaged"
+"""
+RIGHT = TRAIN.replace("ddp.no_sync() if (i + 1) % every == 0", "ddp.no_sync() if (i + 1) % every != 0")
+
+
+def test_a_step_after_no_sync_alone_is_found() -> None:
+    source = TRAIN.replace("if (i + 1) % every == 0 else contextlib.nullcontext()", "")
+    found = told(source)
+    assert [finding.code for finding in found] == ["GL820"]
+    assert "`optimizer` holds the parameters of `model`" in found[0].assumes
+    pytest.importorskip("torch")
+    assert happened(source + DRIVER)[1] == "not averaged"
+
+
+def test_a_condition_the_wrong_way_round_is_found() -> None:
+    assert [finding.code for finding in told(TRAIN)] == ["GL820"]
+
+
+def test_the_last_micro_batch_outside_is_quiet() -> None:
+    assert told(RIGHT) == []
+    pytest.importorskip("torch")
+    assert happened(RIGHT + DRIVER) == (None, "")
+
+
+def test_gradients_that_are_cleared_are_not_applied() -> None:
+    source = TRAIN.replace(
+        "            optimizer.step()\n            optimizer.zero_grad()\n",
+        "            optimizer.zero_grad()\n",
+    )
+    assert "GL820" not in [finding.code for finding in told(source)]
