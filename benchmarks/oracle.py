@@ -174,8 +174,8 @@ class _Watcher:
             self._events += ((event, locate) for event in events)
             return judge(rules, events, locate)
 
-        def watched_begin(m: Any, emit: Any, limit: int, total: int) -> None:
-            begin(m, emit, limit, total)
+        def watched_begin(m: Any, emit: Any, *limits: int) -> None:
+            begin(m, emit, *limits)
             self._machines.append(m)
 
         RuleSet.evaluate = watched_judge  # type: ignore[method-assign]

@@ -68,10 +68,9 @@ def analyze(
     """
     library.load()
     events: list[Event] = []
-    known = models or model_packs(())
-    m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total)
+    m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total, plan.single)
     m.program.imports = imports
-    m.program.models = known
+    m.program.models = models or model_packs(())
     m.program.main = module
     m.program.refinement = roles.Refinement(m, elsewhere)
     start = State()
@@ -187,7 +186,7 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
     frame.locals["__name__"] = Const(env.dotted)
     frame.locals["__file__"] = Const(module.filename)
     s.frames.append(ref)
-    return bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
+    return bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
 
 
 def _run_uncalled(m: Interpreter, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
@@ -227,7 +226,7 @@ def _use_function(
     for share, use in ((2, function_use.apply), (1, function_use.backward_alone)):
         starts.allow(m, share)
         s, before = base.fork(), len(m.budget.exhausted)
-        run = lambda s=s, use=use: _as_exits(use(m, s, ref, record.name))  # noqa: E731
+        run = lambda s, use=use: _as_exits(use(m, s, ref, record.name))  # noqa: E731
         for end in bounded(m, run, s, forward.function):
             if not (is_applied and _raises_at(m, end, record.node)):
                 _report(m, end)
@@ -238,7 +237,7 @@ def _use_function(
         starts.begin(m)
         m.program.assumes = (*assumed, f"`{absent}` is None")
         s = base.fork()
-        run = lambda s=s, absent=absent: _as_exits(function_use.apply(m, s, ref, record.name, absent))  # noqa: E731
+        run = lambda s, absent=absent: _as_exits(function_use.apply(m, s, ref, record.name, absent))  # noqa: E731
         for end in bounded(m, run, s, forward.function):
             _report(m, end)
     m.program.assumes = assumed
@@ -302,8 +301,9 @@ def _train(m: Interpreter, base: State, receiver: Ref, ref: Ref, func: Func, *, 
         return
     before = m.program.assumes
     m.program.assumes = (*before, f"`{func.function.qualname}` is called again on the same object")
-    for _ in range(TIMES_AGAIN):
-        states = [end.state for end in ends[:MOST_AGAIN]]
+    times, most = (1, 1) if id(func.function) in m.budget.long else (TIMES_AGAIN, MOST_AGAIN)
+    for _ in range(times):
+        states = [end.state for end in ends[:most]]
         ends = []
         for state in states:
             between_calls(state, receiver, life.loose(name))
@@ -339,7 +339,7 @@ def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Fun
     entry = base[base.frames[0]].function
     site = m.site(s, own.function.node)
     with _on_its_own(m, own):
-        for end in bounded(m, lambda: _as_exits(m.call(s, method, [receiver], {}, site)), s, entry):
+        for end in bounded(m, lambda start: _as_exits(m.call(start, method, [receiver], {}, site)), s, entry):
             _report(m, end)
 
 
@@ -354,8 +354,8 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     out: list[tuple[State, Value]] = []
     entry = func.function if func is not None else base[base.frames[0]].function
 
-    def make() -> list[FrameExit]:
-        cast = roles.Cast(s) if func is None else roles.arguments(m, s, func, 1, cls)
+    def make(start: State) -> list[FrameExit]:
+        cast = roles.Cast(start) if func is None else roles.arguments(m, start, func, 1, cls)
         m.program.assumes = (*m.program.assumes, *cast.assumes)
         return _as_exits(m.call(cast.state, cls, [], cast.values, site, None, _takes_more(func)))
 
@@ -413,8 +413,8 @@ def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | No
     made: list[roles.Cast] = []
     s = base.fork()
 
-    def run() -> list[FrameExit]:
-        made.append(roles.arguments(m, s, func, skip, cls))
+    def run(start: State) -> list[FrameExit]:
+        made.append(roles.arguments(m, start, func, skip, cls))
         return []
 
     bounded(m, run, s, func.function)
@@ -427,7 +427,7 @@ def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[F
     before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
     site = m.site(s, func.function.node)
     with _on_its_own(m, func):
-        run = lambda: _as_exits(m.call(s, target, [], cast.values, site, None, _takes_more(func)))  # noqa: E731
+        run = lambda s: _as_exits(m.call(s, target, [], cast.values, site, None, _takes_more(func)))  # noqa: E731
         ends = bounded(m, run, s, func.function)
         for end in ends:
             _report(m, end)

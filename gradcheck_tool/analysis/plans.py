@@ -12,20 +12,24 @@ if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.triage.triage import Candidates
 
-LIMIT = 60_000
-TOTAL = 600_000
+# All entry points together may execute so many instructions at most, and one of them so many.
+LIMIT = 30_000
+TOTAL = 300_000
 # A module that is lowered in part: instructions whatever its size, for each of its rows, and for each
 # row of its candidates.
 LOOK_BASE = 4_000
 LOOK_PER_ROW = 1
 LOOK_PER_CANDIDATE_ROW = 40
-# A second look at a part of a module, and a module that does not run by itself: so that a file takes no more
-# than ten times as long as parsing it.
-WHOLE_BASE = 20_000
-WHOLE_PER_ROW = 50
+# A second look at a part of a module, and a module that does not run by itself.
+WHOLE_BASE = 15_000
+WHOLE_PER_ROW = 30
 # The functions that nothing calls, of a module whose body runs.
 REST_BASE = 10_000
-REST_PER_ROW = 40
+REST_PER_ROW = 30
+# What may be executed along single ways, as a multiple of what all ways may take: enough for nearly
+# everything to come to its end, in no more than a few seconds for a long file.
+SINGLE = 2
+SINGLE_BASE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class ExecutionPlan:
         limit: instructions that each entry point may take; where the work is shared out, none takes so
             many that little is left to the others.
         total: instructions that all entry points together may take.
+        single: instructions that may be taken to follow a single way through those that reach the limit.
         rest: instructions that are left at most once the body has run.
         mentions: execute the functions with these names on their own, too; None where the work is shared
             out among the starts alone.
@@ -45,6 +50,7 @@ class ExecutionPlan:
     starts: frozenset[str] = frozenset()
     limit: int = LIMIT
     total: int = TOTAL
+    single: int = SINGLE * LIMIT
     rest: int = TOTAL
     mentions: Mentions | None = EVERYTHING
 
@@ -61,13 +67,14 @@ class ExecutionPlan:
             rest = min(TOTAL, REST_BASE + REST_PER_ROW * rows(module))
             return cls(candidates.functions, rest=rest, mentions=candidates.mentions)
         total = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * rows(module))
-        return cls(candidates.functions, min(LIMIT, total), total, mentions=None)
+        return cls(candidates.functions, min(LIMIT, total), total, SINGLE_BASE + total, mentions=None)
 
     @classmethod
     def look(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
         """A first look, which is to cost little."""
         total = LOOK_BASE + LOOK_PER_ROW * rows(module) + LOOK_PER_CANDIDATE_ROW * candidates.rows
-        return cls(candidates.functions, max(LOOK_BASE, total // 3), total, mentions=None)
+        limit = max(LOOK_BASE, total // 3)
+        return cls(candidates.functions, limit, total, SINGLE_BASE + total, mentions=None)
 
 
 # All functions, and the most work.

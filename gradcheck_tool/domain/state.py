@@ -115,7 +115,7 @@ class State:
         if record.owner is not self.owner:
             record = record.clone(self.owner)
             self.heap[ref.id] = record
-            self.changed.add(ref.id)
+        self.changed.add(ref.id)
         return record
 
     def get(self, value: object, kind: type[R]) -> R | None:

@@ -1,20 +1,24 @@
 """The work limit: how many instructions an entry point, and all of them, may execute.
 
-What nears its limit follows fewer and fewer of the ways through the code, so that it finishes.
+What nears its limit follows fewer and fewer of the ways through the code. What reaches it all the same is
+executed again along a single way, which takes work in proportion to the code, so that it finishes.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 T = TypeVar("T")
 
 # How many states are followed at a join while more than such a part of the work is left; then one.
-WIDTHS = ((0.75, 8), (0.5, 4), (0.25, 2))
+WIDTHS = ((0.3, 8), (0.2, 4), (0.1, 2))
+# The part of what is left for single ways that one entry point may take.
+SINGLE_SHARE = 2
 
 
 class BudgetExhausted(Exception):
@@ -30,20 +34,26 @@ class Budget:
     Attributes:
         limit: how many one entry point may execute.
         total: how many are left for all entry points.
+        single: how many are left for following a single way through those that reach the limit.
         left: how many are left for the one that is running.
         given: how many the one that is running started with.
         executed: how many were executed.
-        exhausted: the names of the entry points that reached the limit.
+        long: the entry points that have reached the limit.
+        exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
+        is_narrow: a single way is followed from the start.
     """
 
     limit: int
     total: int
+    single: int
     left: int = field(init=False)
     given: int = field(init=False)
     executed: int = 0
+    long: set[int] = field(default_factory=set)
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
+    is_narrow: bool = False
 
     def __post_init__(self) -> None:
         self.left = self.given = self.limit
@@ -56,6 +66,8 @@ class Budget:
     @property
     def width(self) -> int:
         """How many states what is left allows to follow."""
+        if self.is_narrow:
+            return 1
         return next((width for part, width in WIDTHS if self.left > part * self.given), 1)
 
     def few(self, states: list[T]) -> list[T]:
@@ -63,3 +75,34 @@ class Budget:
         width = self.width
         self.narrowed |= len(states) > width
         return states[-width:]
+
+    def charge(self, other: Budget, more: int) -> None:
+        """Take what was executed within a limit of its own, and `more`, off the total."""
+        self.total -= other.executed + more
+        self.executed += other.executed
+        self.exhausted += other.exhausted
+        self.narrowed |= other.narrowed
+
+    @contextmanager
+    def for_all_ways(self) -> Iterator[None]:
+        """Give an entry point what its limit allows, and take what it needs off the total."""
+        self.left = self.given = min(self.limit, self.total)
+        try:
+            yield
+        finally:
+            used = self.given - self.left
+            self.total -= used
+            self.executed += used
+
+    @contextmanager
+    def for_a_single_way(self) -> Iterator[None]:
+        """Give an entry point a part of what there is for single ways."""
+        self.is_narrow = self.narrowed = True
+        self.left = self.given = self.single // SINGLE_SHARE
+        try:
+            yield
+        finally:
+            used = self.given - self.left
+            self.single -= used
+            self.executed += used
+            self.is_narrow = False

@@ -16,22 +16,32 @@ if TYPE_CHECKING:
 
 
 def bounded(
-    m: Interpreter, run: Callable[[], list[FrameExit]], s: State, entry: ir.Function
+    m: Interpreter, run: Callable[[State], list[FrameExit]], s: State, entry: ir.Function
 ) -> list[FrameExit]:
-    """Run an entry point within the work limit; what it found before the limit stands."""
+    """Run an entry point within the work limit, along a single way where all ways take too long.
+
+    What all ways have shown until they reached the limit stands.
+    """
     budget = m.budget
-    given = budget.left = budget.given = min(budget.limit, budget.total)
+    found: list[FrameExit] = []
+    if id(entry) not in budget.long:
+        start = s.fork()
+        try:
+            with budget.for_all_ways():
+                return run(start)
+        except BudgetExhausted as limit:
+            found += [end for end in limit.exits if end.kind == "raise"]
+            budget.long.add(id(entry))
     depth = len(s.frames)
     try:
-        return run()
+        with budget.for_a_single_way():
+            return [*found, *run(s)]
     except BudgetExhausted as limit:
         budget.exhausted.append(entry.qualname)
         del s.frames[depth:]
         s.exc = None
-        return [*(end for end in limit.exits if end.kind == "raise"), FrameExit(s, "return", NONE)]
-    finally:
-        budget.total -= given - budget.left
-        budget.executed += given - budget.left
+        found += [end for end in limit.exits if end.kind == "raise"]
+        return [*found, FrameExit(s, "return", NONE)]
 
 
 def rows(module: ir.ModuleIR) -> int:

@@ -14,6 +14,7 @@ from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp.api import Env, Interpreter
+from gradcheck_tool.interp.budget import Budget
 from gradcheck_tool.interp.entry_points import bounded, rows
 from gradcheck_tool.interp.names import imported_object
 from gradcheck_tool.ir import nodes as ir
@@ -226,18 +227,13 @@ def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -
     frame.locals["__name__"] = Const(dotted)
     value = s.new(Instance(LibraryObject("#module"), {"#frame": ref}, open=True))
     s.frames.append(ref)
-    left, limit, total, executed = m.budget.left, m.budget.limit, m.budget.total, m.budget.executed
-    before, narrowed = m.budget.given, m.budget.narrowed
-    m.budget.limit = IMPORT_LIMIT
-    m.budget.total = given = max(total, IMPORT_LIMIT)
+    outer, m.budget = m.budget, Budget(IMPORT_LIMIT, IMPORT_LIMIT, IMPORT_LIMIT)
     m.program.importing.add(id(module))
-    ends = bounded(m, lambda: m.run_frame(s, module.body.entry), s, module.body)
+    ends = bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
     m.program.importing.discard(id(module))
-    m.budget.left, m.budget.limit, m.budget.given = left, limit, before
-    if is_model:
-        m.budget.total, m.budget.executed, m.budget.narrowed = total, executed, narrowed
-    else:
+    if not is_model:
         # Lowering it takes about as long as executing as many instructions as it has rows.
-        m.budget.total += total - given - rows(module)
+        outer.charge(m.budget, rows(module))
+    m.budget = outer
     end = next((e.state for e in ends if e.kind == "return"), s)
     return Executed(module, end.heap, value)

@@ -6,7 +6,7 @@ are equivalent at a join become one; a loop ends when every state at its head wa
 
 Known unsoundness, all of it on the side of silence: loops are cut after a few iterations, states beyond a
 limit are dropped, deep recursion returns something unknown. The nearer the work limit, the fewer iterations
-and states there are.
+and states there are; beyond it a single way is followed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.domain.join import equivalent, few, join, keep_common_facts, signature
+from gradcheck_tool.domain.reclaim import reclaim
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.state import State
-from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, fresh, unknown
 from gradcheck_tool.interp import calls, conditions, counting, managers
 from gradcheck_tool.interp.api import FrameExit, Label
 from gradcheck_tool.interp.budget import Budget, BudgetExhausted
@@ -45,6 +46,10 @@ MAX_SEEN = 32
 # Comparing two states takes as long as so many instructions, and one more for so many records of a heap.
 COMPARISON = 8
 COMPARED = 20
+# What cannot be reached any more is looked for when there are so many new records.
+GROWTH = 128
+# Functions of which only the result is left when they return.
+OVER = (ir.FunctionKind.FUNCTION, ir.FunctionKind.LAMBDA, ir.FunctionKind.COMPREHENSION)
 # So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
 MODEL_DISCOUNT = 10
 
@@ -62,13 +67,13 @@ class Solver:
         raised: the events of exceptions that are on their way out, by record.
     """
 
-    def __init__(self, emit: Callable[[Event], None], limit: int, total: int) -> None:
+    def __init__(self, emit: Callable[[Event], None], limit: int, total: int, single: int) -> None:
         self.places = Places()
         self._tell = emit
         self.noticed = 0
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
         self.raised: dict[int, Event] = {}
-        self.budget = Budget(limit, total)
+        self.budget = Budget(limit, total, single)
         self.program = Program()
         self.summaries: dict[int, History] = {}
         self._rank: dict[int, dict[int, int]] = {}
@@ -144,6 +149,7 @@ class Solver:
             self.program.entered.add(id(function))
         rank = self.rank(function)
         before, s.changed = s.changed, set()
+        first, most = fresh(), len(s.heap) + GROWTH
         pending: dict[int, list[State]] = {}
         seen: Seen = {}
         start: list[tuple[int, State]] = []
@@ -165,6 +171,10 @@ class Solver:
             states = self.budget.few(few(joined, live))
             leaving: list[State] = []
             if at in function.loops:
+                for state in states:
+                    if len(state.heap) > most:
+                        reclaim(state, first, ())
+                        most = max(most, len(state.heap) + GROWTH)
                 states, leaving = self._new_at_head(states, seen, live, at)
             for state in states:
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
@@ -174,6 +184,9 @@ class Solver:
                     if target not in function.loops[at].blocks:
                         pending.setdefault(target, []).append(after)
         for end in exits:
+            if len(end.state.heap) > most:
+                is_over = function.kind in OVER and not (function.inner or function.is_generator)
+                reclaim(end.state, first, (end.value,), end.state.frames[-1] if is_over else None)
             end.state.changed |= before
 
     def _new_at_head(
@@ -195,6 +208,9 @@ class Solver:
             mark = signature(state, live)
             counts = state[state.frames[-1]].iterations
             most = self._most_iterations(state, block)
+            if self.budget.is_narrow and most != MAX_BOUNDED and counts.get(head, 0) >= WIDEN_AT:
+                leaving.append(state)
+                continue
             loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not _is_listing(function)
             before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
             if most != MAX_PINNED and any(
@@ -339,9 +355,9 @@ class Solver:
 
     def _widen(self, s: State, entry: dict[int, Record]) -> None:
         """Forget numbers and lengths that the loop has changed: this is some later iteration of it."""
-        for number, record in list(dict.items(s.heap)):
-            old = dict.get(entry, number)
-            if old is None or old is record:
+        for number in list(s.changed):
+            old, record = dict.get(entry, number), dict.get(s.heap, number)
+            if old is None or record is None or old is record:
                 continue
             if isinstance(record, Frame) and isinstance(old, Frame):
                 _forget(s, number, "locals", old.locals, record.locals)

@@ -23,7 +23,7 @@ def test_an_error_before_the_work_limit_is_reported() -> None:
         "import torch\nw = torch.ones(2, requires_grad=True)\nif input():\n    w.numpy()\n"
         + "w = w + 1\n" * 200
     )
-    analysis = Analysis(source, ExecutionPlan(limit=200, total=200))
+    analysis = Analysis(source, ExecutionPlan(limit=200, total=200, single=0))
     assert analysis.unfinished == ["<module>"]
     assert len(analysis.errors()) == 1
 
@@ -36,7 +36,7 @@ def test_functions_that_nothing_calls_share_a_limit_of_their_own() -> None:
         + "    for batch in loader:\n        model(batch).sum().backward()\n" * 40
         + "w = torch.ones(2, requires_grad=True)\nw.sum().backward()\n"
     )
-    bounded = Analysis(source, ExecutionPlan(rest=500))
+    bounded = Analysis(source, ExecutionPlan(rest=500, single=0))
     assert bounded.unfinished == ["forgotten"]
     assert source.count("\n") in bounded.rows(BackwardCall)
     assert not Analysis(source).unfinished
@@ -80,7 +80,7 @@ def test_what_a_body_that_reaches_the_work_limit_led_to_is_not_settled() -> None
         analyze(
             lower_module(program, "program.py"),
             lambda _, name, level: library if name == "library" else None,
-            ExecutionPlan(limit=limit),
+            ExecutionPlan(limit=limit, single=0),
             entered=found,
         )
         return found

@@ -103,7 +103,7 @@ def test_the_instructions_of_a_model_count_a_tenth(tmp_path: Path) -> None:
     def unfinished(program: str) -> list[str]:
         names: list[str] = []
         module = lower_module(program, "program.py")
-        analyze(module, None, ExecutionPlan(limit=300), names, models=ModelPacks([tmp_path]))
+        analyze(module, None, ExecutionPlan(limit=300, single=0), names, models=ModelPacks([tmp_path]))
         return names
 
     assert unfinished(f"{body}f()\n")

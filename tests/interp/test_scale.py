@@ -173,5 +173,46 @@ def train(net, x):
     net(x).sum().backward()
     net.layer1(x).sum().backward()
 """
-    assert "train" in Analysis(source, ExecutionPlan(limit=60)).unfinished
+    assert "train" in Analysis(source, ExecutionPlan(limit=60, single=0)).unfinished
     assert not Analysis(source, ExecutionPlan()).unfinished
+
+
+# Decisions whose outcomes all stay different: the ways double with each.
+DECISIONS = "\n".join(f"flag{n} = 1 if os.environ.get('{n}') else 'none'" for n in range(12))
+LATER = "\n".join(f"if flag{n} == 1:\n    print({n})" for n in range(12))
+
+
+def test_what_takes_too_long_is_executed_along_a_single_way() -> None:
+    source = f"{START}{DECISIONS}\n{LATER}\n{END}"
+    assert Analysis(source, ExecutionPlan(limit=200, single=0)).unfinished
+    analysis = Analysis(source, ExecutionPlan(limit=200))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+def test_a_loop_is_left_after_two_iterations_of_a_single_way() -> None:
+    source = f"""{START}
+for epoch in range(100):
+    for x, y in loader:
+        for _ in range(20):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+{END}"""
+    analysis = Analysis(source, ExecutionPlan(limit=10))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+def test_a_function_that_took_too_long_takes_a_single_way_at_once_when_it_is_called_again() -> None:
+    source = f"""{START}
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def step(self, x):
+        loss = self.model(x).sum()
+        loss.backward()
+        self.optimizer.step()
+        {"; ".join(f"a{n} = x.item() if x.max() > {n} else x" for n in range(8))}
+"""
+    assert not Analysis(source, ExecutionPlan(limit=400)).unfinished

@@ -203,7 +203,7 @@ def later(n):
 )
 def test_it_is_known_whether_other_passes_may_reach_more(source: str, complete: bool) -> None:
     unfinished: list[str] = []
-    plan = ExecutionPlan(frozenset({"later"}), rest=5)
+    plan = ExecutionPlan(frozenset({"later"}), rest=5, single=0)
     happened = analyze(lower_module(source, "p.py"), None, plan, unfinished, [Reach])
     (event,) = [event for event in happened if isinstance(event, Reached)]
     assert (event.complete, event.leaves) == (complete, 2)

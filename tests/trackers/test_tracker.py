@@ -50,7 +50,7 @@ class Steps(Tracker):
 
 
 def solver() -> Solver:
-    return Solver(lambda event: None, 100, 100)
+    return Solver(lambda event: None, 100, 100, 100)
 
 
 def two_states() -> tuple[State, State, object]:
@@ -147,7 +147,7 @@ def test_once_counts_and_is_true_once() -> None:
 )
 def test_what_is_held_back_is_reported_unless_it_is_cleared_up(undo, reported) -> None:
     events: list[Event] = []
-    m = Solver(events.append, 100, 100)
+    m = Solver(events.append, 100, 100, 100)
     site = m_site()
     (tracker,) = listen(m, [Steps])
     tracker.hold("key", StepSeen(site=site, optimizer="first"), [1])

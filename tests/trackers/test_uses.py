@@ -107,7 +107,7 @@ def long(x):
 
 
 def names(source: str, limit: int) -> list[tuple[str, tuple[str, ...]]]:
-    analysis = Analysis(source, ExecutionPlan(limit=limit, starts=frozenset({"long"})))
+    analysis = Analysis(source, ExecutionPlan(limit=limit, single=0, starts=frozenset({"long"})))
     assert analysis.unfinished == (["long"] if limit < 1000 else [])
     return [(event.name, event.keywords) for event in analysis.of(NameUse) if event.name.startswith("torch")]
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
+# How many of the ways through a function that `apply` calls go on to the next module.
+MOST_APPLIED = 4
 
 
 @finder
@@ -217,15 +219,13 @@ def move(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("torch.nn.Module", "apply")
 def apply_to_all(m: Interpreter, s: State, call: Call) -> Result:
-    pairs: list[State] = [s]
-    for _, at in reversed(modules(s, call.self)):
-        after: list[State] = []
-        for state in pairs:
-            after += (
-                [st for st, _ in m.call(state, call.args[0], [at], {}, call.site)] if call.args else [state]
-            )
-        pairs = after[:4]
-    return [(state, call.receiver) for state in pairs]
+    running = [s]
+    raised: list[State] = []
+    for _, at in reversed(modules(s, call.self)) if call.args else ():
+        after = [st for state in running for st, _ in m.call(state, call.args[0], [at], {}, call.site)]
+        raised += [state for state in after if state.exc is not None]
+        running = [state for state in after if state.exc is None][:MOST_APPLIED]
+    return [(state, call.receiver) for state in (*running, *raised[:MOST_APPLIED])]
 
 
 @method("torch.nn.Module", "register_buffer")

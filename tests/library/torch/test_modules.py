@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool import FreedGraph
 from tests.cases import check_agreement, check_right, check_runs, each
+from tests.running import Analysis, happened
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -78,3 +80,27 @@ def test_nothing_is_found_in_right_programs(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_apply_ends_with_the_first_module_at_which_its_function_raises() -> None:
+    source = """
+import os, torch
+from torch import nn
+def init(module, kind):
+    if type(module) is nn.Linear:
+        if kind == "ones":
+            nn.init.ones_(module.weight)
+        else:
+            assert 1 < 0, kind
+def make(kind):
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(6)))
+    net.apply(lambda module: init(module, kind))
+    return net
+try:
+    make("twos")
+except AssertionError:
+    weight = torch.ones(1, requires_grad=True).exp()
+    weight.sum().backward()
+    weight.sum().backward()
+"""
+    assert Analysis(source).rows(FreedGraph) == [happened(source)[0]] == [source.count("\n")]
