@@ -39,6 +39,7 @@ from gradcheck_tool.domain.state import State as State
 from gradcheck_tool.domain.values import FALSE as FALSE
 from gradcheck_tool.domain.values import NONE as NONE
 from gradcheck_tool.domain.values import TRUE as TRUE
+from gradcheck_tool.domain.values import Bound as Bound
 from gradcheck_tool.domain.values import Const as Const
 from gradcheck_tool.domain.values import LibraryObject as LibraryObject
 from gradcheck_tool.domain.values import Method as Method

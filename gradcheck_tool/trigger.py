@@ -14,6 +14,10 @@ class Condition(Enum):
     RECORDS_GRAPH = "no decorator switches the recording of gradients off"
     IN_FUNCTION_CLASS = "it belongs to a subclass of torch.autograd.Function, or names one"
     CALLS_INPLACE_LAYER = "it calls a layer that the file makes with `inplace=True`"
+    COMPUTES_LOSS = "it computes a loss, by its name"
+    CUTS_LOSS = (
+        "it computes a loss, by its name, and it or what it may call cuts tensors off from their graph"
+    )
     IN_FORWARD = "it is the `forward` of a class that derives from another"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"
     CALLS_WRITER = "it calls a function of the file that writes in place to what it is given"

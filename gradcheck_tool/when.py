@@ -119,6 +119,9 @@ SHARED_WRITE = Trigger(
 WRITE_ELSEWHERE = Trigger(in_file=GRAD_SOURCES, where=Condition.CALLS_WRITER)
 # A module that writes in place: what its forward returns is differentiated.
 FORWARD_WRITE = Trigger(pattern=WRITE, where=Condition.IN_FORWARD, callers=False)
+# A loss that writes in place, or may cut itself off from what it is computed from.
+LOSS_WRITE = Trigger(pattern=WRITE, where=Condition.COMPUTES_LOSS, callers=False)
+LOSS_CUT = Trigger("def ", where=Condition.CUTS_LOSS, callers=False)
 FORWARD_INPLACE_LAYER = Trigger(
     pattern=r"\bself\.\w+\(|inplace=True",
     in_file=("inplace=True",),

@@ -71,7 +71,7 @@ MODULE_API = MODULE | {
 }
 MODULE_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
-    r"actor|policy|student|netG|netD|net_[gdGD])(?:_?\d)?$"
+    r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?)(?:_?\d)?$"
 )
 # What objects of all kinds have: it tells of no class.
 COMMON = frozenset(
@@ -86,10 +86,25 @@ _PART = re.compile(
 
 def module_classes(s: State) -> Iterator[tuple[Ref, Class]]:
     """The classes of modules that the file defines at its top level."""
+    return ((ref, record) for ref, record in _classes(s) if is_module_class(s, ref))
+
+
+def plain_classes(s: State) -> Iterator[tuple[Ref, Class]]:
+    """The other classes that the file defines at its top level."""
+    return ((ref, record) for ref, record in _classes(s) if not is_module_class(s, ref))
+
+
+def _classes(s: State) -> Iterator[tuple[Ref, Class]]:
     for name, value in s[s.frames[0]].locals.items():
         record = s.get(value, Class)
-        if isinstance(name, str) and record is not None and record.name == name and is_module_class(s, value):
+        if isinstance(name, str) and record is not None and record.name == name:
             yield value, record
+
+
+def is_of(s: State, cls: Ref, record: Class, usage: Usage) -> bool:
+    """Is something an object of a class that is no module, going by the methods of it that are called?"""
+    own = usage.methods & record.attrs.keys()
+    return bool(own) and not usage.called and usage.attributes <= members(s, cls)
 
 
 def fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:

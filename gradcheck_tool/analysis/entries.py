@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import class_fit, function_use, ordinary_use, roles
+from gradcheck_tool.analysis import function_use, ordinary_use, roles, unit_results
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
-from gradcheck_tool.domain.isomorphism import is_number
+from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
@@ -301,12 +301,13 @@ def _train(m: Interpreter, base: State, receiver: Ref, ref: Ref, func: Func, *, 
         return
     before = m.program.assumes
     m.program.assumes = (*before, f"`{func.function.qualname}` is called again on the same object")
+    keep = life.only_clears_itself(name)
     times, most = (1, 1) if id(func.function) in m.budget.long else (TIMES_AGAIN, MOST_AGAIN)
     for _ in range(times):
         states = [end.state for end in ends[:most]]
         ends = []
         for state in states:
-            between_calls(state, receiver, life.loose(name))
+            between_calls(state, receiver, life.loose(name), keep_gradients=keep)
             ends += _run_function(m, state, ref, func, receiver, again=True)
     m.program.assumes = before
 
@@ -384,11 +385,7 @@ def _as_exits(pairs: list[tuple[State, Value]]) -> list[FrameExit]:
 def _run_function(
     m: Interpreter, base: State, ref: Ref, func: Func, receiver: Value | None, again: bool = False
 ) -> list[FrameExit]:
-    """Call a function with arguments that fit its use; the ways in which it returns.
-
-    The `forward` of a part of networks that writes to what it is given is called with tensors in the middle
-    of a graph, too.
-    """
+    """Call a function with arguments that fit its use; the ways in which it returns."""
     if id(func.function) in m.program.entered and not again:
         return []
     owner = base.get(receiver, Instance)
@@ -397,14 +394,8 @@ def _run_function(
     target: Value = ref if receiver is None else Bound(receiver, ref)
     start = cast.state.fork()
     ends = _call(m, cast, target, func)
-    if receiver is not None and func.function.name == "forward" and _is_module(base, receiver):
-        ordinary_use.differentiate(m, ends, func.function.qualname, cast.assumes)
-        tensors = {n: value for n, value in cast.values.items() if not is_number(func.defaults.get(n))}
-        names = ordinary_use.trained_arguments(start, ends, tensors)
-        if names and cls is not None and class_fit.is_part(base, cls):
-            trained = cast.with_history(m, start, names, func.function)
-            others = _call(m, trained, target, func)
-            ordinary_use.differentiate(m, others, func.function.qualname, trained.assumes)
+    unit = Unit(func, cls, start, cast, lambda other: _call(m, other, target, func))
+    unit_results.differentiate(m, unit, ends)
     return ends
 
 
@@ -443,8 +434,3 @@ def _on_its_own(m: Interpreter, func: Func | None) -> Iterator[None]:
         yield
     finally:
         m.program.unit = ""
-
-
-def _is_module(s: State, receiver: Value) -> bool:
-    record = s.get(receiver, Instance)
-    return record is not None and ordinary_use.is_module_class(s, record.cls)

@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import unknown
 from gradcheck_tool.interp.facts import BackwardRan
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.grad_scaler import STAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,14 +38,22 @@ MOST_PROVIDERS = 3
 _CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popleft", "remove", "update"})
 
 
+# Names of what clears gradients.
+_CLEARS = re.compile(r"(?:zero|clear|reset)_*grad|^grad$", re.IGNORECASE)
+
+
 @dataclass(slots=True)
 class Touched:
-    """The attributes that code reads, binds, and binds or changes, and those that it calls."""
+    """The attributes that code reads, binds, and binds or changes, and those that it calls.
+
+    `clears` tells whether it names anything that clears gradients.
+    """
 
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
+    clears: bool = False
 
     def read(self, function: ir.Function, *, own: bool) -> None:
         """Add what a function does with attributes of its first parameter (`own`), or of other objects."""
@@ -52,6 +61,7 @@ class Touched:
         for code in function.with_inner() if own else (function,):
             instrs = [i for block in code.blocks.values() for i in block.instrs]
             receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
+            self.clears = self.clears or any(map(_clears, instrs))
             held: dict[int, str] = {}
             for i in instrs:
                 if isinstance(i, ir.GetAttr) and (i.obj in receivers) is own:
@@ -74,6 +84,13 @@ class Touched:
             self.writes.add(held[i.obj])
 
 
+def _clears(i: ir.Instr) -> bool:
+    """Does an instruction name what clears gradients, or bind a gradient?"""
+    if isinstance(i, (ir.GetAttr, ir.LoadName)):
+        return i.name != "grad" and _CLEARS.search(i.name) is not None
+    return isinstance(i, ir.SetAttr) and i.name == "grad"
+
+
 class ObjectLife:
     """The methods of a class and what each does to the object."""
 
@@ -83,8 +100,14 @@ class ObjectLife:
         for function in own:
             self._methods.setdefault(function.name, Touched()).read(function, own=True)
         self._elsewhere = Touched()
-        for function in s[cls].env.module.functions:
+        self._others = Touched()
+        module = s[cls].env.module
+        for function in module.functions:
             self._elsewhere.read(function, own=False)
+        for function in (module.body, *module.functions):
+            if function not in own:
+                self._others.read(function, own=False)
+        self._is_open = s[cls].open
 
     def reach(self, *names: str) -> set[str]:
         """These methods, and those of the same object that they call."""
@@ -115,6 +138,12 @@ class ObjectLife:
                 wanted -= given
         return found
 
+    def only_clears_itself(self, name: str) -> bool:
+        """Is a method the only code in sight that may clear gradients between two calls of it?"""
+        mine = self.reach(name)
+        others = [touched for other, touched in self._methods.items() if other not in mine]
+        return not self._is_open and not any(each.clears for each in (self._others, *others))
+
     def loose(self, name: str) -> set[str]:
         """The attributes that other code may change between two calls of a method."""
         mine = self.reach(name)
@@ -140,15 +169,17 @@ class Passes:
         self.outside_loops = self.outside_loops or not m.places.repeats(s, fact.run.site)
 
 
-def between_calls(s: State, receiver: Ref, loose: set[str]) -> None:
+def between_calls(s: State, receiver: Ref, loose: set[str], *, keep_gradients: bool) -> None:
     """Forget what may change between two calls: attributes that others write, and gradients."""
     s.again = True
     for ref in reachable(s, [receiver]):
         record = s.get(ref, Instance)
+        if record is not None and STAGE in record.attrs:
+            del s.edit(ref).attrs[STAGE]
         changed = loose & record.attrs.keys() if record is not None else ()
         for attribute in changed:
             s.edit(ref).attrs[attribute] = unknown()
-    for ref, tensor in s.records(Tensor):
+    for ref, tensor in () if keep_gradients else s.records(Tensor):
         if tensor.leaf is not False and tensor.requires_grad is not False:
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()

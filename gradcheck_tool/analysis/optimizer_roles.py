@@ -26,6 +26,8 @@ def is_optimizer(name: str, usage: Usage, *, trains: bool) -> bool:
     if usage.methods >= _METHODS:
         return True
     named = trains and _OPTIMIZER.search(name) is not None
+    if named and ("zero_grad" in usage.methods or usage.stepped):
+        return True
     return "step" in usage.methods and (named or "param_groups" in usage.attributes)
 
 
@@ -35,16 +37,20 @@ def is_averaged(name: str) -> bool:
 
 
 def named_alike(optimizer: str, modules: list[str]) -> list[str]:
-    """The module whose name has the most in common with that of an optimizer.
+    """The modules whose names have the most in common with that of an optimizer.
 
     A word (`optimizer_G` and `netG`), or else an initial (`d_optim` and `discriminator`).
     """
-    parts = set(_WORDS.findall(optimizer)) - {"optim", "optimizer", "opt"}
-    found = [name for name in modules if parts & set(_WORDS.findall(name))]
+    parts = _words(optimizer) - {"optim", "optimizer", "opt"}
+    found = [name for name in modules if parts & _words(name)]
     if not found:
-        initials = {part.lower() for part in parts if len(part) == 1}
+        initials = {part for part in parts if len(part) == 1}
         found = [name for name in modules if name[:1].lower() in initials]
-    return found if len(found) == 1 else []
+    return found
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(name)}
 
 
 def is_trainable_leaf(s: State, value: Value) -> bool:

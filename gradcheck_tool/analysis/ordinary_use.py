@@ -31,6 +31,11 @@ MODULE = "torch.nn.Module"
 _GIVEN = re.compile(
     r"(?:^|_)(?:targets?|labels?|masks?|y|gt|true|truth|ind(?:ex|ices)|idx|ids?|lengths?|shape|edge_\w+|pos)\d?(?:_|$)"
 )
+# What is called so is set, and not computed.
+_SETTING = re.compile(
+    r"(?:^|_)(?:temp(?:erature)?|tau|eps(?:ilon)?|margin|alpha|beta|gamma|lamb?da?|lmbda|weights?|scale|sigma|smooth\w*|"
+    r"k|n|t|dim|size|coef\w*|ratio|device|reduction|num_\w+)$"
+)
 # How deep tensors are looked for in what a unit returns.
 DEPTH = 3
 
@@ -76,6 +81,18 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
         if state[tensor.storage].site is not None
     ]
     return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
+
+
+def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> tuple[list[str], list[str]]:
+    """The arguments that a loss takes for tensors: those to be differentiated, and targets and the like."""
+    taken = [
+        name for end in ends for name, value in given.items() if _taken_for(end.state, value) is not None
+    ]
+    names = [name for name in dict.fromkeys(taken) if _SETTING.search(name) is None]
+    return (
+        [name for name in names if _GIVEN.search(name) is None],
+        [name for name in names if _GIVEN.search(name) is not None],
+    )
 
 
 def _has_written(before: State, after: State) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.class_fit import (
@@ -18,7 +19,9 @@ from gradcheck_tool.analysis.class_fit import (
     PARAMETERS,
     fits,
     has_all,
+    is_of,
     module_classes,
+    plain_classes,
 )
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
@@ -50,9 +53,18 @@ if TYPE_CHECKING:
 
 # Usual names are a last resort: they count together with a use that fits.
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
+_SCHEDULER = re.compile(r"(?:^|_)(?:lr_?)?sched(?:uler)?s?(?:_|\d|[A-Z]|$)")
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
 # What only modules are given to.
 _WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
+# What a unit that trains is given to train with.
+_BATCH = re.compile(
+    r"^(?:mini_?)?(?:batch(?:es|_\w+)?|data|inputs?|x|xs|x_?batch|y_?batch|y|ys|targets?|labels?|images?|imgs?|obs|"
+    r"observations?|actions?|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
+    r"masks?|real(?:_\w+)?|tokens|input_ids)$"
+)
+# What only scalers of gradients have, of which some are used.
+_SCALER = frozenset({"scale", "step", "unscale_", "update"})
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
 
@@ -65,13 +77,25 @@ class Cast:
     values: dict[str, Value] = field(default_factory=dict)
     assumes: list[str] = field(default_factory=list)
 
-    def with_history(self, m: Interpreter, s: State, names: Iterable[str], function: ir.Function) -> Cast:
-        """The same arguments in the state in which they were made, these of them in the middle of a graph."""
+    def with_history(
+        self,
+        m: Interpreter,
+        s: State,
+        names: Iterable[str],
+        function: ir.Function,
+        constants: Iterable[str] = (),
+    ) -> Cast:
+        """The same arguments in the state in which they were made, these of them in the middle of a graph.
+
+        Those that are `constants` are tensors without a graph.
+        """
         given = {
             name: new_tensor(s, m.site(s, function.node), requires_grad=True, leaf=False, name=name)
             for name in names
         }
         told = [f"`{name}` requires a gradient" for name in given]
+        for name in constants:
+            given[name] = new_tensor(s, m.site(s, function.node), name=name)
         return Cast(s, {**self.values, **given}, [*self.assumes, *told])
 
 
@@ -100,16 +124,26 @@ class _Casting:
         self._place = place
         self._depth = depth
         self._optimizers = 0
-        self._trains = _differentiates(place.function)
         self._out = Cast(s)
+        self._is_argument = False
         self._given: Mapping[str, Given] = {}
 
-    @property
+    @cached_property
     def trains(self) -> bool:
-        """Does the unit, or a method of the same class, call `backward`?"""
-        cls = self._place.cls
-        methods = methods_of(self._out.state, cls) if cls is not None else ()
-        return self._trains or any(map(_differentiates, methods))
+        """Does the unit, or another method of its class or function of its file, call `backward`?"""
+        s = self._out.state
+        cls, frame = self._place.cls, s.get(self._place.module, Frame)
+        near = methods_of(s, cls) if cls is not None else ()
+        of_file = (frame.env.module.body, *frame.env.module.functions) if frame is not None else ()
+        return any(map(_differentiates, (self._place.function, *near, *of_file)))
+
+    @cached_property
+    def _trains_itself(self) -> bool:
+        """Does the unit call `backward`, or another method of its class that is no module?"""
+        s, cls = self._out.state, self._place.cls
+        is_trainer = cls is not None and not is_module_class(s, cls)
+        near = methods_of(s, cls) if is_trainer and cls is not None else ()
+        return any(map(_differentiates, (self._place.function, *near)))
 
     @property
     def out(self) -> Cast:
@@ -118,6 +152,7 @@ class _Casting:
 
     def cast(self, params: list[ir.Parameter], defaults: Mapping[str, Value]) -> Cast:
         """Decide on all parameters: optimizers come last, as they hold the parameters of modules."""
+        self._is_argument = True
         named = [p for p in params if p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)]
         self._given = self._m.program.refinement.given(self._out.state, self._place, [p.name for p in named])
         evidence = self._m.program.refinement.evidence
@@ -134,7 +169,11 @@ class _Casting:
             if isinstance(default, Const) and isinstance(default.value, float):
                 self._out.values[p.name] = default
             elif p not in optimizers:
-                self._out.values[p.name] = self.value(p.name, usage[p.name], p.node)
+                value = self.value(p.name, usage[p.name], p.node)
+                is_batch = self._trains_itself and _BATCH.search(p.name) is not None
+                if is_batch and isinstance(value, Symbol) and "backward" not in usage[p.name].attributes:
+                    value = unknown("data")
+                self._out.values[p.name] = value
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
@@ -153,7 +192,11 @@ class _Casting:
                 return self._module(name, node)
         if self._is_given(name, "data"):
             return unknown("data")
+        if "scale" in usage.methods and len(usage.methods & _SCALER) > 2:
+            return self._scaler(name)
         if usage.iterated and _DATA.search(name):
+            return unknown("data")
+        if "step" in usage.methods and _SCHEDULER.search(name):
             return unknown("data")
         called = usage.differentiated or _CRITERION.search(name) or self._is_given(name, "criterion")
         if usage.called and not usage.attributes and called:
@@ -164,13 +207,16 @@ class _Casting:
         if any(callee in _WRAPPERS for callee, _ in usage.passed):
             return True
         if not usage.called:
-            return bool(usage.methods & PARAMETERS) and len(usage.methods & MODULE) > 1
-        return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self._trains)
+            several = len(usage.methods & MODULE) > 1 or MODULE_NAME.search(name) is not None
+            return usage.optimized or (bool(usage.methods & PARAMETERS) and several)
+        return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""
         s = self._out.state
         fitting = [ref for ref, record in module_classes(s) if fits(s, ref, record, usage, name)]
+        if self._is_argument:
+            fitting += [ref for ref, record in plain_classes(s) if is_of(s, ref, record, usage)]
         return self._object(fitting[0], name, node) if len(fitting) == 1 else None
 
     def _of_callers(self, name: str, usage: Usage, node: Any) -> Value | None:
@@ -211,9 +257,9 @@ class _Casting:
         if not self._depth:
             return None
         init = s.get(attributes.in_class(s, cls, "__init__"), Func)
-        inner = Cast(s)
+        inner = Cast(s.fork())
         if init is not None:
-            inner = arguments(self._m, s, init, 1, cls, self._depth - 1)
+            inner = arguments(self._m, inner.state, init, 1, cls, self._depth - 1)
         site = self._m.site(inner.state, node)
         made = self._m.call(inner.state, cls, [], inner.values, site)
         done = [(state, value) for state, value in made if state.exc is None and isinstance(value, Ref)]
@@ -238,6 +284,12 @@ class _Casting:
         record.name = name
         self._out.assumes.append(f"`{name}` has parameters that require a gradient")
         return s.new(record)
+
+    def _scaler(self, name: str) -> Value:
+        record = Instance(LibraryObject("torch.amp.GradScaler"), {"#on": TRUE, "#scaled": TRUE})
+        record.name = name
+        self._out.assumes.append(f"`{name}` is enabled")
+        return self._out.state.new(record)
 
     def optimizer_of(self, name: str, made_from: Value | None) -> Value:
         """An optimizer that is made where modules are in sight.
@@ -267,17 +319,17 @@ class _Casting:
     def _optimizer(self, optimizer: str) -> Value:
         """An optimizer of the parameters of the modules that are given along with it."""
         s = self._out.state
-        modules = [
-            name
-            for name, value in self._out.values.items()
-            if is_module_object(s, value) and not is_averaged(name)
-        ]
+        near = {name: value for name, value in self._out.values.items() if is_module_object(s, value)}
+        near = near or {
+            name: inner for value in self._out.values.values() for name, inner in _inside(s, value)
+        }
+        modules = [name for name in near if not is_averaged(name)]
         held: list[Value] = []
         given = self._given.get(optimizer)
         alone = len(modules) == 1 and self._optimizers == 1
         known = [name for name in modules if given is not None and given.of == name]
         for name in known or (modules if alone else named_alike(optimizer, modules)):
-            module: Ref = self._out.values[name]  # type: ignore[assignment]
+            module: Ref = near[name]  # type: ignore[assignment]
             held += [ref for _, ref in named_parameters(s, module)[0]]
             self._out.assumes.append(f"`{optimizer}` holds the parameters of `{name}`")
         return self._made(optimizer, held, is_open=True)
@@ -346,6 +398,14 @@ class Refinement:
             *(one for one in out.assumes if one not in self._m.program.assumes),
         )
         return out.state, made
+
+
+def _inside(s: State, value: Value) -> list[tuple[str, Value]]:
+    """The modules that an object of the repository has for attributes."""
+    record = s.get(value, Instance)
+    if record is None or isinstance(record.cls, LibraryObject):
+        return []
+    return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]
 
 
 def _differentiates(function: ir.Function) -> bool:

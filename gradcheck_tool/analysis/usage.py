@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 # Methods of modules and tensors that return what they are called on, or the same elsewhere.
 RETURN_SELF = frozenset({"cpu", "cuda", "double", "eval", "float", "half", "requires_grad_", "to", "train"})
+# What makes an optimizer, by its name or that of its module; functions that hand on what they iterate over.
+_OPTIMIZERS = re.compile(
+    r"optim|(?:^|[._])opt(?:$|_)|(?:^|\.)(?:Adam\w*|SGD|RMSprop|LBFGS|Adagrad|Adadelta)$", re.IGNORECASE
+)
+_HAND_ON = frozenset({"chain", "filter", "iter", "itertools.chain", "list", "tuple"})
 
 
 @dataclass(slots=True)
@@ -25,6 +31,8 @@ class Usage:
         called: it is called itself; `arity` has the numbers of positional arguments.
         iterated: a loop goes through it.
         differentiated: what a call of it returned has its `backward` called.
+        optimized: its `parameters()` are given to what makes an optimizer.
+        stepped: it is given to the `step` or `unscale_` of something else.
         passed: to what it is passed: a name or `self.method`, and the position or the keyword.
         stored: the attributes of `self` that it is stored in.
     """
@@ -35,6 +43,8 @@ class Usage:
     arity: set[int] = field(default_factory=set)
     iterated: bool = False
     differentiated: bool = False
+    optimized: bool = False
+    stepped: bool = False
     passed: set[tuple[str, int | str]] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
 
@@ -46,6 +56,8 @@ class Usage:
         self.called = self.called or other.called
         self.iterated = self.iterated or other.iterated
         self.differentiated = self.differentiated or other.differentiated
+        self.optimized = self.optimized or other.optimized
+        self.stepped = self.stepped or other.stepped
         self.passed |= other.passed
         self.stored |= other.stored
 
@@ -93,9 +105,12 @@ class _Reader:
         methods: dict[int, tuple[str, str]] = {}
         results: dict[int, str] = {}
         named: dict[str, str] = {}
+        tuples: dict[int, list[int]] = {}
+        self._texts: dict[int, str] = {}
+        self._parameters: dict[int, str] = {}
         for instr in block.instrs:
             if isinstance(instr, ir.LoadName):
-                paths[instr.dst] = instr.name
+                paths[instr.dst] = self._texts[instr.dst] = instr.name
                 if instr.name in named:
                     results[instr.dst] = named[instr.name]
             elif isinstance(instr, ir.StoreName):
@@ -107,9 +122,16 @@ class _Reader:
                 if paths.get(instr.obj) == self._receiver and instr.src in paths:
                     self._of(paths[instr.src]).stored.add(f"self.{instr.name}")
             elif isinstance(instr, ir.GetAttr):
+                self._texts[instr.dst] = f"{self._texts.get(instr.obj, '')}.{instr.name}"
                 self._attribute(instr, paths, methods, results)
             elif isinstance(instr, ir.Call):
+                self._optimize(instr, methods)
                 self._call(instr, paths, methods, results)
+            elif isinstance(instr, ir.BuildTuple):
+                tuples[instr.dst] = [item for item, _ in instr.items]
+            elif isinstance(instr, ir.Unpack) and instr.star is None:
+                parts = zip(instr.dsts, tuples.get(instr.src, ()), strict=False)
+                paths.update({dst: paths[item] for dst, item in parts if item in paths})
             elif isinstance(instr, ir.GetIter) and instr.src in paths:
                 self._of(paths[instr.src]).iterated = True
 
@@ -143,6 +165,8 @@ class _Reader:
             self._of(owner).methods.add(name)
             if name in RETURN_SELF:
                 paths[instr.dst] = owner
+            elif name in ("step", "unscale_") and instr.args and instr.args[0].value in paths:
+                self._of(paths[instr.args[0].value]).stepped = True
         elif instr.func in paths:
             usage = self._of(paths[instr.func])
             usage.called = True
@@ -150,6 +174,19 @@ class _Reader:
                 usage.arity.add(len(instr.args))
             results[instr.dst] = paths[instr.func]
             self._pass(paths[instr.func], instr.args, paths)
+
+    def _optimize(self, instr: ir.Call, methods: dict[int, tuple[str, str]]) -> None:
+        """Note whose parameters a call gives to an optimizer."""
+        owner, name = methods.get(instr.func, ("", ""))
+        callee = self._texts.get(instr.func, "")
+        given = [self._parameters[arg.value] for arg in instr.args if arg.value in self._parameters]
+        if name == "parameters":
+            self._parameters[instr.dst] = owner
+        elif callee in _HAND_ON and given:
+            self._parameters[instr.dst] = given[0]
+        elif _OPTIMIZERS.search(callee):
+            for each in given:
+                self._of(each).optimized = True
 
     def _pass(self, callee: str, args: list[ir.Argument], paths: dict[int, str]) -> None:
         """Note which values a call passes on, up to an argument that stands for several."""

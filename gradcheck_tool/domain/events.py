@@ -103,6 +103,7 @@ class SavedTensorModified(EngineError):
     triggers = (
         *when.DIFFERENTIATION,
         when.FORWARD_WRITE,
+        when.LOSS_WRITE,
         when.WRITE_ELSEWHERE,
         when.FORWARD_INPLACE_LAYER,
     )
@@ -151,7 +152,7 @@ class NoGraph(EngineError):
     `unknown`. `call` is `backward` or `grad`.
     """
 
-    triggers = when.DIFFERENTIATION
+    triggers = (*when.DIFFERENTIATION, when.LOSS_CUT)
 
     root: str
     reason: str

@@ -86,8 +86,8 @@ class Tensor(Record):
     `grad_fn` is its grad_fn (None for a leaf or where unknown). `base` and `view` say what it is a view
     of and how (`plain`, `multi-output`, `no-grad`, `inference`, `function`). `grad` is the value of `.grad`
     and `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
-    `zeroed`, `scaled` (a GradScaler's scale is on it), `unknown`. `is_summary` marks a stand-in
-    for a set of parameters that are not known one by one.
+    `added` (a backward has added to what is not known), `zeroed`, `scaled` (a GradScaler's scale is on it),
+    `unknown`. `is_summary` marks a stand-in for a set of parameters that are not known one by one.
     `detached_because` says why it has no graph although something it was made from had one.
     `grad_via_base` says that it requires grad because its base does, so it has no gradient of its own.
     `version_counter` is what counts writes through it: NONE where that is the storage's own version, a symbol

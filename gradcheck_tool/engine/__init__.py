@@ -5,13 +5,12 @@ from gradcheck_tool.engine.cuts import cut_off, write_off
 from gradcheck_tool.engine.edges import edge, follow_base, history, only_inference, refresh_view, requires
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
-from gradcheck_tool.engine.gradients import ADDED, accumulate, expanded, gradient, unused
+from gradcheck_tool.engine.gradients import accumulate, added_to, expanded, gradient, unused
 from gradcheck_tool.engine.operations import apply, apply_inplace, function_output, saved
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, sizes_differ, unknown_tensor
 from gradcheck_tool.engine.writes import HOOKED, bump, check_overlap, check_write, rebase, swap_memory
 
 __all__ = [
-    "ADDED",
     "APART",
     "FORBIDDING",
     "HOOKED",
@@ -20,6 +19,7 @@ __all__ = [
     "Effect",
     "Raised",
     "accumulate",
+    "added_to",
     "apply",
     "apply_inplace",
     "bump",

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 # The state of a `.grad` after one more backward has added to it.
-ADDED = {"none": "fresh", "zeroed": "fresh", "fresh": "fresh", "used": "mixed", "mixed": "mixed"}
+ADDED = {
+    "none": "fresh",
+    "zeroed": "fresh",
+    "fresh": "fresh",
+    "used": "mixed",
+    "mixed": "mixed",
+    "added": "added",
+}
 
 # Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
 SUMS = {"SumBackward0": "all", "SumBackward1": "some", "sum": "some"}
@@ -35,6 +42,12 @@ HANDING_ON = frozenset(
 )
 
 
+def added_to(tensor: Tensor) -> str:
+    """The state of a `.grad` after one more backward; parameters of an open module may have had any."""
+    stands_in = tensor.grad_state == "unknown" and tensor.is_summary and tensor.is_param
+    return "added" if stands_in else ADDED.get(tensor.grad_state, "unknown")
+
+
 def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
     """Add a gradient to the `.grad` of a leaf."""
     held = s.get(s[leaf].grad, Tensor)
@@ -44,7 +57,7 @@ def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
     history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, history)
-    tensor.grad_state = ADDED.get(tensor.grad_state, "unknown")
+    tensor.grad_state = added_to(tensor)
     tensor.backward_site = p.site
 
 

@@ -17,6 +17,8 @@ from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS
 from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
 from gradcheck_tool.library.torch.handed_losses import back_propagated
+from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.library.torch.opaque_modules import call_opaque_module, computes, is_role
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
@@ -118,20 +120,38 @@ class SymbolModel(DtypeModel):
     def call(self, m: Interpreter, s: State, obj: Symbol, call: Call) -> Outcomes | None:
         """A method of something unknown: only tensors have some of them, others leave gradients alone."""
         key = obj.key
+        if obj.kind == "data" and any(_is_object(s, value) for value in (*call.args, *call.kwargs.values())):
+            forget_groups(s)
+            return None
         if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
-            return [(s, _of_data(s, call))] if obj.kind == "data" else None
+            is_data = obj.kind == "data" and not any(_is_unknown(value) for value in call.args)
+            return [(s, _of_data(s, call))] if is_data else None
         name = str(key[2])
         handed = back_propagated(m, s, key[1], name, call)
         if handed is not None:
             return handed
-        if name in TENSOR_ONLY and isinstance(key[1], Symbol):
+        if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):
+            return [(s, call_opaque_module(m, s, key[1], call))]
+        is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
+        if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
+            is_tensors = False
+            forget_groups(s)
+        if is_tensors and isinstance(key[1], Symbol):
             receiver = adopt(m, s, key[1], call.site)
             return m.call_method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
         if obj.kind == "data":
             return [(s, _of_data(s, call))]
-        if name not in HARMLESS:
+        if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
             forget_groups(s)
         return None
+
+
+# Methods of tensors that what a module returns may have otherwise.
+_OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
+
+
+def _is_tensor_method(name: str) -> bool:
+    return name not in _OF_OTHERS and optable.find(f"torch.Tensor.{name}") is not None
 
 
 def _of_data(s: State, call: Call) -> Value:
@@ -148,6 +168,16 @@ def _may_have_graph(s: State, value: Value) -> bool:
     if tensor is not None:
         return tensor.requires_grad is True
     return _is_graph(value) or Symbol(("may-have-graph", value)) in s.memory
+
+
+def _is_unknown(value: Value) -> bool:
+    return isinstance(value, Symbol) and value.kind is None
+
+
+def _is_object(s: State, value: Value) -> bool:
+    """Is it a module, or an object of the repository, with which code out of sight may do anything?"""
+    record = s.get(value, Instance)
+    return record is not None and (isinstance(record.cls, Ref) or is_module(s, record))
 
 
 def _taken_for_tensor(s: State, value: Symbol) -> Ref | None:

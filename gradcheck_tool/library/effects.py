@@ -288,5 +288,15 @@ HARMLESS = TENSOR_ONLY | frozenset(
         "get_lr",
         "get_last_lr",
         "barrier",
+        "pop",
+        "setdefault",
+        "insert",
+        "popleft",
+        "appendleft",
+        "astype",
+        "set_description_str",
+        "log_prob",
+        "entropy",
+        "time",
     ]
 )

@@ -49,8 +49,11 @@ class RetainedGraphs(Tracker):
     # Places that store what may be there for another call: they matter only where something is trained.
     stored = RunNote[int, bool]()
     used = RunNote[int, bool]()
-    # The first result that a place puts into a container.
+    # The first result that a place puts into a container, and the last that any does.
     first = RunNote[tuple[int, int], Ref]()
+    last = RunNote[int, Ref]()
+    # Places that put results into containers which other code may read: do backward passes free them?
+    shared = RunNote[int, bool]()
     passes = RunNote[int, bool]()
     # How ways end on which something is kept: do they return?
     ends = RunNote[bool, bool]()
@@ -160,21 +163,30 @@ class RetainedGraphs(Tracker):
         if _in_module(s):
             return
         first = self.first.setdefault((key, container.id), tensor.grad_fn)
+        self.last[key] = tensor.grad_fn
         name, text = self.text(site, name_node), self.text(site, value_node)
         # A result of unknown size counts once something has been trained.
         counts = numel_is_one(tensor.shape) is True or bool(self.passes)
-        if counts and first != tensor.grad_fn and not (s.after_body and not _is_local(s, name)):
+        if counts and first != tensor.grad_fn:
             if not _nodes(s, first).isdisjoint(_nodes(s, tensor.grad_fn)):
                 return
+            if s.after_body and not _is_local(s, name):
+                self.shared.setdefault(key, False)
             self._keep(key, GraphKept(site=site, container=name, value=text, kind="append"))
 
     # -- what is used -----------------------------------------------------------------------------------
 
     def on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
-        """What a backward goes through after it was kept is used."""
+        """What a backward goes through after it was kept is used.
+
+        What has just been put into a container and is differentiated itself is not: nothing was taken out.
+        """
         self.passes[id(fact.run.site.node)] = True
+        roots = [s[root].grad_fn for root in fact.run.roots]
         for ref in fact.run.ran:
-            self._use(ref)
+            owner = self.owner.get(ref.id)
+            if owner is None or ref not in roots or self.last.get(owner[0]) != ref:
+                self._use(ref)
 
     def _use(self, node: Ref) -> None:
         owner = self.owner.get(node.id)
@@ -190,8 +202,11 @@ class RetainedGraphs(Tracker):
             if node.unsure_freed:
                 self._use(ref)
             for at in node.inputs:
-                if isinstance(at, Ref) and self._is_use(s, ref, node, at):
+                if isinstance(at, Ref) and self._is_use(s, ref, node, at) and not _is_spent(s, at):
                     self._use(at)
+        for key in self.shared:
+            if key in self.last and self.last[key].id in s.heap and _is_spent(s, self.last[key]):
+                self.shared[key] = True
         if s.after_body:
             self._escape(s, fact.value)
 
@@ -206,7 +221,11 @@ class RetainedGraphs(Tracker):
 
     def _escape(self, s: State, value: Value) -> None:
         seen: set[int] = set()
-        todo: list[Any] = [s[ref].grad_fn for ref in reachable(s, [value]) if s.get(ref, Tensor) is not None]
+        todo: list[Any] = [
+            s[ref].grad_fn
+            for ref in reachable(s, [value])
+            if s.get(ref, Tensor) is not None and not _is_spent(s, s[ref].grad_fn)
+        ]
         while todo:
             at = todo.pop()
             node = s.get(at, Node)
@@ -221,7 +240,8 @@ class RetainedGraphs(Tracker):
         if not fact.is_complete or True not in self.ends:
             return
         for key, event in self.events.items():
-            if key not in self.used and (self.passes or key not in self.stored):
+            is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
+            if key not in self.used and is_kept:
                 self.report(event)
 
 
@@ -261,6 +281,12 @@ def _nodes(s: State, start: Ref) -> set[int]:
             found.add(at.id)  # type: ignore[union-attr]
             todo.extend(node.inputs)
     return found
+
+
+def _is_spent(s: State, start: Value) -> bool:
+    """Has a backward freed a part of a graph, so that it cannot be differentiated again?"""
+    nodes = [s[Ref(number)] for number in _nodes(s, start)] if isinstance(start, Ref) else []
+    return any(node.freed and node.frees and not node.unsure_freed for node in nodes)
 
 
 def _parts(s: State, value: Value) -> tuple[Value, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import facts
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class TrackerError(Exception):
     """A tracker of a rule pack failed. The text names it."""
 
+
+Happened = TypeVar("Happened", bound="Event")
 
 # The method that hears each kind of fact: `Stepped` -> `on_stepped`.
 HANDLERS = {
@@ -80,12 +82,12 @@ class Tracker:
 
     def hold(self, key: Hashable, event: Event, about: Iterable[int] = ()) -> None:
         """Hold an event back; of several with the same key the first is kept, about the records of all."""
-        self._held.setdefault(key, (self.in_unit(event), set()))[1].update(about)
+        self._held.setdefault(key, (self.as_of_now(event), set()))[1].update(about)
 
-    def in_unit(self, event: Event) -> Event:
-        """An event that is reported later, with the function that is executed on its own now."""
-        unit = self.m.program.unit
-        return replace(event, unit=unit) if unit and not event.unit else event
+    def as_of_now(self, event: Happened) -> Happened:
+        """An event that is reported later, as of the function that is executed on its own now."""
+        program = self.m.program
+        return replace(event, unit=program.unit, assumes=(*event.assumes, *program.assumes))
 
     def clear(self, about: Iterable[int]) -> None:
         """Nothing is wrong with these records, now or later."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.file_text import VIEWS, FileText, compiled
+from gradcheck_tool.triage.losses import computes_loss
 from gradcheck_tool.triage.plain_containers import keeps_in_plain_container
 from gradcheck_tool.triage.write_targets import may_write_to
 from gradcheck_tool.trigger import Condition
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 _WITHOUT_GRAD = re.compile(r"\s*@[\w.]*(?:no_grad|inference_mode)\(")
 _INPLACE_CALL = re.compile(r"[a-zA-Z0-9]_\(|:=")
+_CUT = re.compile(
+    r"\.(?:item|tolist|numpy|detach|long|int|sign|round)\(|\.data\b|no_grad|\b(?:tensor|float|from_numpy)\(|"
+    r"arg(?:max|min|sort)|[^-]>|<"
+)
 _CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
 _SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
@@ -43,6 +48,21 @@ def _in_function_class(file: FileText, unit: Unit) -> bool:
 
 def _in_forward(file: FileText, unit: Unit) -> bool:
     return unit.name == "forward" and unit.owner in file.derived and unit.owner not in file.function_classes
+
+
+def _computes_loss(file: FileText, unit: Unit) -> bool:
+    return computes_loss(unit.name, unit.owner or "") and _records_graph(file, unit)
+
+
+def _cuts_loss(file: FileText, unit: Unit) -> bool:
+    if not _computes_loss(file, unit):
+        return False
+    near = [
+        other
+        for other in file.outline.units
+        if other is unit or (other.owner in ("", unit.owner) and f"{other.name}(" in unit.text)
+    ]
+    return any(_CUT.search(other.text) for other in near)
 
 
 def _writes_to_shared(file: FileText, unit: Unit) -> bool:
@@ -106,6 +126,8 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.IN_TRAINING_FILE: _in_training_file,
     Condition.RECORDS_GRAPH: _records_graph,
     Condition.IN_FUNCTION_CLASS: _in_function_class,
+    Condition.COMPUTES_LOSS: _computes_loss,
+    Condition.CUTS_LOSS: _cuts_loss,
     Condition.IN_FORWARD: _in_forward,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
     Condition.CALLS_WRITER: _calls_writer,

@@ -6,7 +6,7 @@ import pytest
 
 from gradcheck_tool.analysis.program import check_source
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
-from tests.running import RULES, events
+from tests.running import RULES, events, findings
 
 # Right programs.
 RIGHT = {
@@ -155,20 +155,83 @@ def test_its_correction_is_not_reported(program: Mistake) -> None:
 LOOP = """
     for x in torch.rand(3, 2):
         loss = net(x).sum()
-        loss.backward()
+        {between}
         {keeping}
 """
+OWN = "def train():\n    {start}"
+START = "kept, total = [], 0"
+
+
+def _kept(owner: str, between: str, keeping: str) -> int:
+    head = f"import torch\nnet = torch.nn.Linear(2, 1)\n{START}\n{owner.format(start=START)}"
+    return len(events(head + LOOP.format(between=between, keeping=keeping), "GraphKept"))
 
 
 @pytest.mark.parametrize(
     "keeping", ["kept.append(loss)", "kept += [loss]", "total = total + loss", "total += loss"]
 )
+@pytest.mark.parametrize("owner", ["if True:", OWN])
+def test_a_function_that_nothing_calls_keeps_what_is_its_own(keeping: str, owner: str) -> None:
+    assert _kept(owner, "loss.backward()", keeping) == 1
+
+
 @pytest.mark.parametrize(
-    ("owner", "count"),
-    [("if True:", 1), ("def train():{own}", 1), ("def train():\n    global kept, total", 0)],
+    ("keeping", "between", "count"),
+    [
+        ("kept.append(loss)", "loss.backward()", 1),
+        ("kept.append(loss)", "loss.backward(retain_graph=True)", 0),
+        ("kept.append(loss)", "pass", 0),
+        ("total += loss", "loss.backward()", 0),
+    ],
 )
-def test_a_function_that_nothing_calls_keeps_what_is_its_own(keeping: str, owner: str, count: int) -> None:
+def test_others_may_use_what_is_not_differentiated_yet(keeping: str, between: str, count: int) -> None:
     """Who else uses a variable of the module is known only where its body runs."""
-    start = "kept, total = [], 0"
-    head = f"import torch\nnet = torch.nn.Linear(2, 1)\n{start}\n{owner.format(own=f'{chr(10)}    {start}')}"
-    assert len(events(head + LOOP.format(keeping=keeping), "GraphKept")) == count
+    assert _kept("def train():\n    global kept, total", between, keeping) == count
+
+
+CALLER = """
+import torch
+def train(model, loader, optimizer, history):
+    total, losses = 0.0, []
+    for x in loader:
+        loss = model(x).sum()
+        optimizer.zero_grad()
+        {before}
+        loss.backward()
+        optimizer.step()
+        {after}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "result", "line"),
+    [
+        ("pass", "total += loss", "total / len(loader)", 11),
+        ("pass", "losses.append(loss)", "losses", 11),
+        ("pass", "losses.append(loss)", "sum(losses)", 11),
+        ("losses.append(loss)", "pass", "losses", 8),
+        ("pass", "total += loss.item()", "total", 0),
+        ("pass", "losses.append(loss.detach())", "losses", 0),
+    ],
+)
+def test_what_was_differentiated_is_not_used_by_who_gets_it(
+    before: str, after: str, result: str, line: int
+) -> None:
+    program = CALLER.format(before=before, after=after, result=result)
+    assert [at for at, code in findings(program) if code.startswith("GL6")] == [line] * bool(line)
+
+
+def test_losses_that_are_taken_out_of_a_list_again_are_used() -> None:
+    program = """
+import torch
+def train(model, loader, optimizer):
+    losses = []
+    for x in loader:
+        losses.append(model(x).sum())
+    optimizer.zero_grad()
+    for loss in losses:
+        loss.backward()
+    optimizer.step()
+"""
+    assert findings(program) == []

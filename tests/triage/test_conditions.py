@@ -102,9 +102,34 @@ def test_the_forward_of_a_module_and_not_that_of_a_function() -> None:
     assert not holds(Condition.IN_FORWARD, source.replace("nn.Module", "torch.autograd.Function"))
 
 
+LOSS = (
+    HEAD
+    + """class PairLoss(nn.Module):
+    def _gate(self, x):
+        return x.detach()
+
+    @torch.no_grad()
+    def report_loss(self, x):
+        return x.item()
+
+    def forward(self, x):
+        return self._gate(x).mean()
+"""
+)
+
+
+def test_a_loss_that_may_be_cut_off() -> None:
+    assert holds(Condition.COMPUTES_LOSS, LOSS)
+    assert holds(Condition.CUTS_LOSS, LOSS)
+    assert not holds(Condition.CUTS_LOSS, LOSS.replace("x.detach()", "x * 2"))
+    assert not holds(Condition.COMPUTES_LOSS, LOSS.replace("PairLoss", "Pair"))
+
+
 def test_every_condition_is_tried() -> None:
     tried = {condition for condition, _, _ in CASES} | {
         Condition.IN_FORWARD,
+        Condition.COMPUTES_LOSS,
+        Condition.CUTS_LOSS,
         Condition.RECORDS_GRAPH,
         Condition.KEEPS_IN_CONTAINER,
         Condition.IN_FUNCTION_CLASS,

@@ -170,10 +170,21 @@ def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> 
 
 
 def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
-    """Parameters that are not known one by one may be any: nothing is known of the others' gradients."""
+    """Parameters that are not known one by one may be any: nothing is known of the others' gradients.
+
+    Two modules of which only the role is known are taken to have none in common.
+    """
     mine = {p.id for p in params}
+    groups = {
+        group.id for _, record in s.records(Instance) if isinstance(group := record.attrs.get("#group"), Ref)
+    }
+    apart = groups if mine and mine <= groups else set()
     for ref, tensor in s.records(Tensor):
-        if ref.id not in mine and tensor.leaf is not False and tensor.grad_state not in ("none", "unknown"):
+        if (
+            ref.id not in mine | apart
+            and tensor.leaf is not False
+            and tensor.grad_state not in ("none", "unknown")
+        ):
             s.edit(ref).grad_state = "unknown"
 
 

@@ -8,12 +8,13 @@ through the parameters where it is used as one; one without a graph, where grad 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import GRAPH, NONE, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
@@ -27,6 +28,27 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
 
 CRITERION = "#criterion"
+# Methods of modules that compute with their parameters as `forward` does, and what is done without a graph.
+_COMPUTES = re.compile(
+    r"forward|encode|decode|evaluat|log_?prob|logit|embed|feature|extract|score|energy|value|critic|actor|policy|"
+    r"classif|head|reconstruct|project|denois|judge|loss|nll|predict"
+)
+_WITHOUT_GRAPH = re.compile(
+    r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|build|eval|train)(?:_|$)(?!prob)|"
+    r"backward|step|update|optim|action$"
+)
+
+
+def is_role(s: State, ref: Ref) -> bool:
+    """Is it a module of which only the role is known?"""
+    record = s.get(ref, Instance)
+    return record is not None and "#group" in record.attrs and record.cls == LibraryObject("torch.nn.Module")
+
+
+def computes(name: str, call: Call) -> bool:
+    """Does a method of a module, by its name and what it gets, compute with the module's parameters?"""
+    given = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, Const)]
+    return bool(given) and _COMPUTES.search(name) is not None and _WITHOUT_GRAPH.search(name) is None
 
 
 def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:

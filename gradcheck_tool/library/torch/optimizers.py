@@ -150,7 +150,9 @@ def step_parameters(
     for p in params:
         tensor = s.edit(p)
         state = tensor.grad_state
-        if state in ("fresh", "mixed", "used", "assigned", "scaled"):
+        if state == "added":
+            tensor.grad_state, tensor.step_site = "used", site
+        elif state in ("fresh", "mixed", "used", "assigned", "scaled"):
             tensor.grad_state = "unknown" if state == "assigned" else "used"
             tensor.step_site = site
             if tensor.grad != NONE:

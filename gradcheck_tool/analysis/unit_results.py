@@ -1,0 +1,122 @@
+"""What callers ordinarily do with what a unit returns: they differentiate a forward, and a loss.
+
+The `forward` of a part of networks that writes to what it is given is called with tensors in the middle of
+a graph, too; so is a loss, which is known by its name. A loss that has no graph then, on any way on which it
+is a tensor, trains nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis import ordinary_use, roles
+from gradcheck_tool.analysis.class_fit import is_part
+from gradcheck_tool.domain.events import NoGraph
+from gradcheck_tool.domain.isomorphism import is_number
+from gradcheck_tool.domain.records import Class
+from gradcheck_tool.engine.cuts import cuts_of
+from gradcheck_tool.engine.errors import NO_GRAPH_AT
+from gradcheck_tool.triage.losses import computes_loss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradcheck_tool.domain.graph import GraphCut, Tensor
+    from gradcheck_tool.domain.records import Func
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.interp.api import FrameExit, Interpreter
+
+
+class Unit:
+    """A function or method that has been executed on its own, and how to execute it again.
+
+    Attributes:
+        func: the function.
+        cls: the class that it is a method of.
+        start: the state before it.
+        cast: its arguments.
+        run: calls it with other arguments; gives the ways in which it returns.
+    """
+
+    def __init__(
+        self,
+        func: Func,
+        cls: Ref | None,
+        start: State,
+        cast: roles.Cast,
+        run: Callable[[roles.Cast], list[FrameExit]],
+    ) -> None:
+        self.func = func
+        self.cls = cls
+        self.start = start
+        self.cast = cast
+        self.run = run
+        self.name = func.function.qualname
+
+    @property
+    def is_forward(self) -> bool:
+        """Is it the `forward` of a module?"""
+        is_module = self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
+        return is_module and self.func.function.name == "forward"
+
+    @property
+    def is_loss(self) -> bool:
+        """Does it compute a loss, by its name or that of its class?"""
+        record = self.start.get(self.cls, Class)
+        return computes_loss(self.func.function.name, record.name if record is not None else "")
+
+
+def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
+    """Differentiate what a unit returned, and what it returns for tensors in the middle of a graph."""
+    if unit.is_forward:
+        ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
+    s, defaults = unit.start, unit.func.defaults
+    given = {name: value for name, value in unit.cast.values.items() if not is_number(defaults.get(name))}
+    is_loss = unit.is_loss
+    targets: list[str] = []
+    if is_loss:
+        names, targets = ordinary_use.tensor_arguments(ends, given)
+    elif unit.is_forward and unit.cls is not None and is_part(s, unit.cls):
+        names = ordinary_use.trained_arguments(s, ends, given)
+    else:
+        return
+    if not names:
+        return
+    trained = unit.cast.with_history(m, s, names, unit.func.function, targets)
+    others = unit.run(trained)
+    ordinary_use.differentiate(m, others, unit.name, trained.assumes)
+    if is_loss:
+        _report_constant(m, unit, others, trained)
+
+
+def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: roles.Cast) -> None:
+    """Report a loss that was cut off from its arguments on each way on which it is a tensor."""
+    results = [(end.state, ref) for end in ends for ref in ordinary_use.tensors_in(end.state, end.value)]
+    cuts = [_cut(s, ref) for s, ref in results]
+    if not cuts or len(results) < len(ends):
+        return
+    first = cuts[0]
+    if first is None or None in cuts:
+        return
+    s, ref = results[0]
+    assumed = (f"the result of `{unit.name}` is differentiated", *given.assumes)
+    event = NoGraph(
+        site=first.site,
+        story=s[ref].detached_story,
+        text=NO_GRAPH_AT.format(0),
+        root=f"{unit.name}(...)",
+        reason=first.kind,
+        call="backward",
+        assumes=assumed,
+        unit=unit.name,
+    )
+    m.program.ordinary.append(event)
+
+
+def _cut(s: State, ref: Ref) -> GraphCut | None:
+    """What cut a constant off from the arguments; None where it has a graph, or was not made of any."""
+    tensor: Tensor = s[ref]
+    if tensor.requires_grad is not False or tensor.unsure_graph:
+        return None
+    return next(iter(cuts_of(s, ref)), None)

@@ -1,0 +1,174 @@
+"""What parameters and attributes of open code are, by what is done with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.running import findings
+
+HEAD = "import torch\nfrom torch.nn import functional as F\n"
+
+
+def _codes(program: str) -> list[str]:
+    return [code for _, code in findings(HEAD + program)]
+
+
+SCALED = """
+def train(model, loader, criterion, optimizer, scaler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        {unscale}
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize(("unscale", "found"), [("scaler.unscale_(optimizer)", []), ("pass", ["GL411"])])
+def test_what_scales_losses_and_steps_is_a_grad_scaler(unscale: str, found: list[str]) -> None:
+    assert _codes(SCALED.format(unscale=unscale)) == found
+
+
+def test_what_a_grad_scaler_steps_is_an_optimizer() -> None:
+    program = SCALED.format(unscale="scaler.unscale_(optimizer)").replace("optimizer.zero_grad()", "pass")
+    assert _codes(program) == ["GL401"]
+
+
+CYCLE = """
+class Cycle:
+    def __init__(self, G_AB, G_BA, D_A, optG, optD):
+        self.G_AB, self.G_BA, self.D_A = G_AB, G_BA, D_A
+        self.optG, self.optD = optG, optD
+
+    def step(self, a, b):
+        fake = self.G_BA(b)
+        self.optG.zero_grad()
+        (F.l1_loss(self.G_BA(self.G_AB(a)), a) + self.D_A(fake).mean()).backward()
+        self.optG.step()
+        {clear}
+        self.D_A({fake}).mean().backward()
+        self.optD.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "fake", "found"),
+    [
+        ("self.optD.zero_grad()", "fake.detach()", []),
+        ("pass", "fake.detach()", ["GL401"]),
+        ("self.optD.zero_grad()", "fake", ["GL101"]),
+    ],
+)
+def test_an_optimizer_holds_all_modules_that_share_its_letter(
+    clear: str, fake: str, found: list[str]
+) -> None:
+    assert _codes(CYCLE.format(clear=clear, fake=fake)) == found
+
+
+AGENT = """
+class Agent:
+    def __init__(self, core):
+        self.core = core
+        self.optimizer = torch.optim.Adam(core.parameters())
+
+    def learn(self, batch):
+        value, action = self.core.judge(batch.states)
+        {clear}
+        (value - batch.returns).pow(2).mean().backward({retain})
+        self.optimizer.step()
+        {again}
+"""
+CLEAR = "self.optimizer.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("clear", "retain", "again", "found"),
+    [
+        (CLEAR, "", "pass", []),
+        ("pass", "", "pass", ["GL401"]),
+        ("pass", "", "batch.clear_gradients(self)", []),
+        (CLEAR, "", "value.sum().backward()", ["GL101"]),
+    ],
+)
+def test_methods_of_a_module_compute_with_its_parameters(
+    clear: str, retain: str, again: str, found: list[str]
+) -> None:
+    assert _codes(AGENT.format(clear=clear, retain=retain, again=again)) == found
+
+
+def test_a_caller_in_sight_may_clear_before_a_method_is_called_again() -> None:
+    program = AGENT.format(clear="pass", retain="", again="pass")
+    caller = "\ndef run(agent, batches):\n    for batch in batches:\n        agent.core.zero_grad()\n        agent.learn(batch)\n"
+    assert _codes(program + caller) == []
+
+
+DIFFUSION = """
+class Diffusion:
+    def __init__(self, eps_model, device):
+        self.eps_model = eps_model.to(device)
+        self.device = device
+
+    def loss(self, x):
+        noise = torch.randn_like(x)
+        return F.mse_loss(self.eps_model(x + noise), noise{reduction})
+
+def train_loop(diffusion, optimizer, dataset):
+    for data in dataset:
+        {clear}
+        loss = diffusion.loss(data.to(diffusion.device))
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "reduction", "found"),
+    [
+        ("optimizer.zero_grad()", "", []),
+        ("pass", "", ["GL401"]),
+    ],
+)
+def test_a_parameter_is_of_the_class_whose_methods_it_has(
+    clear: str, reduction: str, found: list[str]
+) -> None:
+    assert _codes(DIFFUSION.format(clear=clear, reduction=reduction)) == found
+
+
+STEP = """
+class Trainer:
+    def __init__(self, net, target_net, optimizer):
+        self.net, self.target_net, self.optimizer = net, target_net, optimizer
+        net.train()
+        target_net.eval()
+
+    def learn(self, batch):
+        states, actions, rewards, next_states = batch
+        {q}
+        with torch.no_grad():
+            best = rewards + self.target_net(next_states).max(1, keepdim=True)[0]
+        loss = F.smooth_l1_loss(q, best)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("q = self.net(states).gather(1, actions)", []),
+        ("q = self.net(states).argmax(1, keepdim=True).float()", ["GL501"]),
+        ("with torch.no_grad(): q = self.net(states).gather(1, actions)", ["GL501"]),
+        ("q = actions(self.net, states)", []),
+    ],
+)
+def test_what_a_unit_that_trains_is_given_has_no_graph(q: str, found: list[str]) -> None:
+    assert _codes(STEP.format(q=q)) == found
+
+
+@pytest.mark.parametrize("name", ["loss", "hidden", "features"])
+def test_other_arguments_may_have_a_graph(name: str) -> None:
+    program = f"\ndef step(net, {name}, optimizer):\n    net.train()\n    ({name} * 2).mean().backward()\n"
+    assert _codes(program) == []

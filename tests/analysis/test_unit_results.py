@@ -1,0 +1,70 @@
+"""A loss that nothing in sight calls is given tensors with a history, and its result is differentiated."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.analysis.program import check_source
+from tests.running import RULES, findings, happened
+
+HEAD = "import torch\nfrom torch import nn\n"
+DRIVER = "\nx = nn.Linear(3, 3)(torch.randn(4, 3))\n{call}.backward()\n"
+
+FUNCTION = """def dice_loss(logits, target, smooth=1.0):
+    prob = torch.sigmoid(logits)
+    {line}
+    return 1 - (2 * (prob * target).sum() + smooth) / (prob.sum() + target.sum() + smooth)
+"""
+MODULE = """class GateLoss(nn.Module):
+    def _gate(self, x):
+        {line}
+        return x
+
+    def forward(self, x, labels):
+        return (self._gate(x) - labels).abs().mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("pass", ""),
+        ("prob = prob.clamp(0.1, 0.9)", ""),
+        ("prob = (prob > 0.5).float()", "GL501"),
+        ("prob = prob.detach()", "GL501"),
+        ("prob = torch.from_numpy(prob.detach().numpy())", "GL501"),
+        ("if smooth > 3: prob = prob.detach()", ""),
+        ("prob *= 0.5", "GL201"),
+        ("target *= 0.5", ""),
+    ],
+)
+def test_a_loss_that_has_no_graph_or_writes_to_what_it_saved(line: str, code: str) -> None:
+    program = HEAD + FUNCTION.format(line=line)
+    assert findings(program) == ([(5, code)] if code else [])
+    raised, _ = happened(program + DRIVER.format(call="dice_loss(x, torch.ones(4, 3))"))
+    assert (raised is not None) is bool(code)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("x = x * 2", ""), ("x = torch.from_numpy(x.detach().numpy())", "GL501")]
+)
+def test_a_module_that_is_named_a_loss(line: str, code: str) -> None:
+    program = HEAD + MODULE.format(line=line)
+    assert findings(program) == ([(5, code)] if code else [])
+    raised, _ = happened(program + DRIVER.format(call="GateLoss()(x, torch.ones(4, 3))"))
+    assert (raised is not None) is bool(code)
+
+
+def test_what_only_reports_a_loss_needs_no_graph() -> None:
+    program = HEAD + FUNCTION.format(line="prob = prob.detach()")
+    assert findings(program.replace("dice_loss", "log_dice_loss")) == []
+    assert findings(program.replace("def dice", "@torch.no_grad()\ndef dice")) == []
+
+
+def test_the_finding_tells_what_it_assumes() -> None:
+    program = HEAD + FUNCTION.format(line="prob = prob.detach()")
+    (finding,) = check_source(program, "program.py", RULES)
+    assert set(finding.assumes) == {
+        "`logits` requires a gradient",
+        "the result of `dice_loss` is differentiated",
+    }
