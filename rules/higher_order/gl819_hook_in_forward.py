@@ -6,20 +6,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool import (
+    NONE,
     Class,
     Event,
     Func,
     FunctionBody,
+    Instance,
     Interpreter,
     LibraryObject,
+    Method,
     Rule,
     Severity,
     Site,
     State,
+    StoryNote,
+    Symbol,
+    Tensor,
     Tracker,
+    Value,
     Violation,
     facts,
     nodes,
+    source_text,
     when,
 )
 
@@ -28,7 +36,10 @@ _HOOKS = re.compile(r"register_(?:forward|forward_pre|full_backward|full_backwar
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class HookRegisteredAgain(Event):
-    """Each call of `method` registers a hook by `call` on what outlives the call; nothing removes it."""
+    """Each call of `method` registers a hook by `call` on what outlives the call; nothing removes it.
+
+    `method` is empty for each iteration of a loop.
+    """
 
     triggers = (when.HOOK,)
 
@@ -52,13 +63,62 @@ class HooksInForward(Tracker):
             self.report(HookRegisteredAgain(site=site, method=f"{record.name}.forward", call=hook))
 
 
+class HooksInLoops(Tracker):
+    """Follows the hooks that loops register on modules and parameters."""
+
+    derives = (HookRegisteredAgain,)
+    registered = StoryNote[tuple[int, Value], bool]()
+
+    def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
+        """Has the same call registered a hook on the same object before?"""
+        receiver, name = _method(fact.func)
+        if _HOOKS.fullmatch(name) is None and name != "register_hook":
+            return
+        site = m.site(s, fact.instr.node)
+        loop = m.places.loop_of(site)
+        if loop is None or not _is_lasting(s, receiver) or _removes(site.module.source):
+            return
+        if "backward(" not in source_text(Site(site.module, loop.node)):
+            return  # a loop over hooks, and not over batches
+        key = (id(fact.instr), receiver)
+        if self.registered.get(s, key) and self.once(key[0]):
+            self.report(HookRegisteredAgain(site=site, method="", call=name))
+        self.registered.set(s, key, True)
+
+
+def _method(func: Value) -> tuple[Value, str]:
+    """The object and the name of a method; NONE and empty for other callees."""
+    if isinstance(func, Method):
+        return func.receiver, func.name
+    key = func.key if isinstance(func, Symbol) else None
+    is_method = isinstance(key, tuple) and len(key) == 3 and key[0] == "attr"
+    return (key[1], str(key[2])) if is_method and isinstance(key, tuple) else (NONE, "")
+
+
+def _is_lasting(s: State, value: Value) -> bool:
+    """Is it a module, an attribute of one, or a parameter: the same in each iteration?"""
+    tensor = s.get(value, Tensor)
+    if tensor is not None:
+        return tensor.leaf is True and tensor.is_param and not tensor.is_summary
+    key = value.key if isinstance(value, Symbol) else None
+    if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
+        return _is_lasting(s, key[1])
+    return s.get(value, Instance) is not None
+
+
+def _removes(source: str) -> bool:
+    """Does a file remove hooks, or handle their tables itself?"""
+    return ".remove(" in source or "_hooks" in source.replace("register_", "")
+
+
 class HookInForward(Rule):
-    """A module's forward registers a hook on one of its own layers.
+    """A module's forward, or a loop, registers the same hook on the same layer again and again.
 
     ## What it detects
 
     `self.layer.register_forward_hook(...)` and the like in the `forward` of a module, in a file that
-    calls `remove()` of no handle.
+    calls `remove()` of no handle; the same in a loop that back-propagates, on a module or parameter that is
+    made before the loop.
 
     ## Why it is wrong
 
@@ -128,13 +188,16 @@ class HookInForward(Rule):
     effect = "silent"
     predicts = "the hook runs once more with each call"
     symptom = "assert net.seen == 6"
-    trackers = (HooksInForward,)
+    trackers = (HooksInForward, HooksInLoops)
 
     def on_hook_registered_again(self, event: HookRegisteredAgain) -> Iterator[Violation]:
+        each, place = f"call of `{event.method}`", "in the constructor"
+        if not event.method:
+            each, place = "iteration", "before the loop"
         yield self.finding(
             event,
-            f"each call of `{event.method}` registers this hook once more, and nothing removes it",
-            "register it in the constructor, or keep the handle and call its `remove()`",
+            f"each {each} registers this hook once more, and nothing removes it",
+            f"register it {place}, or keep the handle and call its `remove()`",
         )
 
 
