@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ _NAME = re.compile(rb"[\w.]+")
 _CALLED = re.compile(rb"\b([^\W\d]\w*)\(")
 # How many names are looked for in all texts before it is worth while to list all names that are called.
 FEW = 20
+# A folder that nothing marks as a repository is one only if it holds no more files and folders.
+MOST_ENTRIES = 10_000
 
 
 @dataclass(slots=True)
@@ -42,7 +46,8 @@ class Repository:
     """Reads the files of the repositories that questions are about, each once.
 
     Attributes:
-        folder: what stands for the repository of files below it that nothing marks as part of one.
+        folder: what stands for the repository of files below it that nothing marks as part of one, unless
+            it is too large for that; then the file's own folder does, or the file alone.
         looked_at: what was walked and read.
     """
 
@@ -52,6 +57,7 @@ class Repository:
         self._modules = modules
         self._changes = modules.changes
         self._known: dict[Path, _Texts] = {}
+        self._projects: dict[Path, bool] = {}
 
     def texts(self, path: Path) -> dict[Path, bytes]:
         """The Python files of the repository that a file belongs to, and what stands in them."""
@@ -102,7 +108,7 @@ class Repository:
     def dotted(self, importer: Path, path: Path) -> str:
         """The name of a file as a module of the repository; empty where it has none."""
         root = self._root(importer)
-        if not path.is_relative_to(root):
+        if path == root or not path.is_relative_to(root):
             return ""
         parts = list(path.relative_to(root).with_suffix("").parts)
         if parts[-1] == "__init__":
@@ -160,7 +166,15 @@ class Repository:
         marked = root_of(path)
         if marked is not None:
             return marked
-        return self.folder if path.is_relative_to(self.folder) else path.parent
+        folders = (self.folder, path.parent) if path.is_relative_to(self.folder) else (path.parent,)
+        return next(filter(self._is_project, folders), path)
+
+    def _is_project(self, folder: Path) -> bool:
+        """Is a folder that nothing marks small enough to be a project, not all that somebody keeps?"""
+        if folder not in self._projects:
+            entries = (len(inner) + len(files) for _, inner, files in os.walk(folder))
+            self._projects[folder] = all(total <= MOST_ENTRIES for total in accumulate(entries))
+        return self._projects[folder]
 
     def _read(self, files: list[Path]) -> Iterator[tuple[Path, bytes]]:
         for path in files:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.config import Overrides
+from gradcheck_tool.session import repository
 from gradcheck_tool.session.session import Options, Session
 from gradcheck_tool.sources.baseline import write_baseline
 from gradcheck_tool.sources.lines import SourceLines
@@ -207,6 +208,25 @@ def test_what_is_missing_is_missing_in_the_whole_repository(
         session = Session(tmp_path, Options(cache=cache))
         assert {code for _, code in found(session, "net.py")} == expected
         write(tmp_path, "tools/other.py", "")
+
+
+@pytest.mark.parametrize(
+    ("marker", "most", "expected"),
+    [
+        ("", 10, {"GL325"}),
+        ("", 1, {"GL313", "GL325"}),
+        ("pyproject.toml", 1, {"GL325"}),
+    ],
+)
+def test_a_large_folder_that_nothing_marks_is_no_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: str, most: int, expected: set[str]
+) -> None:
+    write(tmp_path, "net.py", NET)
+    write(tmp_path, "loop.py", "def adapt(net, g):\n    net.context = net.context - g\n")
+    if marker:
+        write(tmp_path, marker, "")
+    monkeypatch.setattr(repository, "MOST_ENTRIES", most)
+    assert {code for _, code in found(Session(tmp_path, Options()), "net.py")} == expected
 
 
 def test_files_that_are_edited_count_as_they_are(tmp_path: Path) -> None:
