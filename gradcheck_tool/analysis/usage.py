@@ -18,6 +18,7 @@ RETURN_SELF = frozenset({"cpu", "cuda", "double", "eval", "float", "half", "requ
 _OPTIMIZERS = re.compile(
     r"optim|(?:^|[._])opt(?:$|_)|(?:^|\.)(?:Adam\w*|SGD|RMSprop|LBFGS|Adagrad|Adadelta)$", re.IGNORECASE
 )
+_ITERATE = frozenset({"enumerate", "iter", "tqdm", "tqdm.tqdm", "zip"})
 _HAND_ON = frozenset({"chain", "filter", "iter", "itertools.chain", "list", "tuple"})
 
 
@@ -173,6 +174,9 @@ class _Reader:
             if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
                 usage.arity.add(len(instr.args))
             results[instr.dst] = paths[instr.func]
+            for arg in instr.args if paths[instr.func] in _ITERATE else ():
+                if arg.value in paths:
+                    self._of(paths[arg.value]).iterated = True
             self._pass(paths[instr.func], instr.args, paths)
 
     def _optimize(self, instr: ir.Call, methods: dict[int, tuple[str, str]]) -> None:

@@ -172,3 +172,36 @@ def test_what_a_unit_that_trains_is_given_has_no_graph(q: str, found: list[str])
 def test_other_arguments_may_have_a_graph(name: str) -> None:
     program = f"\ndef step(net, {name}, optimizer):\n    net.train()\n    ({name} * 2).mean().backward()\n"
     assert _codes(program) == []
+
+
+WRAPPER = """
+class Classifier(torch.nn.Module):
+    def __init__(self, backbone, lr):
+        super().__init__()
+        self.backbone = backbone
+        self.head = torch.nn.Linear(8, 2)
+        self.lr = lr
+
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+    def training_step(self, batch):
+        x, y = batch
+        return F.cross_entropy({logits}, y)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=self.lr)
+
+def fit(module, loader):
+    opt = module.configure_optimizers()
+    for i, batch in enumerate(loader):
+        opt.zero_grad()
+        loss = module.training_step(batch)
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("logits", "found"), [("self(x)", []), ("self(x).detach()", ["GL501"])])
+def test_what_a_loader_gives_is_data_also_where_it_is_counted(logits: str, found: list[str]) -> None:
+    assert _codes(WRAPPER.format(logits=logits)) == found
