@@ -65,6 +65,8 @@ _BATCH = re.compile(
 )
 # What only scalers of gradients have, of which some are used.
 _SCALER = frozenset({"scale", "step", "unscale_", "update"})
+# So many methods and attributes that are asked of an object tell its class among those of a repository.
+TELLING = 2
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
 
@@ -230,8 +232,8 @@ class _Casting:
     def _of_others(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of modules of other files that has everything that is asked."""
         asked = usage.attributes - MODULE_API - COMMON
-        telling = usage.called or usage.methods & MODULE or (MODULE_NAME.search(name) and len(asked) > 1)
-        if not asked or not telling:
+        is_used = usage.called or usage.methods & MODULE or MODULE_NAME.search(name)
+        if len(asked) < TELLING or not is_used:
             return None
         given = self._m.program.refinement.having(self._out.state, self._place, asked)
         return self._of_class(given, name, usage, node) if given is not None else None

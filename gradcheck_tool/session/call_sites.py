@@ -63,12 +63,15 @@ class CallSites:
         return found
 
     def having(self, filename: str, names: Iterable[str]) -> Given | None:
-        """The one class of modules in other files that has methods or attributes of all these names."""
+        """The one class of modules of the repository that has methods or attributes of all these names.
+
+        It stands in another file.
+        """
         wanted = sorted(names)
         self._modules.asked.append((filename, " ".join(wanted), HAVING))
         path = Path(filename)
         found = self._repository.having(path, wanted)
-        if len(found) != 1:
+        if len(found) != 1 or found[0][0] == path:
             return None
         where, name = found[0]
         one = self._seen_from(path, Given("object", str(where), name))

@@ -71,7 +71,7 @@ class Repository:
         return [other for other in around.callers[name] if other != path]
 
     def having(self, path: Path, names: Sequence[str]) -> list[tuple[Path, str]]:
-        """The classes of modules in other files that have all these methods and attributes of `self`."""
+        """The classes of modules of the repository that have all these methods and attributes of `self`."""
         around = self._around(path)
         key = tuple(names)
         if key not in around.having:
@@ -82,7 +82,7 @@ class Repository:
                 for name, members in _classes_in(data, names)
                 if members >= set(names) and self.is_module(other, name)
             ]
-        return [(other, name) for other, name in around.having[key] if other != path]
+        return around.having[key]
 
     def state(self, path: Path, names: str, kind: int) -> str:
         """A digest of the files that call something of a name, or that have classes with such members."""

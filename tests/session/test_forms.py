@@ -104,9 +104,11 @@ def test_an_argument_is_of_the_one_class_that_has_what_is_asked_of_it(tmp_path: 
         "    def both(self, x):\n        h = self.body(x)\n        return self.head(h).sum(), h.exp().sum()\n"
     )
     step = (
-        "def step(model, optimizer, x):\n    optimizer.zero_grad()\n    model.train()\n    first, second = model.both(x)\n"
+        "def step(model, optimizer, x):\n    optimizer.zero_grad()\n    model.body.train()\n    first, second = model.both(x)\n"
         "    first.backward()\n    second.backward()\n    optimizer.step()\n"
     )
     other = nets.replace("Pair", "Other")
     assert reports({"nets.py": nets, "step.py": step}, tmp_path / "one") == [(6, "GL101")]
     assert reports({"nets.py": nets, "step.py": step, "more.py": other}, tmp_path / "two") == []
+    less = step.replace(".body.train()", ".train()")
+    assert reports({"nets.py": nets, "step.py": less}, tmp_path / "little") == []
