@@ -47,14 +47,18 @@ class Closure:
     def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:
         """Does another file mention an attribute of the objects of a class?
 
-        It does so of `self` in classes that derive from the class, or that it derives from.
+        It does so of `self` in classes that derive from the class, or that it derives from. A file that has a
+        class of the same name means its own.
         """
         name = re.escape(attribute.encode())
         word = attribute.encode()
         of_self = re.compile(rb"\bself\." + name + rb"\b")
         of_object = re.compile(rb"(?<!\bself)\." + name + rb"\b|[\"'](?:[\w.]*\.)?" + name + rb"[\"']")
+        own = re.compile(rb"^class[ \t]+" + re.escape(owner.encode()) + rb"\b", re.MULTILINE)
         found = [
-            data for other, data in self._repository.texts(path).items() if other != path and word in data
+            data
+            for other, data in self._repository.texts(path).items()
+            if other != path and word in data and not own.search(data)
         ]
         if attribute not in _OF_LIBRARIES and any(of_object.search(data) for data in found):
             return True

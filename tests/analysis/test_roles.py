@@ -35,6 +35,29 @@ def train(model, optimizer, data):
         "net = Recurrent()\ntrain(net, torch.optim.SGD(net.parameters(), 0.1), torch.ones(3, 2, 5, 3))",
         ("`model` is a `Recurrent`", "`optimizer` holds the parameters of `model`"),
     ),
+    "a trainer stores its arguments together": Open(
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def step(self, x, target):
+        self.model.train()
+        out = self.model(x)
+        first, second = F.mse_loss(out, target), out.pow(2).mean()
+        self.optimizer.zero_grad()
+        first.backward()
+        second.backward()  # <- GL101
+        self.optimizer.step()
+""",
+        "first.backward()",
+        "first.backward(retain_graph=True)",
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
+        "trainer = Trainer(net, torch.optim.SGD(net.parameters(), 0.1))\n"
+        "trainer.step(torch.ones(2, 3), torch.ones(2, 1))",
+        ("`model` has parameters that require a gradient", "`optimizer` holds the parameters of `model`"),
+    ),
     "two losses share the graph of a model of which only the role is known": Open(
         HEAD
         + """
@@ -313,6 +336,17 @@ def step(model, optimizer, states, actions):
     optimizer.zero_grad()
     prediction["policy"].mean().backward()
     prediction["value"].pow(2).mean().backward()
+    optimizer.step()
+""",
+    "what a model gives is made a leaf": """
+def step(x, model, optimizer):
+    model.train()
+    optimizer.zero_grad()
+    with torch.no_grad():
+        out = model(x)
+        out.requires_grad_()
+        out.retain_grad()
+    model(out).sum().backward()
     optimizer.step()
 """,
     "a constant stands in for the loss where the data say so": """

@@ -178,6 +178,12 @@ ELSEWHERE = {
         "class Other:\n    def __init__(self):\n        self.context, self.gain = 1, 2\n",
         {"GL313", "GL325"},
     ),
+    "another version of the class": (
+        NET.replace(
+            "super().__init__()", "super().__init__()\n        self.optimizer = [self.context, self.gain]"
+        ),
+        {"GL313", "GL325"},
+    ),
     "an inner loop": ("def adapt(net, g):\n    net.context = net.context - g\n", {"GL325"}),
     "a name in a text": ("def names():\n    return ['gain']\n", {"GL313"}),
     "a class that derives from it": (
