@@ -88,7 +88,9 @@ class Absorbing(Tracker):
                 if site is not None and kind and self.once(id(site.node)):
                     made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
                     story = () if made is None else (made,)
-                    self.report(GraphAbsorbed(site=site, story=story, name=name, kind=kind))
+                    # The parameters of a module that is not known have no names.
+                    called = str(tensor.name) if name.startswith("#") else name
+                    self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind))
 
 
 def _had_graph(s: State, ref: Ref) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.open_programs import told
 from tests.running import findings
 
 STATE = """import torch
@@ -39,3 +40,30 @@ BODIES = {
 def test_which_writes_count(body: list[str], expected: list[str]) -> None:
     program = STATE.format("\n".join(f"        {line}" for line in body))
     assert [code for _, code in findings(program)] == expected
+
+
+def test_an_average_of_a_network_that_is_given_is_found_by_a_name_that_the_program_has() -> None:
+    program = """
+import copy
+import torch
+
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+        self.average = copy.deepcopy(net)
+        for p in self.average.parameters():
+            p.requires_grad = False
+
+    def step(self, x):
+        loss = self.net(x).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        for p, q in zip(self.average.parameters(), self.net.parameters()):
+            p.copy_(0.9 * p + 0.1 * q)
+"""
+    (found,) = told(program)
+    assert found.code == "GL604"
+    assert "#" not in found.message
+    guarded = program.replace("        for p, q in", "        with torch.no_grad():\n          for p, q in")
+    assert told(guarded.replace("            p.copy_", "              p.copy_")) == []
