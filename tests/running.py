@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import EngineError, Event, StoryStep
 from gradcheck_tool.analysis import entries
+from gradcheck_tool.analysis.import_context import Extent
 from gradcheck_tool.analysis.plans import ExecutionPlan
 from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.ir.lower import lower_module
@@ -34,10 +35,11 @@ class Analysis:
         imports: Imports | None = None,
     ) -> None:
         self.module = lower_module(source, FILENAME)
-        self.unfinished: list[str] = []
+        extent = Extent()
         self.events: list[Event] = entries.analyze(
-            self.module, imports, plan or ExecutionPlan(), self.unfinished, TRACKERS
+            self.module, imports, plan or ExecutionPlan(), extent, TRACKERS
         )
+        self.unfinished = extent.unfinished
 
     def of(self, kind: type[Event] | str) -> list[Any]:
         """The events of a class, or of the class of that name: one that serves a single rule is in its file."""

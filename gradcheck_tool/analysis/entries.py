@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.analysis.given import Surroundings
-    from gradcheck_tool.analysis.import_context import Imports
+    from gradcheck_tool.analysis.import_context import Extent, Imports
     from gradcheck_tool.domain.events import Event
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
@@ -48,10 +48,9 @@ def analyze(
     module: ir.ModuleIR,
     imports: Imports | None = None,
     plan: ExecutionPlan = WHOLE,
-    unfinished: list[str] | None = None,
+    extent: Extent | None = None,
     trackers: Iterable[type[Tracker]] = BUILT_IN,
     models: ModelPacks | None = None,
-    entered: set[tuple[str, str]] | None = None,
     elsewhere: Surroundings | None = None,
 ) -> list[Event]:
     """Execute a module on the model and return what happened.
@@ -60,10 +59,9 @@ def analyze(
         module: the parsed file, executed as `__main__`.
         imports: finds another file of the repository by the importing file, dotted name and number of dots.
         plan: what to execute.
-        unfinished: gets the names of the functions that reached the work limit.
+        extent: gets how far the execution went.
         trackers: what derives events, besides what the interpreter and the models report themselves.
         models: what libraries do; the models that are built in if not given.
-        entered: gets file and name of the functions elsewhere that the body led to, if it came to its end.
         elsewhere: the other files of the repository, which call what the file defines.
     """
     library.load()
@@ -79,8 +77,8 @@ def analyze(
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
         _report(m, end)
-    if entered is not None and not m.budget.exhausted:
-        entered |= entered_elsewhere(m.program.entered, module)
+    if extent is not None:
+        extent.entered = set() if m.budget.exhausted else entered_elsewhere(m.program.entered, module)
     if base is not None:
         base.exc = None
         m.budget.total = min(m.budget.total, plan.rest)
@@ -92,8 +90,9 @@ def analyze(
     m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))
     for tracker in listening:
         tracker.conclude()
-    if unfinished is not None:
-        unfinished += dict.fromkeys(m.budget.exhausted)
+    if extent is not None:
+        extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
+        extent.is_complete = m.budget.is_complete
     return events
 
 

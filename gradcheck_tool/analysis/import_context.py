@@ -16,6 +16,22 @@ if TYPE_CHECKING:
 Imports = Callable[[str, str, int], "ModuleIR | None"]
 
 
+@dataclass(slots=True)
+class Extent:
+    """How far an execution went.
+
+    Attributes:
+        unfinished: the names of the functions that reached the work limit.
+        entered: file and qualified name of the functions elsewhere that the top-level code led to, if it
+            came to its end.
+        is_complete: nothing was left out, of these functions or of others.
+    """
+
+    unfinished: list[str] = field(default_factory=list)
+    entered: set[tuple[str, str]] = field(default_factory=set)
+    is_complete: bool = True
+
+
 @dataclass(frozen=True)
 class ImportContext:
     """What a program is checked with.
@@ -26,8 +42,7 @@ class ImportContext:
         leads: tells whether an import of the program leads to code of the repository that computes gradients.
         computes: tells whether what is called of an import computes gradients.
         elsewhere: the other files of the repository, which call what the file defines.
-        unfinished: gets the names of the functions that reached the work limit.
-        entered: gets file and qualified name of the functions elsewhere that the top-level code led to.
+        extent: gets how far the last execution went.
         models: what libraries do; the models that are built in if not given.
     """
 
@@ -36,6 +51,5 @@ class ImportContext:
     leads: Leads | None = None
     computes: Computes | None = None
     elsewhere: Surroundings | None = None
-    unfinished: list[str] = field(default_factory=list)
-    entered: set[tuple[str, str]] = field(default_factory=set)
+    extent: Extent = field(default_factory=Extent)
     models: ModelPacks | None = None

@@ -127,7 +127,7 @@ class _Program:
 
         part = lower_outline(outlined, self._filename)
         yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
-        if not self.is_promising and self._around.unfinished and candidates.trains:
+        if not self.is_promising and not self._around.extent.is_complete and candidates.trains:
             longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains)
             yield _Round(part, longer, is_look=True)
 
@@ -138,18 +138,15 @@ class _Program:
         from gradcheck_tool.trackers.tracker import TrackerError
 
         around = self._around
-        around.unfinished.clear()
-        around.entered.clear()
         imports = around.imports if step.is_whole else around.partial_imports or around.imports
         try:
             return analyze(
                 step.module,
                 imports,
                 step.plan,
-                around.unfinished,
+                around.extent,
                 needed(ruleset),
                 around.models,
-                around.entered,
                 around.elsewhere,
             )
         except TrackerError as error:

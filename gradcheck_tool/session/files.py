@@ -219,8 +219,8 @@ class FileChecker:
         except RecursionError as error:
             raise SourceError("is nested too deeply to be analysed") from error
         finally:
-            self._unfinished = around.unfinished
-            self._entered = tuple(sorted(around.entered))
+            self._unfinished = around.extent.unfinished
+            self._entered = tuple(sorted(around.extent.entered))
 
 
 def _syntax_error() -> type[ParserSyntaxError]:

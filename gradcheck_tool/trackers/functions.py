@@ -100,6 +100,8 @@ class Functions(Tracker):
             storage = s[s[ref].storage]
             if storage.version == version or storage.unsure or ref in dirty:
                 continue
+            if is_forward and not _has_gradient(s, fact, ref):
+                continue
             if not is_forward or storage.site is not None:
                 kind = "unmarked-write" if is_forward else "writes-cotangent"
                 self._report(storage.site, name, kind, str(s[ref].name))
@@ -236,3 +238,11 @@ def _intermediates(s: State, context: Ref, cls: Value) -> Iterator[tuple[Site, s
         if tensor is not None and tensor.detached_because == "no-grad" and value not in outputs:
             if tensor.dtype not in ("int", "bool"):
                 yield where, str(tensor.name)
+
+
+def _has_gradient(s: State, fact: CallbackRan, given: Ref) -> bool:
+    """May `backward` return a gradient for an input of `forward`? Statistics and other buffers have none."""
+    text = function_class_of(s, fact.owner)
+    with_gradients = text.differentiable() if text is not None else set()
+    inputs = s[fact.context].attrs.get("#inputs", Tup(())).items  # type: ignore[index]
+    return not with_gradients or any(given == inputs[n] for n in with_gradients if n < len(inputs))

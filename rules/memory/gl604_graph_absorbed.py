@@ -23,6 +23,7 @@ from gradcheck_tool import (
     Value,
     Violation,
     facts,
+    module_tree,
     source_text,
     when,
 )
@@ -60,9 +61,13 @@ class Absorbing(Tracker):
             self._note(s, fact.container, fact.site)  # type: ignore[arg-type]
 
     def _note(self, s: State, ref: Ref, site: Site) -> None:
+        """Remember a write, unless to what the method that writes has made: the next call makes another."""
         base = s[ref].base
+        running = s.frames[-1]
+        owner = s.get(s[running].receiver, Instance)
         for each in (ref, base) if base is not None else (ref,):
-            self.writes.set(s, each, site)
+            if owner is None or each.id < running.id or not module_tree.is_module(s, owner):
+                self.writes.set(s, each, site)
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
         """`self.buffer = 0.9 * self.buffer + value`, of a unit whose loop is not in sight."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcheck_tool import BackwardCall
 from gradcheck_tool.analysis.entries import analyze
+from gradcheck_tool.analysis.import_context import Extent
 from gradcheck_tool.analysis.plans import ExecutionPlan
 from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.ir.lower import lower_module
@@ -76,14 +77,14 @@ def test_what_a_body_that_reaches_the_work_limit_led_to_is_not_settled() -> None
     program = "from library import f\nf(1)\n" + "a = 1\n" * 200
 
     def entered(limit: int) -> set[tuple[str, str]]:
-        found: set[tuple[str, str]] = set()
+        extent = Extent()
         analyze(
             lower_module(program, "program.py"),
             lambda _, name, level: library if name == "library" else None,
             ExecutionPlan(limit=limit, single=0),
-            entered=found,
+            extent,
         )
-        return found
+        return extent.entered
 
     assert entered(limit=10_000) == {("library.py", "f")}
     assert entered(limit=100) == set()

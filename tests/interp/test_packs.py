@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
+from gradcheck_tool.analysis.import_context import Extent
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.library.model_packs import ModelPacks
@@ -101,10 +102,10 @@ def test_the_instructions_of_a_model_count_a_tenth(tmp_path: Path) -> None:
     (tmp_path / "lib.py").write_text(body, encoding="utf-8")
 
     def unfinished(program: str) -> list[str]:
-        names: list[str] = []
+        extent = Extent()
         module = lower_module(program, "program.py")
-        analyze(module, None, ExecutionPlan(limit=300, single=0), names, models=ModelPacks([tmp_path]))
-        return names
+        analyze(module, None, ExecutionPlan(limit=300, single=0), extent, models=ModelPacks([tmp_path]))
+        return extent.unfinished
 
     assert unfinished(f"{body}f()\n")
     assert not unfinished("import lib\nlib.f()\n")

@@ -31,6 +31,10 @@ BODIES = {
         ["mem = self.layer(x)", "mem -= x * self.layer.bias", "self.mem = mem"],
         [],
     ),
+    "a buffer that was made just before": (
+        ["self.mem = torch.zeros(2)", "for k in range(2):", "    self.mem[k] = self.layer(x)[k]"],
+        [],
+    ),
     "the buffer itself": (["self.mem -= self.layer(x)"], ["GL604"]),
     "the buffer itself, twice": (["self.mem.mul_(0.9)", "self.mem.add_(self.layer(x))"], ["GL604"]),
 }

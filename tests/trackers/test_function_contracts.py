@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cases import each
-from tests.running import Analysis, events
+from tests.running import Analysis, events, happened
 
 FUNCTION = """
 import torch
@@ -158,3 +158,22 @@ QUIET = {
 def test_what_callers_can_rely_on_is_quiet(name: str) -> None:
     new = {"unset-on-path", "grad-mode-in-forward", "view-of-cotangent"}
     assert new.isdisjoint(_kinds(_source(Defect(*QUIET[name], "", ""))))
+
+
+@pytest.mark.parametrize(("gradient", "reported"), [("None", False), ("grad", True)])
+def test_statistics_that_have_no_gradient_may_be_written_to(gradient: str, reported: bool) -> None:
+    source = f"""
+import torch
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, running):
+        running.copy_(0.9 * running + 0.1 * x.mean(0))
+        return x - running
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, {gradient}
+x = torch.ones(3, 2, requires_grad=True)
+Norm.apply(x * 1, torch.zeros(2)).sum().backward()
+"""
+    assert ("unmarked-write" in _kinds(source)) is reported
+    assert happened(source) == (None, "")

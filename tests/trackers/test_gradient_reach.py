@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from gradcheck_tool.analysis.entries import ExecutionPlan, analyze
+from gradcheck_tool.analysis.import_context import Extent
 from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.trackers.gradient_reach import GradientReach
@@ -202,9 +203,9 @@ def later(n):
     ],
 )
 def test_it_is_known_whether_other_passes_may_reach_more(source: str, complete: bool) -> None:
-    unfinished: list[str] = []
+    extent = Extent()
     plan = ExecutionPlan(frozenset({"later"}), rest=5, single=0)
-    happened = analyze(lower_module(source, "p.py"), None, plan, unfinished, [Reach])
+    happened = analyze(lower_module(source, "p.py"), None, plan, extent, [Reach])
     (event,) = [event for event in happened if isinstance(event, Reached)]
     assert (event.complete, event.leaves) == (complete, 2)
-    assert bool(unfinished) is ("later" in source)
+    assert bool(extent.unfinished) is ("later" in source)

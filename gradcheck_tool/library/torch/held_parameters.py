@@ -4,21 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import Ref, Tup, Value
+from gradcheck_tool.domain.records import Dict, Instance, List
+from gradcheck_tool.domain.values import Const, Tup, Value
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
 
 
 # The attribute of an optimizer that has its parameters.
 HELD = "#params"
 
 
+def held_by(s: State, optimizer: Instance) -> Tup | None:
+    """The parameters that an optimizer holds; None where that is not known at all.
+
+    Where the program has changed a list of `param_groups`, it may have put others in, at places and times
+    that are not followed.
+    """
+    held = optimizer.attrs.get(HELD)
+    groups = s.get(optimizer.attrs.get("param_groups"), List)
+    if not isinstance(held, Tup) or groups is None:
+        return held if isinstance(held, Tup) else None
+    listed: list[Value] = []
+    is_open = False
+    for group in groups.items:
+        table = s.get(group, Dict)
+        params = s.get(table.items.get(Const("params")), List) if table is not None else None
+        listed += params.items if params is not None else ()
+        is_open |= params is None or params.open
+    as_made = listed == list(held.items[: len(listed)]) and bool(listed) is bool(held.items)
+    if as_made and (held.open or not is_open):
+        return held
+    return Tup(tuple(dict.fromkeys((*held.items, *listed))), open=True)
+
+
 def known_optimizers(s: State) -> list[tuple[Ref, tuple[Value, ...]]]:
     """The optimizers that are known, and the parameters that each is known to hold."""
-    known = [(ref, record.attrs.get(HELD)) for ref, record in s.records(Instance)]
-    return [(ref, held.items) for ref, held in known if isinstance(held, Tup)]
+    known = [(ref, held_by(s, record)) for ref, record in s.records(Instance)]
+    return [(ref, held.items) for ref, held in known if held is not None]
 
 
 def held_parameters(s: State, of: Ref | None = None) -> set[Value] | None:
@@ -28,8 +52,8 @@ def held_parameters(s: State, of: Ref | None = None) -> set[Value] | None:
     """
     found: set[Value] = set()
     for ref, record in s.records(Instance):
-        held = record.attrs.get(HELD)
-        if isinstance(held, Tup):
+        held = held_by(s, record)
+        if held is not None:
             if (record.open or held.open) and (of is None or ref.id > of.id):
                 return None
             found.update(held.items)

@@ -15,6 +15,7 @@ from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Schedul
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.library.torch.held_parameters import held_by
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
@@ -129,8 +130,8 @@ def unknown_group(s: State, site: Any) -> Ref:
 
 def params_of(s: State, ref: Ref) -> tuple[list[Ref], bool]:
     """The parameters that an optimizer holds, and whether there may be more."""
-    held = s[ref].attrs.get("#params")
-    if not isinstance(held, Tup):
+    held = held_by(s, s[ref])
+    if held is None:
         return [], True
     return [p for p in held.items if isinstance(p, Ref)], held.open
 

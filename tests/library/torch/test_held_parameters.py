@@ -19,6 +19,14 @@ HEAD = "import torch\nfrom torch import nn\nnet = nn.Linear(2, 2)\nother = nn.Li
         ("torch.optim.SGD(net.parameters(), lr=0.1)", 1, 2),
         ("torch.optim.SGD(net.parameters(), lr=0.1)\ntorch.optim.SGD(other.parameters(), lr=0.1)", 2, 3),
         ("opt = torch.optim.SGD(net.parameters())\nopt.add_param_group({'params': [other.weight]})", 1, 3),
+        ("opt = torch.optim.SGD(net.parameters())\nopt.param_groups[0]['lr'] = 0.5", 1, 2),
+        ("opt = torch.optim.SGD(net.parameters())\nopt.param_groups[0]['params'][0] = other.weight", 1, None),
+        (
+            "opt = torch.optim.SGD(net.parameters())\nopt.param_groups[0]['params'].append(other.weight)",
+            1,
+            None,
+        ),
+        ("opt = torch.optim.SGD(net.parameters())\nopt.param_groups[0]['params'] = [other.weight]", 1, None),
         ("import somewhere\ntorch.optim.SGD(somewhere.parameters(), lr=0.1)", 1, None),
     ],
 )
