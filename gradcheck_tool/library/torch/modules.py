@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
+# What layers of torch call to look at their inputs, and what layers that derive from them call, too.
+_CHECKS = (
+    "_check_input_dim",
+    "_check_non_zero_input_channels",
+    "check_forward_args",
+    "check_hidden_size",
+    "check_input",
+)
 # How many of the ways through a function that `apply` calls go on to the next module.
 MOST_APPLIED = 4
 
@@ -365,6 +373,12 @@ def reset_running(m: Interpreter, s: State, call: Call) -> Result:
     for name in record.attrs.get("#buffers", Tup(())).items:
         if s.get(record.attrs.get(name.value), Tensor) is not None:
             engine.bump(s, record.attrs[name.value], call.site, str(call.text), "buffer")
+    return NONE
+
+
+@method("torch.nn.Module", *_CHECKS)
+def check(m: Interpreter, s: State, call: Call) -> Result:
+    """Raises for inputs of another shape, and changes nothing."""
     return NONE
 
 

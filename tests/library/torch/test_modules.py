@@ -29,6 +29,14 @@ x = torch.rand(1, 2)
 lin(x).sum().backward()
 lin(x).sum().backward()
 """,
+    "a layer is the same after its look at the input": """
+import torch
+class Norm(torch.nn.BatchNorm1d):
+    def forward(self, x):
+        self._check_input_dim(x)
+        return x - self.running_mean
+Norm(2)(torch.ones(3, 2)).sum().backward()  # raises
+""",
 }
 
 # Right programs.
