@@ -22,6 +22,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
+from gradcheck_tool.engine.earlier import kept_as, may_be_replaced
 from gradcheck_tool.engine.edges import edge, refresh_view
 from gradcheck_tool.engine.errors import (
     DETACHED,
@@ -128,9 +129,15 @@ def _check_roots(s: State, p: BackwardPass) -> None:
     for index, (root, history) in enumerate(zip(p.roots, histories, strict=True)):
         tensor = s[root]
         if history == NONE and not tensor.unsure_graph:
+            kept = kept_as(s, root)
+            if any(may_be_replaced(s, *each) for each in kept):
+                mine = s.edit(root)
+                mine.requires_grad, mine.leaf, mine.unsure_graph = None, None, True
+                continue
             raise Raised(
                 NoGraph(
                     site=p.site,
+                    unless=tuple((cls.name, name) for cls, name in kept),
                     story=tensor.detached_story or _made(tensor),
                     text=NO_GRAPH_AT.format(index),
                     root=str(tensor.name),

@@ -51,7 +51,8 @@ class NoGraphToBackward(Rule):
     computed under `no_grad`, went through `.detach()`, `.data`, `.item()`, numpy, `torch.tensor(...)`,
     `argmax` or a comparison, or all parameters involved are frozen. A constant that is differentiated in
     place of a loss on some ways only (`if not batch: loss = torch.zeros(())`) is not reported: the
-    data say whether that way is ever taken.
+    data say whether that way is ever taken. What only a constructor has put into an attribute is reported
+    where no other function of the file assigns the attribute and no other file mentions it.
 
     ## Why it is wrong
 

@@ -1,0 +1,56 @@
+"""What objects have kept since before the function that is executed on its own.
+
+Only the constructor has run by then. In a program other methods of the same object may have run, too, and
+have put something else in the place of what the constructor left there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.records import Class, Instance
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
+
+_FUNCTION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+# How an attribute gets a value: `a.x = ...`, `a.x += ...`, `for a.x in ...`, `setattr(a, "x", ...)`.
+_ASSIGNED = (
+    r"^[^\n(#]*\.{0}\b[^=\n()<>!]*=(?!=)"
+    r"|\bfor\b[^\n]*\.{0}\b[^\n]*\bin\b"
+    r"|\bsetattr\([^\n]*[\"']{0}[\"']"
+)
+
+
+def kept_as(s: State, ref: Ref) -> list[tuple[Class, str]]:
+    """The attributes, with the classes of their objects, that a record has been in since before."""
+    if not s.after_body or len(s.frames) < 2 or ref.id > s.frames[1].id:
+        return []
+    kept = ((s.get(owner.cls, Class), owner) for _, owner in s.records(Instance))
+    return [
+        (cls, name)
+        for cls, owner in kept
+        if cls is not None
+        for name, value in owner.attrs.items()
+        if value == ref
+    ]
+
+
+def may_be_replaced(s: State, cls: Class, attribute: str) -> bool:
+    """Does any other function of the files in sight assign the attribute?"""
+    frame = s.fixed(s.frames[1])
+    classes = (s.get(entry, Class) for entry in cls.mro)
+    modules = [frame.env.module, *(each.env.module for each in classes if each is not None)]
+    own = {"__init__", frame.function.name}
+    return any(_assigning(module.source, attribute) - own for module in modules)
+
+
+def _assigning(source: str, attribute: str) -> set[str]:
+    """The names of the functions that give an attribute of this name a value; '' for code before them."""
+    if attribute not in source:
+        return set()
+    starts = [(0, ""), *((found.start(), found[1]) for found in _FUNCTION.finditer(source))]
+    places = re.finditer(_ASSIGNED.format(re.escape(attribute)), source, re.MULTILINE)
+    return {next(name for start, name in reversed(starts) if start <= found.start()) for found in places}
