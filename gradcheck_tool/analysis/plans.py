@@ -22,7 +22,7 @@ LOOK_PER_ROW = 1
 LOOK_PER_CANDIDATE_ROW = 40
 # A second look at a part of a module, and a module that does not run by itself.
 WHOLE_BASE = 15_000
-WHOLE_PER_ROW = 30
+WHOLE_PER_ROW = 20
 # The functions that nothing calls, of a module whose body runs.
 REST_BASE = 10_000
 REST_PER_ROW = 30

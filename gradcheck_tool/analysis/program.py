@@ -121,15 +121,20 @@ class _Program:
         yield _Round(module, ExecutionPlan.whole(module, candidates), is_whole=True)
 
     def _looks(self, outlined: Outline, candidates: Candidates) -> Iterator[_Round]:
-        """A short look at what the candidates reach; a longer one where that ran out in code that trains."""
+        """A short look at what the candidates reach; a longer one at what trains where that left ways out.
+
+        The short one has followed a single way through all that takes long.
+        """
         from gradcheck_tool.analysis.plans import ExecutionPlan
         from gradcheck_tool.ir.lower import lower_outline
 
         part = lower_outline(outlined, self._filename)
         yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
         if not self.is_promising and not self._around.extent.is_complete and candidates.trains:
-            longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains)
+            unfinished = self._around.extent.unfinished
+            longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains, single=0)
             yield _Round(part, longer, is_look=True)
+            self._around.extent.unfinished = unfinished
 
     def execute(self, step: _Round, ruleset: RuleSet) -> Sequence[Event]:
         """What happens in a round, for rules that are in force."""

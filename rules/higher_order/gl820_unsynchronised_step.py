@@ -92,10 +92,15 @@ class Reductions(Tracker):
 
 
 def _node(s: State, value: Value) -> int | None:
-    """The number of the graph node that made a tensor, or what has been taken for one."""
-    taken = s.memory.get(Symbol(("tensor", value)))
-    tensor = s.get(value if taken is None else taken, Tensor)
-    return tensor.grad_fn.id if tensor is not None and tensor.grad_fn is not None else None
+    """The number of the graph node that made a tensor, or what has been taken for one.
+
+    A value of another way through the program has none here.
+    """
+    taken = s.memory.get(Symbol(("tensor", value)), value)
+    tensor = s.heap.get(taken.id) if isinstance(taken, Ref) else None
+    if not isinstance(tensor, Tensor):
+        return None
+    return tensor.grad_fn.id if tensor.grad_fn is not None else None
 
 
 class StepWithoutReduction(Rule):

@@ -97,18 +97,28 @@ def filter_(m: Interpreter, s: State, call: Call) -> Result:
     return out
 
 
+# How many of the ways through iterables are followed when they are joined.
+MOST_CHAINED = 4
+
+
 @function("itertools.chain", "itertools.chain.from_iterable")
 def chain(m: Interpreter, s: State, call: Call) -> Result:
     parts = call.args
     if lib_name(call.func).endswith("from_iterable") and call.args:
         parts = iterate.elements(s, call.args[0])[0]
-    items: list[Value] = []
-    is_open = call.unsure
+    rows: list[tuple[State, list[Value], bool]] = [(s, [], call.unsure)]
     for part in parts:
-        for _, more, rest in iterate.drain(m, s, part, call.site)[:1]:
-            items += more
-            is_open = is_open or rest
-    return s.new(Iter("items", (Tup(tuple(items), open=is_open),)))
+        rows = [
+            (after, [*items, *more], is_open or rest)
+            for state, items, is_open in rows
+            for after, more, rest in (
+                iterate.drain(m, state, part, call.site) if state.exc is None else [(state, [], False)]
+            )
+        ][:MOST_CHAINED]
+    return [
+        (state, state.new(Iter("items", (Tup(tuple(items), open=is_open),))))
+        for state, items, is_open in rows
+    ]
 
 
 @function("itertools.islice")

@@ -24,6 +24,24 @@ flags["is_tensor"](map(torch.neg, Rows(2)))
 for number, row in numbered:
     (w * row).sum().backward()
 """,
+    "what is joined has run": """
+import itertools, os, torch
+class Rows:
+    def __init__(self):
+        self.count = 0
+    def __iter__(self):
+        for name in os.listdir("/"):
+            yield torch.ones(2)
+        self.count += 1
+w = torch.ones(2, requires_grad=True)
+rows = Rows()
+def total():
+    return sum(itertools.chain.from_iterable([rows, rows]))
+y = (w * total()).exp()
+y.sum().backward()
+if rows.count:
+    y.sum().backward()  # raises
+""",
 }
 
 
