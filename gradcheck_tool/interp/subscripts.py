@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.records import Dict, Instance, List
+from gradcheck_tool.domain.records import Class, Dict, Func, Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -27,6 +27,10 @@ from gradcheck_tool.interp.packs import member
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
+
+# Of so many objects, classes or functions each is followed where a key that is not known chooses one.
+MOST_CHOICES = 3
+_CHOSEN = (Class, Func, Instance, LibraryObject)
 
 
 def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcomes:
@@ -98,11 +102,34 @@ def _mapping(m: Interpreter, s: State, obj: Value, record: Dict, index: Value, s
                 state.edit(obj).items[index] = value
             out.append((state, value))
         return out
+    choices = _choices(s, record)
+    if choices and isinstance(index, Symbol):
+        return _one_of(m, s, Symbol(("item", obj, index)), choices)
     found = unknown()
     if record.open and isinstance(index, Const) and isinstance(obj, Ref):
         # The program continues, so the item is there: the next one to ask gets the same.
         s.edit(obj).items[index] = found
     return [(s, found)]
+
+
+def _choices(s: State, record: Dict) -> list[Value]:
+    """The few objects, classes or functions that a dictionary holds, if it holds nothing else."""
+    values = list(dict.fromkeys(record.items.values()))
+    if record.open or len(values) > MOST_CHOICES:
+        return []
+    kinds = [type(s.heap[value.id]) if isinstance(value, Ref) else type(value) for value in values]
+    return values if all(kind in _CHOSEN for kind in kinds) else []
+
+
+def _one_of(m: Interpreter, s: State, key: Symbol, choices: list[Value]) -> Outcomes:
+    """What stands under a key that is not known: each in a state of its own, and there always the same."""
+    if key in s.memory:
+        return [(s, s.memory[key])]
+    followed = m.budget.few(choices)
+    out = [(s.fork(), value) for value in followed[1:]] + [(s, followed[0])]
+    for state, value in out:
+        state.memory[key] = value
+    return out
 
 
 def _instance(m: Interpreter, s: State, obj: Value, record: Instance, index: Value, site: Any) -> Outcomes:
