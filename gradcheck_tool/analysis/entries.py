@@ -275,24 +275,27 @@ def _run_methods(
     for state, receiver in states[:2]:
         if by_framework is not None:
             _drive(m, state, receiver, *by_framework)
+        made = state.get(receiver, Instance) if waiting else None
+        life = ObjectLife(state, made.cls) if made is not None else None  # type: ignore[arg-type]
         for inner, func, wrapper in waiting:
             starts.begin(m)
             again = state is not states[0][0]
             is_method = wrapper is None or wrapper.cls == LibraryObject("builtins.property")
-            if is_method and isinstance(receiver, Ref):
-                _train(m, state, receiver, inner, func, again=again)  # type: ignore[arg-type]
+            if is_method and life is not None:
+                _train(m, state, receiver, life, inner, func, again=again)  # type: ignore[arg-type]
             else:
                 static = wrapper is not None and wrapper.cls == LibraryObject("builtins.staticmethod")
                 _run_function(m, state, inner, func, None if static else ref, again=again)  # type: ignore[arg-type]
     m.program.assumes = before
 
 
-def _train(m: Interpreter, base: State, receiver: Ref, ref: Ref, func: Func, *, again: bool) -> None:
+def _train(
+    m: Interpreter, base: State, receiver: Ref, life: ObjectLife, ref: Ref, func: Func, *, again: bool
+) -> None:
     """Run a method of an object, and once more with what it has kept if it trains outside of loops."""
     if id(func.function) in m.program.entered and not again:
         return
     name = func.function.name
-    life = ObjectLife(base, base[receiver].cls)
     state = _provided(m, base, receiver, life, name)
     with Passes(m) as passes:
         ends = _run_function(m, state, ref, func, receiver, again=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.isomorphism import Isomorphism, WholeIsomorphism, is_number
-from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, Record
+from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, is_of_module
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 
 if TYPE_CHECKING:
@@ -97,12 +97,8 @@ def _are_changed_modules_mapped(naming: Isomorphism) -> bool:
     return all(
         naming.refs(Ref(number), Ref(number))
         for number in a.changed | b.changed
-        if number in a.heap and number in b.heap and _is_of_module(dict.__getitem__(a.heap, number))
+        if number in a.heap and number in b.heap and is_of_module(dict.__getitem__(a.heap, number))
     )
-
-
-def _is_of_module(record: Record) -> bool:
-    return type(record) is Frame and record.function.kind.value == "module"
 
 
 def _follow(naming: Isomorphism) -> bool:
@@ -136,7 +132,7 @@ def _differs(naming: Isomorphism, a: State, b: State, live: frozenset[str | int]
         if record is other or record is None or other is None or number == a.frames[-1].id:
             continue
         kind = type(record)
-        returned = kind is Frame and number not in stack and not _is_of_module(record)
+        returned = kind is Frame and number not in stack and not is_of_module(record)
         if returned or kind is Iter or kind is Generator:
             held = _held(a, live) if held is None else held
             if number > a.frames[-1].id and number not in held:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.isomorphism import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
-from gradcheck_tool.domain.records import Dict, Frame, Iter, List, Record
+from gradcheck_tool.domain.records import Dict, Frame, Iter, List, Record, is_of_module
 from gradcheck_tool.domain.values import Const, Ref, Symbol
 
 if TYPE_CHECKING:
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 # What may be forgotten.
 _TEMPORARY = frozenset({Tensor, Storage, Node, List, Dict, Iter, Frame})
 _PARTS: dict[type, tuple[str, ...]] = {
-    **COMPOUND,
+    **{kind: parts for kind, parts in COMPOUND.items() if kind is not Const},
     SavedTensor: ("storage", "version_counter", "version", "data", "edge", "holder", "memory"),
     GraphCut: ("sources", "storage"),
     ConstantInput: ("severed", "storage"),
 }
-del _PARTS[Const]
 # Fields of a frame that refer to other states of the heap, or to nothing.
 _NOT_FOLLOWED = frozenset({"entry", "iterations", "function", "env", "site", "name", "node"})
 
@@ -79,10 +78,15 @@ def _follow_notes(reach: _Reach, waiting: list[tuple[Any, Any]]) -> None:
     """What is noted under a key can be reached where all parts of the key can."""
     grew = True
     while grew:
-        alive = [value for key, value in waiting if reach.includes(key)]
-        waiting = [(key, value) for key, value in waiting if not reach.includes(key)]
+        alive: list[Any] = []
+        later: list[tuple[Any, Any]] = []
+        for key, value in waiting:
+            if reach.includes(key):
+                alive.append(value)
+            else:
+                later.append((key, value))
         reach.follow(alive)
-        grew = bool(alive)
+        waiting, grew = later, bool(alive)
 
 
 def _stays(record: Record) -> bool:
@@ -92,9 +96,7 @@ def _stays(record: Record) -> bool:
         return record.is_summary or record.is_param or (is_leaf and record.grad_state != "none")
     if isinstance(record, Node):
         return record.unsure_freed
-    if isinstance(record, Frame):
-        return bool(record.function.kind.value == "module")
-    return type(record) not in _TEMPORARY
+    return type(record) not in _TEMPORARY or is_of_module(record)
 
 
 def _fields(record: Record) -> Iterator[Any]:

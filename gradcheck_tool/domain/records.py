@@ -66,6 +66,11 @@ class Frame(Record):
         self.site: Any = None
 
 
+def is_of_module(record: Record) -> bool:
+    """Does a record have the variables of a module, which any code may read?"""
+    return type(record) is Frame and record.function.kind.value == "module"
+
+
 class List(Record):
     """A list, set or deque. `open` means that there may be more elements than are known."""
 

@@ -151,18 +151,28 @@ def _tensor(s: State, ref: Ref) -> None:
 
 def _graph(s: State, start: Ref) -> None:
     """A backward may have freed all of the graph and filled the leaves' gradients."""
-    seen: set[int] = set()
-    todo: list[Any] = [start]
+    for ref in graph_behind(s, start):
+        if isinstance(s.heap[ref.id], Node):
+            s.edit(ref).unsure_freed = True
+        else:
+            forget_gradient(s, ref)
+
+
+def forget_gradient(s: State, ref: Ref) -> None:
+    """The gradient of a leaf may be anything; what is no tensor has none."""
+    if isinstance(s.heap[ref.id], Tensor):
+        leaf = s.edit(ref)
+        leaf.grad_state, leaf.grad = "unknown", unknown()
+
+
+def graph_behind(s: State, start: Ref | None) -> list[Ref]:
+    """The nodes of a graph and the leaves that it leads to."""
+    seen: dict[int, Ref] = {}
+    todo: list[Value | None] = [start]
     while todo:
         at = todo.pop()
-        if not isinstance(at, Ref) or at.id in seen:
-            continue
-        seen.add(at.id)
-        record = s.heap[at.id]
-        if isinstance(record, Node):
-            s.edit(at).unsure_freed = True
-            todo.extend(record.inputs)
-        elif isinstance(record, Tensor):
-            leaf = s.edit(at)
-            leaf.grad_state = "unknown"
-            leaf.grad = unknown()
+        if isinstance(at, Ref) and at.id not in seen:
+            seen[at.id] = at
+            record = s.heap[at.id]
+            todo += record.inputs if isinstance(record, Node) else ()
+    return list(seen.values())

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.session.scopes import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -30,7 +32,7 @@ def _uses(data: bytes, name: str) -> Iterator[bool]:
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, without = waiting.pop()
-        if isinstance(node, ast.Name | ast.Attribute) and _last_name(node) == name:
+        if isinstance(node, ast.Name | ast.Attribute) and last_name(node) == name:
             yield without
         if isinstance(node, _FUNCTIONS):
             # What a function does depends on where it is called, unless its decorator decides.
@@ -42,12 +44,6 @@ def _uses(data: bytes, name: str) -> Iterator[bool]:
 
 def _is_without_grad(node: ast.expr) -> bool:
     func = node.func if isinstance(node, ast.Call) else node
-    if isinstance(node, ast.Call) and _last_name(func) == "set_grad_enabled":
+    if isinstance(node, ast.Call) and last_name(func) == "set_grad_enabled":
         return len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
-    return _last_name(func) in _WITHOUT_GRAD
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    return last_name(func) in _WITHOUT_GRAD

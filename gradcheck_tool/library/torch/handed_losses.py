@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine.tensors import numel_is_one
-from gradcheck_tool.interp.havoc import havoc
+from gradcheck_tool.interp.havoc import forget_gradient, graph_behind, havoc
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -46,27 +46,11 @@ def back_propagated(m: Interpreter, s: State, owner: Value, name: str, call: Cal
     out: Outcomes = []
     for state, _ in m.call_method(s, loss, "backward", [], kept, call.site, call.text):
         if state.exc is None:
-            _forget_gradients(state, loss)
+            for ref in graph_behind(state, state[loss].grad_fn):
+                forget_gradient(state, ref)
             havoc(state, [owner, *(value for value in given if value != loss)], keeps_layers=not steps)
         out.append((state, unknown()))
     return out
-
-
-def _forget_gradients(s: State, loss: Ref) -> None:
-    """The gradients of what a loss was computed from may be anything."""
-    seen: set[int] = set()
-    todo: list[Value | None] = [s[loss].grad_fn]
-    while todo:
-        at = todo.pop()
-        if not isinstance(at, Ref) or at.id in seen:
-            continue
-        seen.add(at.id)
-        record = s.heap[at.id]
-        if isinstance(record, Node):
-            todo.extend(record.inputs)
-        elif isinstance(record, Tensor):
-            leaf = s.edit(at)
-            leaf.grad_state, leaf.grad = "unknown", unknown()
 
 
 def _loss(s: State, values: list[Value]) -> Ref | None:
