@@ -3,20 +3,14 @@
 from gradcheck_tool import gradcheck as gradcheck
 from gradcheck_tool import when as when
 from gradcheck_tool.analysis.program import check_source as check_source
-from gradcheck_tool.domain.events import BackwardCall as BackwardCall
-from gradcheck_tool.domain.events import CheckpointUse as CheckpointUse
-from gradcheck_tool.domain.events import ClipGradients as ClipGradients
 from gradcheck_tool.domain.events import EngineError as EngineError
 from gradcheck_tool.domain.events import Event as Event
 from gradcheck_tool.domain.events import FreedGraph as FreedGraph
 from gradcheck_tool.domain.events import FunctionError as FunctionError
-from gradcheck_tool.domain.events import GradientsCleared as GradientsCleared
-from gradcheck_tool.domain.events import GraphBreak as GraphBreak
 from gradcheck_tool.domain.events import InvalidTensorUse as InvalidTensorUse
 from gradcheck_tool.domain.events import LeafWrite as LeafWrite
 from gradcheck_tool.domain.events import NoGraph as NoGraph
 from gradcheck_tool.domain.events import NonScalarRoot as NonScalarRoot
-from gradcheck_tool.domain.events import OptimizerStep as OptimizerStep
 from gradcheck_tool.domain.events import SavedTensorModified as SavedTensorModified
 from gradcheck_tool.domain.events import ScalerError as ScalerError
 from gradcheck_tool.domain.events import Site as Site
@@ -120,3 +114,9 @@ from gradcheck_tool.trigger import Condition as Condition
 from gradcheck_tool.trigger import Trigger as Trigger
 
 __version__: str
+from gradcheck_tool.engine.edges import requires as requires
+from gradcheck_tool.trackers.events import BackwardCall as BackwardCall
+from gradcheck_tool.trackers.events import ClipGradients as ClipGradients
+from gradcheck_tool.trackers.events import GradientsCleared as GradientsCleared
+from gradcheck_tool.trackers.events import GraphBreak as GraphBreak
+from gradcheck_tool.trackers.events import OptimizerStep as OptimizerStep

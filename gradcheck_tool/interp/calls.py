@@ -23,7 +23,7 @@ from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
-from gradcheck_tool.interp.facts import Called
+from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function
 from gradcheck_tool.interp.havoc import forget_written, havoc, may_change_layers, written_by
 from gradcheck_tool.interp.models import model_of
@@ -146,6 +146,7 @@ def _call_record(m: Summarising, s: State, func: Ref, call: Call) -> Outcomes:
 
 
 def _call_library(m: Interpreter, s: State, name: str, call: Call) -> Outcomes:
+    m.tell(s, LibraryCalled(name, call))
     native = registry.find(name)
     if native is None:
         model = resolve(m, s, call.func, call.site)  # type: ignore[arg-type]

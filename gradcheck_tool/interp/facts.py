@@ -35,6 +35,18 @@ class Called(Fact):
 
 
 @dataclass(slots=True, eq=False)
+class LibraryCalled(Fact):
+    """A function of a library is called, by the program or by a model; it has not run yet.
+
+    `name` is its qualified name, whatever the program calls it. `torch.autograd.Function.apply` is told of
+    Functions of the program; the `receiver` of the call is the class.
+    """
+
+    name: str
+    call: Call
+
+
+@dataclass(slots=True, eq=False)
 class AttributeRead(Fact):
     """`object.name` has been read by an instruction of the program."""
 
@@ -155,14 +167,6 @@ class BackwardRan(Fact):
     """A backward pass has run through a graph and, but for `autograd.grad`, added to `.grad` of leaves."""
 
     run: BackwardPass
-
-
-@dataclass(slots=True, eq=False)
-class FunctionApplied(Fact):
-    """A custom `autograd.Function` is applied; its `forward` has not run yet."""
-
-    cls: Value
-    call: Call
 
 
 @dataclass(slots=True, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import BackwardCall, GraphBreak
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.engine.tensors import numel_is_one
+from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
 from gradcheck_tool.trackers.gradient_reach import GradientReach
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcheck_tool import when
-from gradcheck_tool.domain.events import Event
+from gradcheck_tool.domain.events import Event, Site
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -199,3 +199,87 @@ class DistributedMisuse(Event):
     kind: str
     call: str
     subject: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class BackwardCall(Event):
+    """A backward that does not raise.
+
+    `breaks` lists what entered the root cut off. `constant_terms` are those of them that are whole
+    summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added
+    to a loss has no effect on any gradient. `made_leaf` is the text of the call that turned the
+    computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
+    `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
+    """
+
+    triggers = when.DIFFERENTIATION
+
+    root: str
+    retain_graph: bool
+    create_graph: bool
+    breaks: tuple[GraphBreak, ...] = ()
+    constant_terms: tuple[GraphBreak, ...] = ()
+    made_leaf: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """A value that required grad and entered a back-propagated root only through something that cuts
+    history, so that its gradient is silently missing from an otherwise right backward.
+
+    `kind` is `retensor` (torch.tensor, as_tensor or a constructor on tensors), `numpy`, `item`
+    (item, float, int, tolist, math functions), `detach`, `data`, `no-grad`, `non-differentiable` or
+    `create-graph` (the result of autograd.grad without create_graph). `tensor` is the text of the
+    value that was cut, `call` the text of what cut it, `site` where.
+    """
+
+    kind: str
+    tensor: str
+    call: str
+    site: Site
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class OptimizerStep(Event):
+    """An optimizer steps; `in_loop` also where a function on the way to it is called in a loop.
+
+    `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
+    has back-propagated into them yet), `zeroed` (cleared after the last backward), `stale` (used by
+    an earlier step already and not cleared), `scaled` (a GradScaler's scale is still on them) or
+    `unknown`; one entry a kind that occurs. `scaler` is the text of the GradScaler whose `step` makes
+    the call ('' for a plain step); it takes the scale off itself, so `scaled` is right there.
+    `starved` lists parameters that took part in computing a root that was back-propagated since the
+    last step, but whose every way into it is cut, so that no gradient can have reached them.
+    """
+
+    triggers = (*when.TRAINING, when.STEP)
+
+    optimizer: str
+    gradients: frozenset[str]
+    scaler: str = ""
+    starved: tuple[GraphBreak, ...] = ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class GradientsCleared(Event):
+    """Gradients are cleared. `fresh` is true when a backward since the last step is discarded."""
+
+    triggers = when.TRAINING
+
+    target: str
+    fresh: bool
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ClipGradients(Event):
+    """clip_grad_norm_ or clip_grad_value_; `gradients` as in `OptimizerStep`.
+
+    `measures` is true when the returned norm is used or max_norm is infinite: the call may be there to
+    log a norm, not to clip.
+    """
+
+    triggers = (when.CLIP_GRAD,)
+
+    target: str
+    gradients: frozenset[str]
+    measures: bool = False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-    from gradcheck_tool.interp.facts import CallbackRan, Called, FunctionApplied, ObjectMade, RunEnded
+    from gradcheck_tool.interp.facts import CallbackRan, Called, LibraryCalled, ObjectMade, RunEnded
     from gradcheck_tool.library.torch.function_text import FunctionClass
 
 
@@ -54,9 +54,11 @@ class Functions(Tracker):
                     if self.once((id(event.site.node), event.kind, event.detail)):
                         self.report(event)
 
-    def on_function_applied(self, m: Interpreter, s: State, fact: FunctionApplied) -> None:
+    def on_library_called(self, m: Interpreter, s: State, fact: LibraryCalled) -> None:
         """Does `apply` get tensors in containers, or for an input whose gradient is never computed?"""
-        text, call = function_class_of(s, fact.cls), fact.call
+        if fact.name != "torch.autograd.Function.apply":
+            return
+        text, call = function_class_of(s, fact.call.receiver), fact.call
         if text is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
             return
         for argument in _hidden_tensors(s, text, call):

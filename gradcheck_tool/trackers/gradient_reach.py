@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import GraphBreak
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Dict
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.trackers.events import GraphBreak
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 

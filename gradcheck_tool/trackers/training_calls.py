@@ -1,24 +1,43 @@
-"""Steps of optimizers and clearings of gradients, with what the gradients are then."""
+"""Steps of optimizers, and gradients that are clipped or cleared, with what the gradients are then."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import GradientsCleared, OptimizerStep
-from gradcheck_tool.library.torch.gradient_kinds import gradient_kinds
+from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.values import TRUE, Const
+from gradcheck_tool.interp.places import owner_text
+from gradcheck_tool.library.torch.grad_scaler import CARRIED
+from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.optimizers import params_of
+from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.interp import facts
     from gradcheck_tool.interp.api import Interpreter
 
+_CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"})
+# What the `.grad` of a parameter is, in the words of `OptimizerStep`, by the state that the engine keeps.
+_KINDS = {
+    "none": "none",
+    "fresh": "fresh",
+    "mixed": "fresh",
+    "used": "stale",
+    "zeroed": "zeroed",
+    "assigned": "fresh",
+    "scaled": "scaled",
+}
+
 
 class TrainingCalls(Tracker):
-    """Reports each step and each clearing: rules compare all of a file."""
+    """Reports each step, clipping and clearing: rules compare all of a file."""
 
-    derives = (GradientsCleared, OptimizerStep)
+    derives = (ClipGradients, GradientsCleared, OptimizerStep)
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Report what the gradients are that an optimizer is about to apply."""
@@ -26,12 +45,41 @@ class TrainingCalls(Tracker):
             OptimizerStep(
                 site=fact.site,
                 optimizer=fact.name,
-                gradients=gradient_kinds(s, *params_of(s, fact.optimizer)),
+                gradients=_gradient_kinds(s, *params_of(s, fact.optimizer)),
                 scaler=fact.scaler,
                 in_loop=m.places.repeats(s, fact.site),
             )
         )
 
+    def on_computed(self, m: Interpreter, s: State, fact: facts.Computed) -> None:
+        """Report what the gradients are that are clipped."""
+        if fact.operation in _CLIPPING:
+            given = fact.arguments["parameters"]
+            assert not isinstance(given, list)
+            self.report(
+                ClipGradients(
+                    site=fact.site,
+                    target=owner_text(fact.site),
+                    gradients=_clipped_kinds(s, *parameters_of(s, given)),
+                    measures=fact.arguments.get("max_norm") == Const(float("inf")),
+                )
+            )
+
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """Report whose gradients are cleared, and whether they have been applied."""
         self.report(GradientsCleared(site=fact.site, target=fact.target, fresh=fact.is_fresh))
+
+
+def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
+    """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on."""
+    kinds = _gradient_kinds(s, params, is_open)
+    is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
+    return frozenset({"scaled"}) if kinds == {"unknown"} and is_carried else kinds
+
+
+def _gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
+    """What the `.grad` of parameters that require grad are."""
+    kinds = {_KINDS.get(s[p].grad_state, "unknown") for p in params if s[p].requires_grad is not False}
+    if is_open or not kinds:
+        kinds.add("unknown")
+    return frozenset(kinds)

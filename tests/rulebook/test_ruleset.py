@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gradcheck_tool.domain.events import (
-    BackwardCall,
     EngineError,
     Event,
     FreedGraph,
-    OptimizerStep,
     Site,
     StoryStep,
 )
@@ -19,6 +17,7 @@ from gradcheck_tool.findings import Applicability, Edit, Location, Position, Sev
 from gradcheck_tool.rulebook.pack import RulePackError
 from gradcheck_tool.rulebook.rule import ProposedFix, Replacement, Rule, Violation
 from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.trackers.events import BackwardCall, OptimizerStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

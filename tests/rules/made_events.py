@@ -46,8 +46,8 @@ def locate(place: ev.Site) -> Location:
 HERE = site()
 
 
-def cut(kind: str) -> ev.GraphBreak:
-    return ev.GraphBreak(kind=kind, tensor="aux", call="torch.tensor([aux])", site=HERE)
+def cut(kind: str) -> told.GraphBreak:
+    return told.GraphBreak(kind=kind, tensor="aux", call="torch.tensor([aux])", site=HERE)
 
 
 def evaluate(*events: ev.Event) -> list[Finding]:
@@ -81,7 +81,7 @@ def no_graph(reason: str) -> ev.Event:
 
 
 def backward(**facts: Any) -> ev.Event:
-    return event(ev.BackwardCall, **{"root": "loss", "retain_graph": False, "create_graph": False, **facts})
+    return event(told.BackwardCall, **{"root": "loss", "retain_graph": False, "create_graph": False, **facts})
 
 
 def again(**facts: Any) -> ev.Event:
@@ -89,11 +89,11 @@ def again(**facts: Any) -> ev.Event:
 
 
 def step(*gradients: str, **facts: Any) -> ev.Event:
-    return event(ev.OptimizerStep, **{"optimizer": "opt", "gradients": frozenset(gradients), **facts})
+    return event(told.OptimizerStep, **{"optimizer": "opt", "gradients": frozenset(gradients), **facts})
 
 
 def clip(*gradients: str, **facts: Any) -> ev.Event:
-    return event(ev.ClipGradients, target="params", gradients=frozenset(gradients), **facts)
+    return event(told.ClipGradients, target="params", gradients=frozenset(gradients), **facts)
 
 
 def named(name: str, *keywords: str, called: bool = True) -> ev.Event:
@@ -126,7 +126,3 @@ def distributed(kind: str) -> ev.Event:
 
 def kept(kind: str) -> ev.Event:
     return event(told.GraphKept, container="total", value="loss", kind=kind)
-
-
-def checkpoint(reentrant: bool | None, inputs: bool | None, trains: bool) -> ev.Event:
-    return event(ev.CheckpointUse, call="ckpt()", reentrant=reentrant, inputs_need_grad=inputs, trains=trains)

@@ -1,10 +1,10 @@
-"""Steps of optimizers and clearings of gradients are reported with what the gradients are then."""
+"""Steps of optimizers, clippings and clearings of gradients are reported with what the gradients are then."""
 
 from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.domain.events import GradientsCleared, OptimizerStep
+from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
 from tests.cases import TRAINING
 from tests.running import events
 
@@ -43,3 +43,35 @@ def test_a_clearing_says_whose_gradients_it_clears(clearing: str, target: str, i
     step = "opt.step()\n" if is_applied else ""
     (event,) = events(f"{TRAINING}{LOSS}.backward()\n{step}{clearing}\n", GradientsCleared)
     assert (event.target, event.fresh) == (target, not is_applied)
+
+
+@pytest.mark.parametrize(
+    "call", ["clip_grad_norm_(net.parameters(), {})", "clip_grad_value_(list(net.parameters()), {})"]
+)
+@pytest.mark.parametrize(
+    ("before", "gradients"),
+    [
+        ("", {"none"}),
+        (f"{LOSS}.backward()\n", {"fresh"}),
+        (f"{LOSS}.backward()\nopt.step()\n", {"stale"}),
+        ("scaler = torch.amp.GradScaler('cpu')\nscaler.scale(" + LOSS + ").backward()\n", {"scaled"}),
+    ],
+)
+def test_a_clipping_says_what_it_clips(call: str, before: str, gradients: set[str]) -> None:
+    (event,) = events(f"{TRAINING}{before}torch.nn.utils.{call.format(1.0)}\n", ClipGradients)
+    assert (event.gradients, event.measures) == (gradients, False)
+
+
+def test_clipping_what_a_generator_gives_clips_its_parameters() -> None:
+    given = "(p for p in net.parameters() if p.requires_grad)"
+    (event,) = events(
+        f"{TRAINING}{LOSS}.backward()\ntorch.nn.utils.clip_grad_norm_({given}, 1.0)\n", ClipGradients
+    )
+    assert event.gradients == {"fresh"}
+
+
+def test_clipping_to_an_infinite_norm_measures_it() -> None:
+    (event,) = events(
+        f"{TRAINING}torch.nn.utils.clip_grad_norm_(net.parameters(), float('inf'))\n", ClipGradients
+    )
+    assert event.measures

@@ -27,7 +27,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.exceptions import guard
-from gradcheck_tool.interp.facts import CallbackRan, FunctionApplied
+from gradcheck_tool.interp.facts import CallbackRan, LibraryCalled
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.tensor_values import as_tensor
@@ -46,7 +46,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     forward = attributes.in_class(s, cls, "forward")
     if forward is None:
         return unknown()
-    m.tell(s, FunctionApplied(cls, call))
+    m.tell(s, LibraryCalled("torch.autograd.Function.apply", replace(call, receiver=cls)))
     args = [*call.args, *call.kwargs.values()]
     tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
     versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].requires_grad and s.grad}

@@ -20,13 +20,14 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.gradient_kinds import CARRIED
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
+# An attribute of a GradScaler: has it scaled a loss, and neither a step nor `unscale_` followed?
+CARRIED = "#carried"
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import ClipGradients
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Generator, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value, unknown
@@ -14,10 +13,8 @@ from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.facts import Computed, Used
 from gradcheck_tool.interp.iteration import drain, elements, exhaust
-from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
-from gradcheck_tool.library.torch.gradient_kinds import clipped_kinds
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import make_layer
@@ -152,21 +149,22 @@ def clip(m: Interpreter, s: State, call: Call) -> Result:
     given = call.get(0, "parameters") or NONE
     m.tell(s, Used(given, "clip", call.site))
     given = gone_through(m, s, given, call.site)
-    params, is_open = parameters_of(s, given)
+    params, _ = parameters_of(s, given)
+    norm = engine.new_tensor(s, call.site, shape=(), name="total_norm")
+    name = registry.lib_name(call.func).rpartition(".")[2]
+    limit = "clip_value" if "value" in name else "max_norm"
+    arguments: dict[str, Value | list[Value]] = {
+        "parameters": given,
+        limit: call.get(1, limit) or unknown(),
+    }
+    m.tell(s, Computed(name, arguments, {"parameters": params}, None, norm, call.site, call.text))
     exhaust(s, given)
-    limit = registry.const(call.get(1, "max_norm"))
-    kinds = clipped_kinds(s, params, is_open)
-    m.emit(
-        ClipGradients(
-            site=call.site, target=owner_text(call.site), gradients=kinds, measures=limit == float("inf")
-        )
-    )
     if any(s[p].grad_state == "none" for p in params) is False:
         for ref in params:
             grad = s[ref].grad
             if isinstance(grad, Ref) and s.get(grad, Tensor) is not None:
                 engine.bump(s, grad, call.site, str(call.text), "inplace")
-    return engine.new_tensor(s, call.site, shape=(), name="total_norm")
+    return norm
 
 
 @function(

@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.events import CheckpointUse
 from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
@@ -14,7 +13,7 @@ from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.module_tree import modules, named_parameters
+from gradcheck_tool.library.torch.module_tree import modules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,17 +100,6 @@ def shallow(m: Interpreter, s: State, call: Call) -> Result:
 # -- checkpoint -------------------------------------------------------------------------------------
 
 
-def _use(s: State, call: Call, reentrant: bool | None, needed: bool | None, run: Value) -> CheckpointUse:
-    """The event of a checkpoint that runs a function, or functions one after the other."""
-    return CheckpointUse(
-        site=call.site,
-        call=str(call.text),
-        reentrant=reentrant if "use_reentrant" in call.kwargs else None,
-        inputs_need_grad=needed,
-        trains=_trains(s, run),
-    )
-
-
 @function("torch.utils.checkpoint.checkpoint")
 def checkpoint(m: Interpreter, s: State, call: Call) -> Result:
     """Runs the function now and again in backward, so that what it saves are its inputs alone.
@@ -133,7 +121,6 @@ def checkpoint(m: Interpreter, s: State, call: Call) -> Result:
         if len(tensors) == len([a for a in args if not isinstance(a, Const)])
         else None
     )
-    m.emit(_use(s, call, reentrant, needed, func))
     out: Outcomes = []
     before = s.grad
     cut = reentrant is True and needed is False
@@ -236,20 +223,9 @@ def checkpoint_sequential(m: Interpreter, s: State, call: Call) -> Result:
     With the reentrant variant and an input that does not require grad, only the last segment has a graph.
     """
     funcs, value = call.get(0, "functions") or unknown(), call.get(2, "input") or unknown()
-    needed = engine.requires(s, [value]) if s.get(value, Tensor) is not None else None  # type: ignore[list-item]
-    reentrant = call.flag(-1, "use_reentrant", True)
-    if call.get(1, "segments") != Const(1):
-        m.emit(_use(s, call, reentrant, needed, funcs))
-    if reentrant is not False or s.get(funcs, Instance) is None:
+    if call.flag(-1, "use_reentrant", True) is not False or s.get(funcs, Instance) is None:
         return unknown()
     return m.call(s, funcs, [value], {}, call.site, call.text)
-
-
-def _trains(s: State, func: Value) -> bool:
-    record = s.get(func, Instance)
-    if record is None:
-        return False
-    return any(s[p].requires_grad for p in (r for _, r in named_parameters(s, func)[0]))  # type: ignore[arg-type]
 
 
 # -- functional -------------------------------------------------------------------------------------

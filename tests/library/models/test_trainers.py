@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool import EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.analysis.entries import analyze
-from gradcheck_tool.domain.events import EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
 from tests.running import TRACKERS
