@@ -15,7 +15,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 from . import patterns, sources
 from .facts import fact
-from .probe import Call, tensors_in
+from .run import Call, tensors_in
 from .signatures import NAMESPACES, OPERATORS, is_property, resolve, signature
 
 if TYPE_CHECKING:

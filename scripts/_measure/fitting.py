@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .facts import Fact
-    from .probe import Mask, Observation, Shown
+    from .outputs import Shown
+    from .probe import Observation
+    from .run import Mask
 
 SOFT = 0.1
 DTYPES = ("float", "int", "bool", "complex", "same", "promoted")

@@ -15,7 +15,7 @@ from torch.testing._internal.common_modules import module_db
 
 from . import collect, patterns, sources
 from .facts import Fact, fact
-from .probe import Call
+from .run import Call
 from .signatures import is_plain, resolve
 from .tables import variant_rows
 

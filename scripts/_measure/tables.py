@@ -11,12 +11,14 @@ import torch
 from .collect import ATTENTION, PRODUCTS
 from .facts import fact
 from .fitting import Seen
-from .probe import Call, observe
+from .probe import observe
 from .signatures import signature
 from .variants import NUMERIC, Detail, variants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .run import Call
 
 POWER = Detail(numeric=frozenset(["self", "other"]))
 PRODUCT = Detail(ranked=frozenset(["self", "other", "input"]))
