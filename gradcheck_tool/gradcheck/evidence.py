@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -30,7 +30,8 @@ FULL_JACOBIAN = 200
 class Evidence:
     """For input `index`: rows of `analytic` and `reference`, one a cotangent, flattened over the input.
 
-    `known` marks the entries whose reference was measured; `tolerance` is per row and entry.
+    `known` marks the entries whose reference was measured; `tolerance` is per row and entry. `klass` is the
+    custom Function that is checked, None where it is a function of another kind.
     """
 
     problem: Problem
@@ -45,7 +46,7 @@ class Evidence:
     pull_analytic: Pull
     pull_reference: Pull | None
     none_returned: bool
-    extra: dict[str, object] = field(default_factory=dict)
+    klass: Any = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,7 +134,7 @@ class _Differences:
         return best, bar
 
 
-def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int]) -> Evidence:
+def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int], klass: Any) -> Evidence:
     """Collect evidence about a mismatch, from `body` where it is trusted, else by finite differences.
 
     `found` are entries already known to be wrong; they are measured in any case.
@@ -164,7 +165,7 @@ def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int]
         )
     return Evidence(
         problem, index, cotangents, all_analytic[index], mine, tolerance, known, all_analytic, all_reference,
-        pull, pull_reference, none,
+        pull, pull_reference, none, klass,
     )  # fmt: skip
 
 

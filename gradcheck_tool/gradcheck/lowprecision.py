@@ -306,8 +306,9 @@ def _report(session: Session, narrow: Problem, i: int, mask: Tensor) -> None:
         analytic,
         exact,
         none_returned=False,
+        klass=session.klass,
     )
-    answer = _block(i, mask) if _is_block(mask) else diagnose(evidence, session.klass)
+    answer = _block(i, mask) if _is_block(mask) else diagnose(evidence)
     word = "precision" if answer.word in ("unknown", "missing-term") else answer.word
     flat = int((gap.mean(0) * mask.reshape(-1)).argmax())
     a, r = float(stack[0][i][0][flat].real), float(stack[1][i][0][flat].real)

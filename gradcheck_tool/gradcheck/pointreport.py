@@ -79,7 +79,7 @@ def _plain_mistakes(session: Session, mismatches: list[Mismatch]) -> list[Mismat
 
 
 def _diagnosed(session: Session, m: Mismatch) -> Diagnosis:
-    return diagnose(gather(m, body_at(session, m.problem), session.draws, m.entries), session.klass)
+    return diagnose(gather(m, body_at(session, m.problem), session.draws, m.entries, session.klass))
 
 
 def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
@@ -107,8 +107,8 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     n = m.problem.values[m.index].numel()
     if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
         found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
-    evidence = gather(m, body_at(session, m.problem), session.draws, found)
-    answer = diagnose(evidence, session.klass)
+    evidence = gather(m, body_at(session, m.problem), session.draws, found, session.klass)
+    answer = diagnose(evidence)
     if is_excused(session, evidence, answer, label):
         session.verdicts[m.index].word = "ok"
         return

@@ -78,9 +78,9 @@ def saved_by(evidence: Evidence) -> list[Tensor]:
     return kept
 
 
-def better_saved_tensor(evidence: Evidence, klass: Any) -> str | None:
+def better_saved_tensor(evidence: Evidence) -> str | None:
     """A sentence naming the saved tensor and what should have been saved; None if no replacement helps."""
-    if klass is None:
+    if evidence.klass is None:
         return None
     for slot, saved in enumerate(saved_by(evidence)[:6]):
         for label, tensor in _candidates(evidence):

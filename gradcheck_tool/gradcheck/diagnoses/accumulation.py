@@ -1,4 +1,31 @@
-"""`accumulation`: contributions of repeated indices are not added up."""
+"""`accumulation`: contributions of repeated indices are not added up.
+
+## Example
+
+```python
+import torch
+
+
+class Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(x, index)
+        return x[index]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, index = ctx.saved_tensors
+        result = torch.zeros_like(x)
+        result[index] = gradient
+        return result, None  # <- accumulation
+
+
+arguments = (
+    torch.randn(6, 3, dtype=torch.double, requires_grad=True),
+    torch.tensor([4, 0, 4, 1]),
+)
+```
+"""
 
 from __future__ import annotations
 
@@ -7,12 +34,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.PART)
 def not_accumulated(e: Evidence) -> Diagnosis | None:
     """What repeated indices contribute is not added up."""
     bad = e.off.any(0).reshape(e.shape)

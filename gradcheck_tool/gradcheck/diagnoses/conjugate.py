@@ -1,4 +1,26 @@
-"""`conjugate`: the gradient of a complex input is the conjugate of the right one."""
+"""`conjugate`: the gradient of a complex input is the conjugate of the right one.
+
+## Example
+
+```python
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z * z
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (z,) = ctx.saved_tensors
+        return gradient * 2 * z  # <- conjugate
+
+
+arguments = (torch.randn(4, dtype=torch.cdouble, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
@@ -6,12 +28,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.WHOLE, after="rounded")
 def conjugate(e: Evidence) -> Diagnosis | None:
     """The gradient is the conjugate of the right one."""
     if not (e.analytic.is_complex() or any(v is not None and v.is_complex() for v in e.cotangents[0])):

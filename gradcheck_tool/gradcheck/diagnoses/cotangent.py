@@ -1,15 +1,38 @@
-"""`ignores-cotangent` and `not-linear-in-cotangent`: the incoming gradient is used wrongly."""
+"""`ignores-cotangent` and `not-linear-in-cotangent`: the incoming gradient is used wrongly.
+
+## Example
+
+```python
+import torch
+
+
+class Clamped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return (gradient * x.cos()).clamp(-1, 1)  # <- not-linear-in-cotangent
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name, norm
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name, norm
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.ALONE, after="absent")
 def wrong_cotangent(e: Evidence) -> Diagnosis | None:
     """The incoming gradient is ignored, or used in a way that is not linear."""
     v = e.cotangents[0]

@@ -1,9 +1,15 @@
-"""What a diagnosis is, and what several of them need."""
+"""What a diagnosis is, in which order they are asked, and what several of them need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.evidence import Evidence
@@ -21,7 +27,57 @@ class Diagnosis:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-Rule = Callable[[Evidence], "Diagnosis | None"]
+class Stage(IntEnum):
+    """How much of the gradient a diagnosis explains: those that explain more are asked first."""
+
+    ALONE = 0
+    """The gradient by itself, or what it makes of the incoming one, shows the mistake."""
+    WHOLE = 1
+    """All of it is the right one, changed in one way."""
+    PART = 2
+    """It is right but for some of its entries."""
+    REST = 3
+    """What nothing explains that simply."""
+
+
+Explain = Callable[[Evidence], "Diagnosis | None"]
+
+
+@dataclass(frozen=True)
+class _Registered:
+    explain: Explain
+    stage: Stage
+    after: str
+
+
+_REGISTERED: dict[str, _Registered] = {}
+
+
+def diagnosis(stage: Stage, *, after: str = "") -> Callable[[Explain], Explain]:
+    """Register a function of this folder, which explains the evidence or returns None.
+
+    `after` names another function of the stage which is more specific: it is asked before.
+    """
+
+    def register(explain: Explain) -> Explain:
+        _REGISTERED[explain.__name__] = _Registered(explain, stage, after)
+        return explain
+
+    return register
+
+
+@cache
+def in_order() -> tuple[Explain, ...]:
+    """The functions of all modules of this folder, the most specific first."""
+    folder = Path(__file__).parent
+    for module in iter_modules([str(folder)]):
+        import_module(f"{__package__}.{module.name}")
+    order: list[Explain] = []
+    for stage in Stage:
+        names = {name: each.after for name, each in sorted(_REGISTERED.items()) if each.stage is stage}
+        graph = {name: [after] if after else [] for name, after in names.items()}
+        order += [_REGISTERED[name].explain for name in TopologicalSorter(graph).static_order()]
+    return tuple(order)
 
 
 def input_name(evidence: Evidence) -> str:

@@ -1,4 +1,25 @@
-"""`sign` and `factor`: the gradient is a multiple of the right one."""
+"""`sign` and `factor`: the gradient is a multiple of the right one.
+
+## Example
+
+```python
+import torch
+
+
+class Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.mean()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.expand(ctx.shape).clone()  # <- factor
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
@@ -7,12 +28,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.WHOLE)
 def multiple(e: Evidence) -> Diagnosis | None:
     """The gradient is the right one times a number: its sign, a size, a constant."""
     a, r = e.analytic[:, e.known], e.reference[:, e.known]

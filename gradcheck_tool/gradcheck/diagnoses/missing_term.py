@@ -1,11 +1,34 @@
-"""`missing-term`, or `unknown` where no rule explains the gradient."""
+"""`missing-term`, or `unknown` where no rule explains the gradient.
+
+## Example
+
+```python
+import torch
+
+
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.softmax(-1)
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (result,) = ctx.saved_tensors
+        return gradient * result  # <- missing-term
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -13,6 +36,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.REST, after="scattered")
 def missing_term(e: Evidence) -> Diagnosis:
     """A term of the gradient is missing, if that explains it; `unknown` if not."""
     known = e.known

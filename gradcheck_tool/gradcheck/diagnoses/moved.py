@@ -1,4 +1,24 @@
-"""`transposed` and `permuted`: the right elements at the wrong places."""
+"""`transposed` and `permuted`: the right elements at the wrong places.
+
+## Example
+
+```python
+import torch
+
+
+class Flip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.flip(1)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.flip(0)  # <- permuted
+
+
+arguments = (torch.randn(4, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
@@ -9,7 +29,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
@@ -36,6 +56,7 @@ def _moves(shape: Sequence[int]) -> Iterator[Move]:
             yield f"rolled by {shift} along axis {axis}", lambda t, s=shift, a=axis: t.roll(s, a)  # type: ignore[misc]
 
 
+@diagnosis(Stage.WHOLE, after="swapped")
 def moved(e: Evidence) -> Diagnosis | None:
     """The gradient has the right elements at the wrong places."""
     if not bool(e.known.all()) or len(e.known) < 2:

@@ -1,16 +1,39 @@
-"""`output-ignored`: the gradient of one output is left out."""
+"""`output-ignored`: the gradient of one output is left out.
+
+## Example
+
+```python
+import torch
+
+
+class Waves(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, of_sine, of_cosine):
+        (x,) = ctx.saved_tensors
+        return of_sine * x.cos()  # <- output-ignored
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name, norm
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name, norm
 from gradcheck_tool.gradcheck.probes import one_output
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.ALONE, after="spurious")
 def output_ignored(e: Evidence) -> Diagnosis | None:
     """The gradient lacks what one of the outputs contributes."""
     v = e.cotangents[0]

@@ -1,4 +1,29 @@
-"""`broadcast`: the gradient is not summed over what was broadcast."""
+"""`broadcast`: the gradient is not summed over what was broadcast.
+
+## Example
+
+```python
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient * weight, (gradient * x)[0]  # <- broadcast
+
+
+arguments = (
+    torch.randn(4, 3, dtype=torch.double, requires_grad=True),
+    torch.randn(3, dtype=torch.double, requires_grad=True),
+)
+```
+"""
 
 from __future__ import annotations
 
@@ -8,7 +33,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +42,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.probes import Cotangent
 
 
+@diagnosis(Stage.WHOLE, after="moved")
 def reduced(e: Evidence) -> Diagnosis | None:
     """Only one slice of a sum over an output axis arrived in the gradient."""
     pull = e.pull_reference

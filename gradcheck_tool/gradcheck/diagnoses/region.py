@@ -1,10 +1,32 @@
-"""`region`: the gradient is wrong only where the input lies in some region."""
+"""`region`: the gradient is wrong only where the input lies in some region.
+
+## Example
+
+```python
+import torch
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * torch.where(x > 0, x.sigmoid(), 0.0)  # <- region
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 from gradcheck_tool.gradcheck.regions import describe_region
 
 if TYPE_CHECKING:
@@ -13,6 +35,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.PART, after="not_accumulated")
 def one_region(e: Evidence) -> Diagnosis | None:
     """The gradient is wrong only where the input lies in one region."""
     bad = e.off.any(0)
@@ -52,6 +75,7 @@ def _how(e: Evidence, bad: Tensor) -> str:
     return ""
 
 
+@diagnosis(Stage.REST, after="wrong_saved_tensor")
 def scattered(e: Evidence) -> Diagnosis | None:
     """The gradient is wrong at places without a region in common; None where it is wrong everywhere."""
     bad = e.off.any(0)

@@ -1,4 +1,26 @@
-"""`precision`: the gradient is right but for rounding."""
+"""`precision`: the gradient is right but for rounding.
+
+## Example
+
+```python
+import torch
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * x.float().cos().double()  # <- precision
+
+
+arguments = (torch.randn(3, 4, dtype=torch.double, requires_grad=True),)
+```
+"""
 
 from __future__ import annotations
 
@@ -6,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name
 from gradcheck_tool.gradcheck.saved import saved_by
 from gradcheck_tool.gradcheck.stencil import coarsest
 
@@ -14,6 +36,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.WHOLE, after="multiple")
 def rounded(e: Evidence) -> Diagnosis | None:
     """Every entry carries a rounding error of a lower precision, and is representable in it, or what
     backward computes with is kept in it.

@@ -1,15 +1,41 @@
-"""`swapped`: the gradients of two inputs are exchanged."""
+"""`swapped`: the gradients of two inputs are exchanged.
+
+## Example
+
+```python
+import torch
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, gradient):
+        a, b = ctx.saved_tensors
+        return gradient * a, gradient * b  # <- swapped
+
+
+arguments = (
+    torch.randn(3, 4, dtype=torch.double, requires_grad=True),
+    torch.randn(3, 4, dtype=torch.double, requires_grad=True),
+)
+```
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, input_name, norm
+from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis, Stage, diagnosis, input_name, norm
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
 
+@diagnosis(Stage.WHOLE, after="conjugate")
 def swapped(e: Evidence) -> Diagnosis | None:
     """The gradient is that of another input."""
     if e.all_reference is None:
