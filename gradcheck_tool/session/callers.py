@@ -1,49 +1,121 @@
-"""How the code of a repository calls its functions, judged by their names."""
+"""Whether gradients are recorded where the functions of a repository are called, up to the scripts.
+
+Functions and methods are found by their names, wherever they are mentioned: what is handed on may be called
+there. Objects that are called are found by the names under which they are kept.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.session.scopes import last_name
+from gradcheck_tool.session.uses import Uses, uses_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_WITHOUT_GRAD = frozenset({"inference_mode", "no_grad"})
+    from gradcheck_tool.session.repository import Repository
+    from gradcheck_tool.session.uses import Use
 
+# A unit: its file, the class it is a method of (if any), and its name.
+Unit = tuple["Path", str, str]
 
-def is_for_inference(texts: Iterable[bytes], name: str) -> bool:
-    """Is a function of this name called, and nowhere but where no gradients are recorded?"""
-    called = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
-    modes = [mode for data in texts if called.search(data) for mode in _uses(data, name)]
-    return bool(modes) and all(modes)
-
-
-def _uses(data: bytes, name: str) -> Iterator[bool]:
-    """Whether each place where a file names the function records no gradients."""
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError):
-        yield False
-        return
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while waiting:
-        node, without = waiting.pop()
-        if isinstance(node, ast.Name | ast.Attribute) and last_name(node) == name:
-            yield without
-        if isinstance(node, _FUNCTIONS):
-            # What a function does depends on where it is called, unless its decorator decides.
-            without = any(map(_is_without_grad, getattr(node, "decorator_list", ())))
-        elif isinstance(node, ast.With):
-            without = without or any(_is_without_grad(item.context_expr) for item in node.items)
-        waiting += [(child, without) for child in ast.iter_child_nodes(node)]
+_CALLED = frozenset({"__call__", "forward"})
+# Frameworks call these themselves, without gradients.
+_HOOKS = frozenset({"predict_step", "test_step", "validation_step"})
 
 
-def _is_without_grad(node: ast.expr) -> bool:
-    func = node.func if isinstance(node, ast.Call) else node
-    if isinstance(node, ast.Call) and last_name(func) == "set_grad_enabled":
-        return len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
-    return last_name(func) in _WITHOUT_GRAD
+class Callers:
+    """The callers of functions in the files of one repository."""
+
+    def __init__(self, repository: Repository, path: Path) -> None:
+        self._repository = repository
+        self._path = path
+        self._texts = repository.texts(path)
+        self._uses: dict[Path, Uses | None] = {}
+
+    def record_nothing(self, unit: str) -> bool:
+        """Is a function called, and does no way from a script to it record gradients?"""
+        cls, name = _parts(unit)
+        return self._is_silent((self._path, cls, name), set()) is True
+
+    def _is_silent(self, unit: Unit, seen: set[Unit]) -> bool | None:
+        """Do all uses of a unit record nothing? None where only units that are seen already use it."""
+        seen.add(unit)
+        modes = [self._mode(use, path, seen) for path, use in self._uses_of(unit)]
+        if not modes or False in modes or None in self._uses.values():
+            return False
+        return True if True in modes else None
+
+    def _mode(self, use: Use, path: Path, seen: set[Unit]) -> bool | None:
+        """Does what makes a use record nothing?"""
+        if use.without or use.function in _HOOKS:
+            return True
+        if not use.function:
+            return False
+        unit = path, use.cls, use.function
+        return None if unit in seen else self._is_silent(unit, seen)
+
+    def _uses_of(self, unit: Unit) -> Iterator[tuple[Path, Use]]:
+        path, cls, name = unit
+        if name == "__init__":
+            yield from self._named(cls)
+        elif name in _CALLED and cls:
+            yield from self._of_objects(path, cls)
+        elif not name.startswith("__"):
+            family = self._repository.family(path, cls) if cls else None
+            for other, use in self._named(name):
+                if self._may_mean(use, other, path, name, family):
+                    yield other, use
+
+    def _may_mean(self, use: Use, other: Path, path: Path, name: str, family: set[str] | None) -> bool:
+        """May a name in a file mean a function (`family` is None), or a method of classes?"""
+        if family is None:
+            return use.receiver is not None or other == path or not self._defines(other, name)
+        return use.receiver is not None and (use.receiver != "self" or not use.cls or use.cls in family)
+
+    def _defines(self, path: Path, name: str) -> bool:
+        uses = self._of(path)
+        return uses is not None and name in uses.defined
+
+    def _of_objects(self, path: Path, cls: str) -> Iterator[tuple[Path, Use]]:
+        """The calls of the objects of a class; modules are called in training, too."""
+        if self._repository.is_module(path, cls):
+            return
+        known = {cls}
+        waiting = [cls]
+        while waiting:
+            name = waiting.pop()
+            for other in self._mentioning(name):
+                uses = self._of(other)
+                more = uses.kept_as(known) - known if uses is not None else set()
+                known |= more
+                waiting += more
+        for name in sorted(known - {cls}):
+            yield from ((other, use) for other, use in self._named(name) if use.is_called)
+
+    def _named(self, name: str) -> Iterator[tuple[Path, Use]]:
+        for other in self._mentioning(name):
+            uses = self._of(other)
+            yield from ((other, use) for use in (uses.named.get(name, ()) if uses is not None else ()))
+
+    def _mentioning(self, name: str) -> list[Path]:
+        word = name.encode()
+        return [path for path, data in self._texts.items() if word in data]
+
+    def _of(self, path: Path) -> Uses | None:
+        """The names that a file uses; None where it is not Python."""
+        if path not in self._uses:
+            try:
+                self._uses[path] = uses_of(ast.parse(self._texts[path]))
+            except (SyntaxError, ValueError, RecursionError):
+                self._uses[path] = None
+        return self._uses[path]
+
+
+def _parts(unit: str) -> tuple[str, str]:
+    """The class that a unit is a method of (if any), and its name."""
+    outer, _, name = unit.rpartition(".")
+    last = outer.rpartition(".")[2]
+    return ("" if last == "<locals>" else last), name

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.session.callers import is_for_inference
+from gradcheck_tool.session.callers import Callers
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -32,17 +32,12 @@ class Closure:
         path = Path(finding.location.filename)
         if any(self._is_mentioned(path, *each) for each in finding.unless):
             return False
-        return not finding.units or not all(self._is_for_inference(path, unit) for unit in finding.units)
+        return not finding.units or not self._are_for_inference(path, finding.units)
 
-    def _is_for_inference(self, path: Path, unit: str) -> bool:
-        """Do all callers of a function call it where no gradients are recorded?
-
-        Objects call special methods and `forward`: who that is, no name tells.
-        """
-        name = unit.rpartition(".")[2]
-        if name.startswith("__") or name == "forward":
-            return False
-        return is_for_inference(self._repository.texts(path).values(), name)
+    def _are_for_inference(self, path: Path, units: tuple[str, ...]) -> bool:
+        """Do all ways from scripts to these functions lead through code that records no gradients?"""
+        callers = Callers(self._repository, path)
+        return all(map(callers.record_nothing, units))
 
     def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:
         """Does another file mention an attribute of the objects of a class?

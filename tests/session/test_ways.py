@@ -286,6 +286,66 @@ def test_a_function_is_judged_as_its_callers_use_it(tmp_path: Path, text: str, e
     assert [code for _, code in found(Session(tmp_path, Options()), "layer.py")] == expected
 
 
+SWAPS = """from torch import nn
+
+
+class Swap:
+    def __init__(self, saved):
+        self.net, self.saved = nn.Linear(1, 1), saved
+
+    def _restore(self):
+        for name, parameter in self.net.named_parameters():
+            parameter.copy_(self.saved[name])
+
+    def __call__(self, x):
+        self._restore()
+        return self.net(x)
+"""
+PIPELINE = """from swap import Swap
+
+
+class Pipeline:
+    def __init__(self, saved):
+        swap = Swap(saved)
+        self.swap = swap
+
+    def _again(self, x, count):
+        return self._again(self.swap(x), count - 1) if count else x
+
+    def sample(self, x):
+        return self._again(x, 3)
+"""
+SCRIPTS = {
+    "nobody": ("", ["GL301"]),
+    "main under no_grad": (
+        "def main(p, x):\n    p.sample(x)\n\n\ndef start(p, x):\n    with torch.no_grad():\n        main(p, x)\n",
+        [],
+    ),
+    "handed on under no_grad": (
+        "@torch.no_grad()\ndef run(p, xs):\n    return list(map(p.sample, xs))\n",
+        [],
+    ),
+    "handed on in training": ("def fit(p, trainer):\n    trainer.run(p.sample)\n", ["GL301"]),
+    "switched off for the script": ("torch.set_grad_enabled(False)\nprint(load().sample(1))\n", []),
+    "a hook that frameworks call without gradients": (
+        "class Task(Module):\n    def validation_step(self, batch):\n        return self.p.sample(batch)\n",
+        [],
+    ),
+    "one script of two": (
+        "with torch.no_grad():\n    load().sample(1)\nload().sample(2)\n",
+        ["GL301"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS)
+def test_callers_are_followed_to_the_scripts(tmp_path: Path, text: str, expected: list[str]) -> None:
+    write(tmp_path, "swap.py", SWAPS)
+    write(tmp_path, "pipeline.py", PIPELINE)
+    write(tmp_path, "script.py", f"import torch\n\n{text}")
+    assert [code for _, code in found(Session(tmp_path, Options()), "swap.py")] == expected
+
+
 TRAINS_A_PART = """import torch
 from torch import nn
 

@@ -1,0 +1,124 @@
+"""Where a file uses names, and whether gradients are recorded there."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from gradcheck_tool.session.scopes import last_name
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_WITHOUT_GRAD = frozenset({"inference_mode", "no_grad"})
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a file mentions a name.
+
+    Attributes:
+        receiver: the last name of what it is an attribute of; None for a plain name.
+        cls: the class around, if any.
+        function: the function around, if any.
+        without: no gradients are recorded there, whoever calls the function around.
+        is_called: is what it names called there?
+    """
+
+    receiver: str | None = None
+    cls: str = ""
+    function: str = ""
+    without: bool = False
+    is_called: bool = False
+
+
+@dataclass(slots=True)
+class Uses:
+    """What a file mentions, by name.
+
+    Attributes:
+        named: the places.
+        kept: names, and what is stored under them or passed for parameters of these names.
+        defined: the functions and classes at its top level.
+    """
+
+    named: dict[str, list[Use]] = field(default_factory=dict)
+    kept: list[tuple[str, ast.expr]] = field(default_factory=list)
+    defined: frozenset[str] = frozenset()
+
+    def kept_as(self, known: set[str]) -> set[str]:
+        """The names under which a file keeps what is called by a known name, or made by calling one."""
+        return {name for name, value in self.kept if _made_of(value) in known}
+
+
+def uses_of(tree: ast.Module) -> Uses:
+    """The uses of all names in a file."""
+    found = Uses(defined=frozenset(each.name for each in tree.body if isinstance(each, _DEFINITIONS)))
+    _Reader(found).read(tree, Use(without=_switches_off(tree)))
+    return found
+
+
+class _Reader:
+    """Reads a tree, with the surroundings of each part of it."""
+
+    def __init__(self, found: Uses) -> None:
+        self._found = found
+
+    def read(self, node: ast.AST, around: Use) -> None:
+        self._keep(node)
+        if isinstance(node, ast.ClassDef):
+            around = replace(around, cls=node.name)
+        elif isinstance(node, _FUNCTIONS):
+            # What a function does depends on where it is called, unless its decorator decides.
+            without = any(map(_is_without_grad, node.decorator_list)) or _switches_off(node)
+            around = replace(around, function=node.name, without=without)
+        elif isinstance(node, ast.Lambda):
+            around = replace(around, without=False)
+        elif isinstance(node, ast.With):
+            without = around.without or any(_is_without_grad(item.context_expr) for item in node.items)
+            around = replace(around, without=without)
+        elif isinstance(node, ast.Call):
+            self._mention(node.func, replace(around, is_called=True))
+        elif isinstance(node, ast.expr):
+            self._mention(node, around)
+        for child in ast.iter_child_nodes(node):
+            self.read(child, around)
+
+    def _mention(self, node: ast.expr, around: Use) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._found.named.setdefault(node.id, []).append(around)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            use = replace(around, receiver=last_name(node.value))
+            self._found.named.setdefault(node.attr, []).append(use)
+
+    def _keep(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            self._found.kept += [(last_name(each), node.value) for each in node.targets if last_name(each)]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._found.kept.append((last_name(node.target), node.value))
+        elif isinstance(node, ast.keyword) and node.arg is not None:
+            self._found.kept.append((node.arg, node.value))
+
+
+def _made_of(value: ast.expr) -> str:
+    """The name of what an expression hands on, or calls to make its value."""
+    while isinstance(value, ast.Call | ast.Await):
+        value = value.func if isinstance(value, ast.Call) else value.value
+        if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Call):
+            value = value.value
+    return last_name(value)
+
+
+def _switches_off(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Does a statement of its body switch recording off, and none switch it on again?"""
+    calls = [each.value for each in node.body if isinstance(each, ast.Expr)]
+    switches = [
+        call for call in calls if isinstance(call, ast.Call) and last_name(call.func) == "set_grad_enabled"
+    ]
+    return bool(switches) and all(map(_is_without_grad, switches))
+
+
+def _is_without_grad(node: ast.expr) -> bool:
+    func = node.func if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Call) and last_name(func) == "set_grad_enabled":
+        return len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
+    return last_name(func) in _WITHOUT_GRAD
