@@ -10,6 +10,7 @@ from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,57 +19,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Ref
 
-MODULE = frozenset(
-    (
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "load_state_dict",
-        "train",
-        "eval",
-        "zero_grad",
-        "modules",
-    )
-)
 # What hardly anything has but modules.
 PARAMETERS = frozenset({"parameters", "named_parameters"})
-# What every module has, and what wrappers of modules have.
-MODULE_API = MODULE | {
-    "add_module",
-    "apply",
-    "bfloat16",
-    "buffers",
-    "children",
-    "compile",
-    "cpu",
-    "cuda",
-    "double",
-    "float",
-    "forward",
-    "get_buffer",
-    "get_parameter",
-    "get_submodule",
-    "half",
-    "module",
-    "named_buffers",
-    "named_children",
-    "named_modules",
-    "register_backward_hook",
-    "register_buffer",
-    "register_forward_hook",
-    "register_forward_pre_hook",
-    "register_full_backward_hook",
-    "register_module",
-    "register_parameter",
-    "requires_grad_",
-    "share_memory",
-    "to",
-    "to_empty",
-    "training",
-    "type",
-    "__class__",
-    "__dict__",
-}
 MODULE_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?)(?:_?\d)?$"

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.class_fit import (
     COMMON,
-    MODULE,
-    MODULE_API,
     MODULE_NAME,
     PARAMETERS,
     fits,
@@ -39,6 +37,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import HELD
+from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters
 from gradcheck_tool.library.torch.opaque_modules import criterion
 

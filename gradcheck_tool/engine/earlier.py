@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Instance
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.domain.values import Ref, Value
 
 _FUNCTION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 # How an attribute gets a value: `a.x = ...`, `a.x += ...`, `for a.x in ...`, `setattr(a, "x", ...)`.
@@ -24,18 +25,37 @@ _ASSIGNED = (
 )
 
 
-def kept_as(s: State, ref: Ref) -> list[tuple[Class, str]]:
-    """The attributes, with the classes of their objects, that a record has been in since before."""
-    if not s.after_body or len(s.frames) < 2 or ref.id > s.frames[1].id:
+def kept_as(s: State, root: Ref) -> list[tuple[Class, str]]:
+    """The attributes, with the classes of their objects, that what is differentiated was in before.
+
+    Constants that are computed later may be computed from any that the functions being executed read.
+    """
+    if not s.after_body or len(s.frames) < 2:
         return []
+    before = s.frames[1].id
+    if root.id > before and s[root].detached_because:
+        return []
+    read = _read(s) if root.id > before else set()
     kept = ((s.get(owner.cls, Class), owner) for _, owner in s.records(Instance))
     return [
         (cls, name)
         for cls, owner in kept
         if cls is not None
         for name, value in owner.attrs.items()
-        if value == ref
+        if (value == root and root.id <= before) or (name in read and _is_constant(s, value, before))
     ]
+
+
+def _is_constant(s: State, value: Value, before: int) -> bool:
+    """Is it a tensor without a graph that was there before?"""
+    tensor = s.get(value, Tensor)
+    return tensor is not None and tensor.requires_grad is False and value.id <= before  # type: ignore[union-attr]
+
+
+def _read(s: State) -> set[str]:
+    """The attributes that the functions being executed read."""
+    functions = (s.fixed(frame).function for frame in s.frames[1:])
+    return {name for function in functions for name in function.attributes_read()}
 
 
 def may_be_replaced(s: State, cls: Class, attribute: str) -> bool:

@@ -314,6 +314,15 @@ class Function:
             for block in function.blocks.values():
                 yield from block.instrs
 
+    def attributes_read(self, receiver: str = "") -> set[str]:
+        """The attributes that it reads, of one variable or of anything; those inside of it do not count."""
+        found: set[str] = set()
+        for block in self.blocks.values():
+            of = {i.dst for i in block.instrs if isinstance(i, LoadName) and i.name == receiver}
+            gets = (i for i in block.instrs if isinstance(i, GetAttr))
+            found |= {i.name for i in gets if not receiver or i.obj in of}
+        return found
+
 
 @dataclass(slots=True, eq=False)
 class ModuleIR:

@@ -91,9 +91,11 @@ class Replaced(Tracker):
         if not before or old == new or not _trainable(s, new):
             return
         for ref, held in known_optimizers(s):
+            listed = tuple(each for each in self.successors.get(s, ref) or () if each != old)
             if not before.isdisjoint(held):
-                self.successors.set(s, ref, (*(self.successors.get(s, ref) or ()), new))
+                listed = (*listed, new)
                 self.replaced[new.id] = site  # type: ignore[union-attr]
+            self.successors.set(s, ref, listed)
 
     def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
         """What the program handles itself is no mistake; but what was frozen until now may be."""
@@ -116,15 +118,19 @@ class Replaced(Tracker):
             self._check_later(s, fact, held)
 
     def _check_successors(self, s: State, fact: facts.Stepped) -> None:
-        """Are there new parameters in place of the optimizer's own that no optimizer has?"""
+        """Are there new parameters in place of the optimizer's own that no optimizer has?
+
+        A program that changes the lists of an optimizer keeps it up to date.
+        """
         for new in self.successors.get(s, fact.optimizer) or ():
             site = self.replaced.get(new.id)  # type: ignore[union-attr]
             mine, held = _trainable(s, new), held_parameters(s, new)  # type: ignore[arg-type]
             missing = bool(mine) and held is not None and held.isdisjoint(mine)
-            if site is not None and missing and self.once(id(site.node)):
+            if site is not None and missing:
                 node = site.node.targets[0].target if hasattr(site.node, "targets") else site.node
                 label = places.text_of(site, node)
-                self.report(ParameterReplaced(site=site, attribute=label, optimizer=fact.name))
+                event = ParameterReplaced(site=site, attribute=label, optimizer=fact.name)
+                self.hold(("replaced", id(site.node)), event, {fact.optimizer.id})
 
     def _check_later(self, s: State, fact: facts.Stepped, held: set[Value]) -> None:
         """Has a module of the optimizer got a parameter since, which no optimizer has?
@@ -147,7 +153,7 @@ class Replaced(Tracker):
                 if value.id not in self.replaced:
                     label = f"{s[owner].name}.{name}" if s[owner].name else name
                     event = ParameterReplaced(site=site, attribute=label, optimizer=fact.name, is_new=True)
-                    self.hold(("late", id(site.node)), event, {value.id})
+                    self.hold(("late", id(site.node)), event, {value.id, fact.optimizer.id})
 
     def _check_thawed(self, s: State, fact: facts.Stepped, p: Ref, name: str) -> None:
         """Suspect a parameter if it was made trainable after the optimizer was made."""

@@ -70,6 +70,23 @@ def test_other_files(tmp_path: Path, other: str, expected: bool) -> None:
     assert is_reported(tmp_path) is expected
 
 
+SCALED = TRAINER.replace("self.loss.backward()", "loss = self.loss / 2\n        loss.backward()")
+
+
+@pytest.mark.parametrize(
+    ("trainer", "more", "expected"),
+    [
+        (SCALED, "", True),
+        (SCALED, METHODS["one that assigns it"][0], False),
+        (SCALED.replace("self.loss / 2", "torch.ones(1)"), METHODS["one that assigns it"][0], True),
+    ],
+    ids=["nothing assigns it", "computed from it", "not computed from it"],
+)
+def test_what_is_computed_from_it(tmp_path: Path, trainer: str, more: str, expected: bool) -> None:
+    (tmp_path / "trainer.py").write_text(f"{trainer}\n{more}", encoding="utf-8")
+    assert is_reported(tmp_path) is expected
+
+
 def test_what_the_function_itself_assigns_is_known(tmp_path: Path) -> None:
     body = "        self.loss = torch.zeros(1)\n        self.loss.backward()\n"
     text = TRAINER.replace("        self.loss.backward()\n", body)

@@ -23,9 +23,18 @@ def held_by(s: State, optimizer: Instance) -> Tup | None:
     that are not followed.
     """
     held = optimizer.attrs.get(HELD)
+    put = put_in(s, optimizer)
+    if not isinstance(held, Tup) or put is None:
+        return held if isinstance(held, Tup) else None
+    return Tup(tuple(dict.fromkeys((*held.items, *put.items))), open=True)
+
+
+def put_in(s: State, optimizer: Instance) -> Tup | None:
+    """What the program has put into the lists of `param_groups` itself; None where it left them alone."""
+    held = optimizer.attrs.get(HELD)
     groups = s.get(optimizer.attrs.get("param_groups"), List)
     if not isinstance(held, Tup) or groups is None:
-        return held if isinstance(held, Tup) else None
+        return None
     listed: list[Value] = []
     is_open = False
     for group in groups.items:
@@ -35,8 +44,8 @@ def held_by(s: State, optimizer: Instance) -> Tup | None:
         is_open |= params is None or params.open
     as_made = listed == list(held.items[: len(listed)]) and bool(listed) is bool(held.items)
     if as_made and (held.open or not is_open):
-        return held
-    return Tup(tuple(dict.fromkeys((*held.items, *listed))), open=True)
+        return None
+    return Tup(tuple(each for each in listed if each not in held.items), open=is_open)
 
 
 def known_optimizers(s: State) -> list[tuple[Ref, tuple[Value, ...]]]:
@@ -48,13 +57,16 @@ def known_optimizers(s: State) -> list[tuple[Ref, tuple[Value, ...]]]:
 def held_parameters(s: State, of: Ref | None = None) -> set[Value] | None:
     """The parameters that the optimizers hold; None where one may hold others.
 
-    With `of`, None where one may hold this tensor or module: those that were made before it cannot.
+    With `of`, None where one may hold this tensor or module: those that were made before it may only where
+    the program puts something into their lists that is not known.
     """
     found: set[Value] = set()
     for ref, record in s.records(Instance):
         held = held_by(s, record)
         if held is not None:
-            if (record.open or held.open) and (of is None or ref.id > of.id):
+            put = put_in(s, record)
+            may_hold = of is None or ref.id > of.id or (put is not None and put.open)
+            if (record.open or held.open) and may_hold:
                 return None
             found.update(held.items)
     return found

@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.module_names import MODULE_API
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -102,7 +103,18 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
                 out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
             # Where no parameter is known, one of unknown origin may be all there is.
             unseen = unseen or (not attr.startswith("#") and _is_unseen(s, value))
+        unseen = unseen or (not out and _is_unfilled(s, record))
     return list(out.values()), is_open or (unseen and not out)
+
+
+def _is_unfilled(s: State, record: Instance) -> bool:
+    """Does its `forward` read an attribute that it does not have? Then others set it, or are to write it."""
+    forward = s.get(attributes.in_class(s, record.cls, "forward"), Func)
+    if forward is None or not forward.function.params:
+        return False
+    asked = forward.function.attributes_read(forward.function.params[0].name)
+    missing = asked - MODULE_API - record.attrs.keys()
+    return any(attributes.in_class(s, record.cls, name) is None for name in missing)
 
 
 def _is_unseen(s: State, value: Value) -> bool:

@@ -15,7 +15,7 @@ from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Schedul
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.held_parameters import held_by
+from gradcheck_tool.library.torch.held_parameters import held_by, put_in
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
@@ -209,6 +209,9 @@ def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler:
     """One optimizer step on the state."""
     params, _ = params_of(s, ref)
     record = s[ref]
+    put = put_in(s, record)
+    if put is not None:
+        m.tell(s, Taken([ref, *(p for p in put.items if isinstance(p, Ref))], "optimizer", site))
     name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
     m.tell(s, Stepped(ref, params, site, name, scaler))
     _apply(m, s, ref, site, text, name)

@@ -59,6 +59,21 @@ for _ in range(3):
     compiled(torch.ones(2, 2)).sum().backward()
     optimizer.step()
 """,
+    "a module that has to be filled in first": """
+import torch
+from torch import nn
+
+class Actor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        # self.net = ...
+
+    def forward(self, x):
+        return self.net(x)
+
+actor = Actor()
+optimizer = torch.optim.SGD(actor.parameters(), lr=0.1)
+""",
 }
 
 # Programs that run.
