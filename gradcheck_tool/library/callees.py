@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Dict, Instance, List
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import GRAPH, TRUE, LibraryObject, Method, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
@@ -59,7 +59,10 @@ class MethodModel(ObjectModel[Method]):
             return True
         owner = s.heap.get(obj.receiver.id) if isinstance(obj.receiver, Ref) else None
         if isinstance(owner, Instance):
-            return isinstance(owner.cls, LibraryObject) and owner.cls.name.startswith(CERTAIN)
+            cls = s.get(owner.cls, Class)
+            bases = attributes.lib_bases(s, owner.cls) if cls is None or not cls.open else []
+            # What is loaded may not fit.
+            return obj.name != "load_state_dict" and any(name.startswith(CERTAIN) for name in bases)
         return isinstance(owner, Tensor) or (isinstance(owner, (List, Dict)) and obj.name in SAFE_METHODS)
 
 

@@ -134,6 +134,20 @@ except Exception:
     pass
 m[0].add_(1.0)
 """,
+    "what a network of the program inherits does not raise": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+net = Net()
+try:
+    torch.set_grad_enabled(False)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    torch.set_grad_enabled(True)
+except Exception:
+    pass
+s.exp().backward()
+""",
     "a checkpoint does not raise": """
 try:
     torch.set_grad_enabled(False)
