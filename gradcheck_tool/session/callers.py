@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # A unit: its file, the class it is a method of (if any), and its name.
 Unit = tuple["Path", str, str]
 
+# How many units are followed; who calls more is not known.
+MOST_UNITS = 200
 _CALLED = frozenset({"__call__", "forward"})
 # Frameworks call these themselves, without gradients.
 _HOOKS = frozenset({"predict_step", "test_step", "validation_step"})
@@ -38,24 +40,21 @@ class Callers:
     def record_nothing(self, unit: str) -> bool:
         """Is a function called, and does no way from a script to it record gradients?"""
         cls, name = _parts(unit)
-        return self._is_silent((self._path, cls, name), set()) is True
-
-    def _is_silent(self, unit: Unit, seen: set[Unit]) -> bool | None:
-        """Do all uses of a unit record nothing? None where only units that are seen already use it."""
-        seen.add(unit)
-        modes = [self._mode(use, path, seen) for path, use in self._uses_of(unit)]
-        if not modes or False in modes or None in self._uses.values():
-            return False
-        return True if True in modes else None
-
-    def _mode(self, use: Use, path: Path, seen: set[Unit]) -> bool | None:
-        """Does what makes a use record nothing?"""
-        if use.without or use.function in _HOOKS:
-            return True
-        if not use.function:
-            return False
-        unit = path, use.cls, use.function
-        return None if unit in seen else self._is_silent(unit, seen)
+        seen: dict[Unit, None] = {(self._path, cls, name): None}
+        waiting = list(seen)
+        is_silent = False
+        while waiting:
+            uses = list(self._uses_of(waiting.pop()))
+            recording = {(path, use.cls, use.function) for path, use in uses if not _is_silent(use)}
+            if not uses or None in self._uses.values() or any(not function for _, _, function in recording):
+                return False
+            is_silent = is_silent or any(_is_silent(use) for _, use in uses)
+            new = recording - seen.keys()
+            if len(seen) + len(new) > MOST_UNITS:
+                return False
+            seen.update(dict.fromkeys(new))
+            waiting += new
+        return is_silent
 
     def _uses_of(self, unit: Unit) -> Iterator[tuple[Path, Use]]:
         path, cls, name = unit
@@ -112,6 +111,11 @@ class Callers:
             except (SyntaxError, ValueError, RecursionError):
                 self._uses[path] = None
         return self._uses[path]
+
+
+def _is_silent(use: Use) -> bool:
+    """Does what makes a use record nothing, whoever calls that?"""
+    return use.without or use.function in _HOOKS
 
 
 def _parts(unit: str) -> tuple[str, str]:
