@@ -80,6 +80,9 @@ class _Reader:
             self._mention(node.func, replace(around, is_called=True))
         elif isinstance(node, ast.expr):
             self._mention(node, around)
+        # What an attribute is read of is not called or handed on itself.
+        while isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            node = node.value
         for child in ast.iter_child_nodes(node):
             self.read(child, around)
 

@@ -331,6 +331,10 @@ SCRIPTS = {
         "class Task(Module):\n    def validation_step(self, batch):\n        return self.p.sample(batch)\n",
         [],
     ),
+    "an object of the same name": (
+        "with torch.no_grad():\n    load().sample(1)\nbatch.sample.shape\n",
+        [],
+    ),
     "one script of two": (
         "with torch.no_grad():\n    load().sample(1)\nload().sample(2)\n",
         ["GL301"],
