@@ -85,16 +85,21 @@ class List(Record):
 
 
 class Dict(Record):
-    """A dictionary; `default` is the factory of a defaultdict."""
+    """A dictionary.
 
-    __slots__ = ("default", "items", "open")
-    STATE = ("items", "open", "default")
+    `default` is the factory of a defaultdict, `of` the object whose attributes it lists, as those of
+    `module._parameters` do: what is stored in it is an attribute from then on.
+    """
+
+    __slots__ = ("default", "items", "of", "open")
+    STATE = ("items", "open", "default", "of")
     MUTABLE = frozenset({"items"})
 
-    def __init__(self, items: dict[Value, Value] | None = None, open: bool = False) -> None:
+    def __init__(self, items: dict[Value, Value] | None = None, open: bool = False, of: Value = NONE) -> None:
         self.items: dict[Value, Value] = dict(items or {})
         self.open = open
         self.default: Value = NONE
+        self.of = of
 
 
 class Instance(Record):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
+    GRAPH,
     NONE,
     STOP,
     Const,
@@ -131,8 +132,7 @@ def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
         # An open list may well end here; that it continues is one more case of the elements that are known.
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
-    kind = items[-1].kind if items and isinstance(items[-1], Symbol) else None
-    return _unknown_next(s, ref, unknown(kind))
+    return _unknown_next(s, ref, _another(items[-1]) if items else unknown())
 
 
 def _advance_range(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
@@ -174,6 +174,13 @@ def _advance_count(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
     return [(s, mine.last)]
 
 
+def _another(value: Value) -> Symbol:
+    """One more thing of the kind of a symbol: what is made by a graph node is one more part of that."""
+    if not isinstance(value, Symbol):
+        return unknown()
+    return Symbol(("item", value, unknown("int")), GRAPH) if value.kind == GRAPH else unknown(value.kind)
+
+
 def _unknown_next(s: State, ref: Ref | None, value: Value) -> Outcomes:
     """One more element, or (from the second on) the end."""
     out: Outcomes = []
@@ -188,11 +195,10 @@ def _unknown_next(s: State, ref: Ref | None, value: Value) -> Outcomes:
 
 def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     source = record.parts[0] if record.parts else NONE
-    kind = source.kind if isinstance(source, Symbol) else None
     if isinstance(source, Ref):
         element = model_of(s, source).element(s, source, site)
         return _unknown_next(s, ref, element if element is not None else unknown())
-    return _unknown_next(s, ref, inherit(s, unknown(kind), (source,)))
+    return _unknown_next(s, ref, inherit(s, _another(source), (source,)))
 
 
 def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:

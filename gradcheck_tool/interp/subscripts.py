@@ -160,10 +160,29 @@ def put(
         mine.items[index] = value
         if not isinstance(index, (Const, Ref)):
             mine.open = True
+        _put_attribute(s, mine.of, index, value)
     elif isinstance(obj, Symbol):
         inherit(s, obj, (obj, value))
         s.memory[Symbol(("item", obj, index))] = value
     return [s]
+
+
+def _put_attribute(s: State, owner: Value, name: Value, value: Value) -> None:
+    """What a table of attributes gets, its owner has."""
+    if s.get(owner, Instance) is None:
+        return
+    mine = s.edit(owner)  # type: ignore[arg-type]
+    if isinstance(name, Const):
+        mine.attrs[str(name.value)] = value
+    else:
+        mine.open = True
+
+
+def remove_attribute(s: State, owner: Value, name: Value) -> None:
+    """What a table of attributes loses, its owner has no longer."""
+    record = s.get(owner, Instance)
+    if record is not None and isinstance(name, Const) and name.value in record.attrs:
+        del s.edit(owner).attrs[name.value]  # type: ignore[arg-type]
 
 
 def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
@@ -191,6 +210,7 @@ def delete(m: Interpreter, s: State, obj: Value, index: Value) -> None:
     record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
     if isinstance(record, Dict) and index in record.items:
         del s.edit(obj).items[index]  # type: ignore[arg-type]
+        remove_attribute(s, record.of, index)
     elif isinstance(record, List):
         mine = s.edit(obj)  # type: ignore[arg-type]
         at = index.value if isinstance(index, Const) else None

@@ -19,6 +19,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
+from gradcheck_tool.interp.subscripts import remove_attribute
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -200,6 +201,7 @@ def dict_get(m: Interpreter, s: State, call: Call) -> Result:
         value = mine.items[key]
         if name == "pop":
             del s.edit(call.self).items[key]
+            remove_attribute(s, mine.of, key)
         return value  # type: ignore[no-any-return]
     if certain:
         if name == "setdefault":

@@ -26,6 +26,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import AttributeWritten
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name
 
@@ -129,6 +130,9 @@ def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
     record = s.get(value, Instance)
     if record is not None and isinstance(name, Const):
         if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
+            return TRUE
+        model = model_of(s, value)
+        if any(model.method(s, value, f"{dot}{name.value}") is not None for dot in ("", ".")):
             return TRUE
         if not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls):
             return FALSE

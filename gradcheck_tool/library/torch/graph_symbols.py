@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node
-from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, unknown
+from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, Value, unknown
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 
-def graph_symbol(s: State, node: Ref) -> Symbol:
-    """A new symbol for something of unknown structure that a graph node made."""
+def graph_symbol(s: State, node: Value) -> Symbol:
+    """A new symbol for something of unknown structure that a graph node made, or none (`NONE`)."""
     made = unknown(GRAPH)
     s.memory[Symbol(("graph-of", made))] = node
     return made
 
 
-def node_of(s: State, symbol: Symbol) -> Ref | None:
-    """The graph node that made a symbol; None where grad mode was off.
+def node_of(s: State, symbol: Symbol) -> Value | None:
+    """The graph node that made a symbol; `NONE` where grad mode was off, None where nothing is known.
 
     What is read out of the result of a call has a node of its own: the parts of a model's output may come
     from parts of the model that have nothing in common, so that each may be differentiated on its own.
@@ -31,9 +31,10 @@ def node_of(s: State, symbol: Symbol) -> Ref | None:
     root = symbol
     while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
         root = root.key[1]
-    whole = s.get(s.memory.get(Symbol(("graph-of", root))), Node)
+    maker = s.memory.get(Symbol(("graph-of", root)))
+    whole = s.get(maker, Node)
     if whole is None:
-        return None
+        return maker
     part = Node(whole.op, whole.text, whole.site)
     part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
     s.memory[mine] = made = s.new(part)

@@ -98,7 +98,21 @@ def list_modules(m: Interpreter, s: State, call: Call) -> Result:
 @method("torch.nn.Module", "._modules")
 def table_of_modules(m: Interpreter, s: State, call: Call) -> Result:
     items: dict[Value, Value] = {Const(name): child for name, child in children(s, call.self)}
-    return s.new(Dict(items, s[call.self].open))
+    return s.new(Dict(items, s[call.self].open, call.self))
+
+
+@method("torch.nn.Module", "._parameters")
+def table_of_parameters(m: Interpreter, s: State, call: Call) -> Result:
+    found, is_open = named_parameters(s, call.self, recurse=False)
+    return s.new(Dict({Const(name): ref for name, ref in found}, is_open, call.self))
+
+
+@method("torch.nn.Module", "._buffers")
+def table_of_buffers(m: Interpreter, s: State, call: Call) -> Result:
+    record: Instance = s[call.self]
+    names = record.attrs.get("#buffers", Tup(())).items  # type: ignore[union-attr]
+    items = {name: record.attrs[name.value] for name in names if name.value in record.attrs}  # type: ignore[union-attr]
+    return s.new(Dict(items, record.open, call.self))
 
 
 @method("torch.nn.Module", "buffers", "named_buffers")

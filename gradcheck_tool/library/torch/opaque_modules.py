@@ -55,7 +55,7 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
     """The result of an opaque module."""
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
     if s.grad is False:
-        return unknown(GRAPH)
+        return graph_symbol(s, NONE)
     trained = [p for p in parameters if s[p].requires_grad]
     if s.grad is None or not trained:
         return unknown()
@@ -94,7 +94,7 @@ def _histories(s: State, call: Call) -> list[Value]:
     for value in (*call.args, *call.kwargs.values()):
         if isinstance(value, Symbol) and value.kind == GRAPH:
             node = node_of(s, value)
-            found += [node] if node is not None else []
+            found += [node] if isinstance(node, Ref) else []
         elif isinstance(value, Symbol) and value.kind is None:
             found.append(unknown())
         elif isinstance(value, Ref) and s.get(value, Tensor) is not None:

@@ -8,6 +8,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     GRAPH,
+    NONE,
     Ref,
     Symbol,
     Value,
@@ -39,12 +40,12 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
     return ref
 
 
-def _set_graph(tensor: Tensor, node: Ref | None) -> None:
-    """A part of what an opaque module returned: by the node that made it, or without a graph."""
-    if node is None:
+def _set_graph(tensor: Tensor, node: Value | None) -> None:
+    """A part of what an opaque module returned: by the node that made it, without a graph, or unknown."""
+    if node == NONE:
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, False
         tensor.detached_because = "no-grad"
-    else:
+    elif isinstance(node, Ref):
         tensor.requires_grad, tensor.leaf, tensor.grad_fn = True, False, node
 
 

@@ -37,6 +37,19 @@ class Net(nn.Module):
 net = Net()""",
         "len(list(net.parameters())) == 3",
     ),
+    "a table of parameters": Fact(
+        """\
+net = nn.Linear(2, 2)
+net._parameters["weight"] = net._parameters["weight"] * 2
+del net._parameters["bias"]""",
+        "not net.weight.is_leaf and 'bias' not in net._parameters",
+    ),
+    "a table of buffers": Fact(
+        """\
+net = nn.BatchNorm1d(2)
+net._buffers["running_mean"] = net.weight * 2""",
+        "net.running_mean.requires_grad and hasattr(net, '_buffers')",
+    ),
     "an attribute that is replaced": Fact(
         """\
 net = nn.Sequential(nn.Linear(2, 2))
