@@ -2,7 +2,7 @@
 
 The public names of the package, for rule packs, scripts and test suites, are listed in `__init__.pyi`.
 They load on first use, so that `import gradcheck_tool` costs nothing and nothing but the run-time engine
-(`gradcheck`, `check_function`, `samples`, `Sample`, `Report`) ever imports torch.
+(`gradcheck`, `check_function`, `samples`, `Sample`, `Report`) and `watch` ever import torch.
 """
 
 from __future__ import annotations

@@ -92,6 +92,7 @@ from gradcheck_tool.rulebook.ruleset import Rule as Rule
 from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
 from gradcheck_tool.rulebook.ruleset import Violation as Violation
 from gradcheck_tool.rulebook.ruleset import by_site as by_site
+from gradcheck_tool.sanitizer.watch import watch as watch
 from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
 from gradcheck_tool.trackers.events import DroppedResult as DroppedResult
 from gradcheck_tool.trackers.events import FunctionDefect as FunctionDefect

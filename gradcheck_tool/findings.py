@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+Source = Literal["check", "gradcheck", "run"]
 
 
 class Severity(str, Enum):
@@ -80,8 +83,8 @@ class Finding:
     foretells neither. `assumes` has in words what the finding takes from ordinary use of the code, beyond
     what the code shows. `units` are the functions whose execution on their own shows it, where the top-level
     code of no program leads to it. `unless` has attributes, with their classes, that no other file of the
-    repository mentions where the finding is right. `function`, `device`, `dtype`, `evidence` are set by the
-    run-time engine.
+    repository mentions where the finding is right. `function`, `device`, `dtype` are set by the run-time
+    engine, `evidence` where something was measured. `source` is the command that found it.
     """
 
     code: str
@@ -98,6 +101,7 @@ class Finding:
     device: str | None = None
     dtype: str | None = None
     evidence: Mapping[str, Any] | None = field(default=None, hash=False)
+    source: Source = "check"
     units: tuple[str, ...] = field(default=(), compare=False, repr=False)
     unless: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 

@@ -140,6 +140,7 @@ class Session:
                 device=str(tensors[0].device) if tensors else None,
                 dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
                 evidence=evidence,
+                source="gradcheck",
             )
         )
 

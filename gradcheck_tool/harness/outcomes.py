@@ -157,6 +157,7 @@ def environment_finding(code: str, unit: Unit, message: str, evidence: dict[str,
         device=unit.device,
         dtype=unit.dtype,
         evidence={"diagnosis": "crash", **evidence},
+        source="gradcheck",
     )
 
 
@@ -194,7 +195,10 @@ def unpack_finding(data: dict[str, Any]) -> Finding:
     place = Location(data["filename"], Position(**start), Position(**end), data["cell"])
     words = ("code", "name", "message", "predicts", "url", "function", "device", "dtype", "evidence")
     return Finding(
-        severity=Severity(data["severity"]), location=place, **{word: data[word] for word in words}
+        severity=Severity(data["severity"]),
+        location=place,
+        **{word: data[word] for word in words},
+        source="gradcheck",
     )
 
 

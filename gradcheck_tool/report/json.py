@@ -28,6 +28,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         "predicts": finding.predicts,
         "trace": [_step(step) for step in finding.trace],
         "assumes": list(finding.assumes),
+        "source": finding.source,
         "fix": None if finding.fix is None else _fix(finding.fix),
         "url": finding.url,
     }
@@ -38,6 +39,8 @@ def to_dict(finding: Finding) -> dict[str, Any]:
             "dtype": finding.dtype,
             "evidence": dict(finding.evidence or {}),
         }
+    elif finding.evidence is not None:
+        data["evidence"] = dict(finding.evidence)
     return data
 
 

@@ -25,6 +25,8 @@ from gradcheck_tool.sources.source import Source, read_source
 from gradcheck_tool.sources.suppression import Suppressions, may_hold_suppressions, read_suppressions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from libcst import ParserSyntaxError
 
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
@@ -201,6 +203,11 @@ class FileChecker:
         covering = known[name].covering(finding)
         used.update((name, comment.row) for comment in covering)
         return known[name].skip_file or bool(covering)
+
+    def unsuppressed(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings that no comment in their files suppresses."""
+        known: dict[str, Suppressions] = {}
+        return [finding for finding in findings if not self._is_suppressed(finding, known, set())]
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
         models = model_packs(config.model_packs)

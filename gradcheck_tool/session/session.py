@@ -149,6 +149,21 @@ class Session:
         """Every rule in force where the command runs, for reports that describe rules."""
         return self.checker.ruleset(self.config(self._folder)).active
 
+    def rules_known(self) -> Sequence[Rule]:
+        """Every rule that is known where the command runs, those that are not in force, too."""
+        return self.checker.ruleset(self.config(self._folder)).known
+
+    def reported(self, findings: Iterable[Finding]) -> Outcome:
+        """What of the findings of another engine the configurations and comments of their files report.
+
+        Raises:
+            ConfigError: a configuration, a selector or a rule pack cannot be used.
+        """
+        wanted = [finding for finding in findings if self._is_reported(finding)]
+        kept = self.checker.unsuppressed(wanted)
+        new = self._unknown(kept)
+        return Outcome(new, known=len(kept) - len(new))
+
     def discover(self, paths: Iterable[Path]) -> Discovery:
         """The files that the paths mean.
 

@@ -150,7 +150,7 @@ def test_json_has_the_contracts_fields():
     data = json.loads(render("json", FINDINGS, CONTEXT))
     static = {
         "code", "name", "severity", "message", "filename", "cell", "location", "end_location", "predicts",
-        "trace", "assumes", "fix", "url",
+        "trace", "assumes", "source", "fix", "url",
     }  # fmt: skip
     assert set(data[1]) == static
     assert set(data[0]) == static | {"function", "device", "dtype", "evidence"}

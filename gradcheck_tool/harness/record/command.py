@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.store import mark
 from gradcheck_tool.harness.record import store
 from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.startup.launch import launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-_SITE = Path(__file__).parent / "site"
+RECORD = "GRADLINT_RECORD"
+"""The environment variable that names the cache folder to the recorder."""
+
+_START = "gradcheck_tool.harness.record.start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
     cache = root / CACHE_FOLDER
     mark(cache)
     started = time.time_ns()
-    status = _run([sys.executable, *arguments], cache)
+    status = launch(arguments, [_START], {RECORD: str(cache)})
     calls: dict[str, int] = {}
     problems: dict[str, str] = {}
     for name, problem in store.written_since(cache, started):
@@ -55,16 +56,3 @@ def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
         else:
             problems.setdefault(name, problem)
     return Recording(status, cache, calls, problems)
-
-
-def _run(command: list[str], cache: Path) -> int:
-    paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "GRADLINT_RECORD": str(cache)}
-    with subprocess.Popen(command, env=environment) as process:  # noqa: S603 - the user's own command
-        while True:
-            try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                # The command got it too and decides itself what to do about it.
-                continue
-            return status if status >= 0 else 128 - status

@@ -1,4 +1,4 @@
-"""Found by every Python process that `gradlint record` starts: waits for torch, then starts the recorder.
+"""Found by every Python process of a launched command: waits for torch, then starts what is to work in it.
 
 What the process sees otherwise stays as it was: this folder leaves `sys.path`, and a `sitecustomize` that
 this one hides is run after it.
@@ -33,20 +33,19 @@ class _WhenTorchIsImported:
             return spec
         execute = spec.loader.exec_module
 
-        def execute_and_record(module: ModuleType) -> None:
+        def execute_and_start(module: ModuleType) -> None:
             execute(module)
-            _record()
+            _start()
 
-        vars(spec.loader)["exec_module"] = execute_and_record
+        vars(spec.loader)["exec_module"] = execute_and_start
         return spec
 
 
-def _record() -> None:
+def _start() -> None:
     if importlib.util.find_spec("gradcheck_tool") is None:
-        sys.path.append(str(_HERE.parents[3]))
-    from gradcheck_tool.harness.record.recorder import Recorder
-
-    Recorder(Path(os.environ["GRADLINT_RECORD"])).install()
+        sys.path.append(str(_HERE.parents[2]))
+    for name in os.environ["GRADLINT_START"].split():
+        importlib.import_module(name).start()
 
 
 def _hidden() -> None:
@@ -57,6 +56,6 @@ def _hidden() -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-if "GRADLINT_RECORD" in os.environ:
+if "GRADLINT_START" in os.environ:
     sys.meta_path.insert(0, _WhenTorchIsImported())
 _hidden()

@@ -1,0 +1,130 @@
+"""`gradlint run`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradcheck_tool.cli import options
+from gradcheck_tool.cli.completion import formats
+from gradcheck_tool.cli.console import fail, note
+from gradcheck_tool.cli.output import FOR_PEOPLE, Target, targets, write_file
+from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.report import FORMATS
+from gradcheck_tool.sources.discover import absolute
+
+if TYPE_CHECKING:
+    from gradcheck_tool.session.session import Outcome, Session
+
+CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_USAGE = "give it what Python runs: `gradlint run -m pytest tests/` or `gradlint run train.py`"
+
+
+def run(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
+    ],
+    output_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            autocompletion=formats,
+            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+        ),
+    ] = None,
+    output_file: options.OutputFile = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Watch up to the Nth optimizer step, and no further."),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
+    ] = None,
+    error_exitcode: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, max=255, help="Exit with N where there are findings and it went well."
+        ),
+    ] = 0,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
+) -> None:
+    """Run your script or tests, and report their mistakes.
+
+    The command does what it would do without, and its exit status is that of gradlint. Findings are printed
+    to standard error at its end.
+    """
+    from gradcheck_tool.session.session import Options, Session
+
+    wanted = targets(output_format or (), output_file)
+    command = _command(arguments)
+    overrides = Overrides(
+        isolated=isolated,
+        path=options.config_file(config),
+        settings=options.settings(config),
+        select=options.codes("--select", select),
+        ignore=options.codes("--ignore", ignore),
+        baseline=absolute(baseline) if baseline else None,
+    )
+    from gradcheck_tool.sanitizer.command import run_watched
+    from gradcheck_tool.sanitizer.findings import completed
+
+    folder = Path.cwd()
+    try:
+        session = Session(folder, Options(overrides))
+        session.rules_known()
+        watched = run_watched(command, steps)
+        outcome = completed(watched.told, session)
+    except ConfigError as error:
+        fail(str(error))
+    _print(outcome, session, wanted, folder, quiet)
+    raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
+
+
+def _command(arguments: list[str]) -> list[str]:
+    """What follows `python`; the name of an installed command stands for its script."""
+    if arguments[0] == "-m":
+        if len(arguments) == 1:
+            fail(_USAGE)
+        return arguments
+    if Path(arguments[0]).exists():
+        return arguments
+    script = shutil.which(arguments[0])
+    if script is None:
+        fail(f"{arguments[0]}: no such file; {_USAGE}")
+    return [script, *arguments[1:]]
+
+
+def _print(outcome: Outcome, session: Session, wanted: tuple[Target, ...], folder: Path, quiet: bool) -> None:
+    """Standard output belongs to the command: what goes to no file goes to standard error."""
+    from gradcheck_tool.cli.console import count, wants_color
+    from gradcheck_tool.report import render
+    from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.sources.lines import SourceLines
+
+    lines = SourceLines()
+    for target in wanted:
+        if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
+            continue
+        color = target.file is None and wants_color(sys.stderr.isatty())
+        context = ReportContext(folder, lines, session.rules_in_force, color)
+        text = render(target.format, outcome.findings, context)
+        if target.file is None:
+            sys.stderr.write(text)
+        else:
+            write_file(target.file, text)
+    if not quiet and any(target.format in FOR_PEOPLE for target in wanted):
+        known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
+        found = (
+            f"Found {count(len(outcome.findings), 'problem')}"
+            if outcome.findings
+            else "No autograd mistakes seen"
+        )
+        note(f"gradlint: {found} in this run.{known}")

@@ -1,0 +1,39 @@
+"""Runs the user's command under the watch. Imports no torch: the command may not need it either."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.delivery import RUN, STEPS, delivered
+from gradcheck_tool.startup.launch import launch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcheck_tool.sanitizer.told import Told
+
+_START = "gradcheck_tool.sanitizer.start"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run of the user's command showed.
+
+    Attributes:
+        status: exit status of the command, as a shell gives it.
+        told: the mistakes, each once.
+    """
+
+    status: int
+    told: list[Told]
+
+
+def run_watched(arguments: Sequence[str], steps: int | None) -> Run:
+    """Run `python ARGUMENTS` and watch autograd in all its processes; `steps` is how long."""
+    with tempfile.TemporaryDirectory(prefix="gradlint-run-") as name:
+        settings = {RUN: name} if steps is None else {RUN: name, STEPS: str(steps)}
+        status = launch(arguments, [_START], settings)
+        return Run(status, delivered(Path(name)))

@@ -1,0 +1,134 @@
+"""The dispatch mode of one thread: it sees every operation below autograd, and calls it as it is."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
+from gradcheck_tool.sanitizer.sites import site_of
+from gradcheck_tool.sanitizer.storages import Area, Storages, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from gradcheck_tool.sanitizer.cuts import Cuts
+    from gradcheck_tool.sanitizer.steps import Steps
+
+# What an operation writes: positions and names of its arguments.
+_Written = tuple[tuple[int, ...], tuple[str, ...]]
+_NOTHING: _Written = ((), ())
+_written: dict[Any, _Written] = {}
+# Operations on lists that are made of others.
+_unversioned: set[Any] = set()
+
+
+class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Tells where nodes are made, what is written and where a path is cut."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, log: NodeLog, storages: Storages, steps: Steps, cuts: Cuts) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._log = log
+        self._storages = storages
+        self._steps = steps
+        self._cuts = cuts
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compiled regions are left alone."""
+        return True
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        log = self._log
+        number = next_number() - 1
+        if number != log.last:
+            log.made(number, site_of(sys._getframe(1)))
+        elif self._cuts.watching:
+            self._cuts.operation(func, args)
+        try:
+            written = _written[func]
+        except KeyError:
+            written = _written[func] = _written_by(func)
+        if written is _NOTHING:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        changed = _tensors(written, args, kwargs)
+        self._writes(func, changed)
+        if func in _unversioned:
+            return _versioned(func, args, kwargs, changed)
+        return func(*args, **kwargs) if kwargs else func(*args)
+
+    def _writes(self, func: Any, changed: list[Tensor]) -> None:
+        for tensor in changed:
+            self._steps.written(tensor)
+            record = self._storages.known(tensor)
+            if record is not None:
+                site = site_of(sys._getframe(1))
+                record.add(
+                    Write(
+                        name_of(func),
+                        site,
+                        self._steps.under_way,
+                        Area.of(tensor),
+                        record.checksum(),
+                        torch.is_grad_enabled(),
+                    )
+                )
+
+
+def name_of(func: Any) -> str:
+    """The name of an operation, without that of the overload."""
+    packet = getattr(func, "_overloadpacket", func)
+    return str(getattr(packet, "__name__", packet))
+
+
+def _versioned(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, changed: list[Tensor]) -> Any:
+    """Call an operation that leaves it to those that it is made of to count versions.
+
+    Below a dispatch mode those do not, where they are called at all.
+    """
+    before = [tensor._version for tensor in changed]
+    result = func(*args, **(kwargs or {}))
+    still = [tensor for tensor, version in zip(changed, before, strict=True) if tensor._version == version]
+    torch.autograd.graph.increment_version(still)
+    return result
+
+
+def _written_by(func: Any) -> _Written:
+    """The arguments that the schema of an operation marks as written."""
+    schema = getattr(func, "_schema", None)
+    if schema is None:
+        return _NOTHING
+    positions, names = [], []
+    for position, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            positions.append(position)
+            names.append(argument.name)
+    if positions and name_of(func).startswith(("_foreach_", "_amp_foreach_")):
+        _unversioned.add(func)
+    return (tuple(positions), tuple(names)) if positions else _NOTHING
+
+
+def _tensors(written: _Written, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> list[Tensor]:
+    values = [args[position] for position in written[0] if position < len(args)]
+    if kwargs:
+        values += [kwargs[name] for name in written[1] if name in kwargs]
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += [item for item in value if isinstance(item, torch.Tensor)]
+    return found

@@ -1,0 +1,1 @@
+"""Judges: one file for each kind of mistake."""

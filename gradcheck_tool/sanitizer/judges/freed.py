@@ -1,0 +1,118 @@
+"""A pass reaches what an earlier one has freed."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.sanitizer.judges.exception import Raised, quoted, step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gradcheck_tool.sanitizer.nodes import NodeLog
+    from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.told import Told
+
+SECOND, CARRIED, FIELD = "GL101", "GL102", "GL104"
+
+_MOST_NODES = 500_000
+
+
+def judge(raised: Raised) -> Told | None:
+    """Tell which line built the shared part, and which pass freed it."""
+    roots = raised.local("run_backward", "roots")
+    if roots is None:
+        return raised.told(FIELD, "what the node saved was freed by an earlier backward")
+    node = _reached(raised, roots)
+    made = raised.log.site(node._sequence_nr()) if node is not None and raised.log is not None else None
+    freeing = _freed_by(raised, node)
+    name = node.name() if node is not None else "a node"
+    here = raised.site
+    before = freeing.site if freeing is not None else None
+    again = before is not None and before.location == here.location
+    built = quoted(made, f"`{name}`")
+    return raised.told(
+        CARRIED if again else SECOND,
+        f"{quoted(here, 'this backward')} goes through {built} again, whose graph "
+        + (
+            "the same call has freed before"
+            if again
+            else f"{quoted(before, 'an earlier backward')} has freed"
+        ),
+        step(made, f"`{name}` is made here"),
+        None if again else step(before, "this backward frees it"),
+        step(
+            here,
+            "this backward freed it, and needs it again: PyTorch raises" if again else "PyTorch raises here",
+        ),
+    )
+
+
+def nodes_of(roots: Sequence[Any]) -> Iterator[Any]:
+    """The nodes behind tensors in the order in which a pass comes to them."""
+    first = [getattr(root, "grad_fn", None) or getattr(root, "node", None) for root in roots]
+    queue = [(-node._sequence_nr(), index, node) for index, node in enumerate(first) if node is not None]
+    heapq.heapify(queue)
+    seen = {node for _, _, node in queue}
+    count = len(queue)
+    while queue and count < _MOST_NODES:
+        node = heapq.heappop(queue)[2]
+        yield node
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                count += 1
+                heapq.heappush(queue, (-following._sequence_nr(), count, following))
+
+
+def _reached(raised: Raised, roots: Sequence[Any]) -> Any:
+    """The first node on the way that had been freed when the failed pass came to it."""
+    failed: Pass | None = raised.local("run_backward", "begun")
+    log = raised.log
+    if failed is None or log is None:
+        return None
+    earlier = raised.records.passes.freeing_before(failed)
+    for node in nodes_of(roots):
+        number = node._sequence_nr()
+        is_older = earlier is None or number < earlier.after
+        if is_older and log.freed_by(number) != failed.number and _is_freed(node):
+            return node
+    return None
+
+
+def _is_freed(node: Any) -> bool:
+    names = ["saved_tensors"] if hasattr(node, "_forward_cls") else _saved_names(node)
+    return any(_raises(node, name) for name in names)
+
+
+def _raises(node: Any, name: str) -> bool:
+    try:
+        getattr(node, name)
+    except RuntimeError as error:
+        return "second time" in str(error) or "already been freed" in str(error)
+    return False
+
+
+def _saved_names(node: Any) -> list[str]:
+    return [name for name in dir(node) if name.startswith("_saved_")]
+
+
+def _freed_by(raised: Raised, node: Any) -> Pass | None:
+    """The pass that freed a node: its own mark, or that of the first node behind it that has one."""
+    log: NodeLog | None = raised.log
+    if node is None or log is None:
+        return None
+    failed: Pass | None = raised.local("run_backward", "begun")
+    for behind in nodes_of([_Root(node)]):
+        number = log.freed_by(behind._sequence_nr())
+        if number and (failed is None or number != failed.number):
+            return raised.records.passes.get(number)
+    return raised.records.passes.freeing_before(failed) if failed is not None else None
+
+
+class _Root:
+    """A node in place of a tensor that comes out of it."""
+
+    def __init__(self, node: Any) -> None:
+        self.grad_fn = node

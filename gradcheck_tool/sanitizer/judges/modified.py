@@ -1,0 +1,67 @@
+"""A saved tensor was changed in place before the pass that needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges.exception import Raised, call_of, quoted, step
+from gradcheck_tool.sanitizer.saved import NEED, Need
+
+if TYPE_CHECKING:
+    from gradcheck_tool.findings import TraceStep
+    from gradcheck_tool.sanitizer.sites import Site
+    from gradcheck_tool.sanitizer.storages import Write
+    from gradcheck_tool.sanitizer.told import Told
+
+INPLACE, STEP, UPDATE = "GL201", "GL202", "GL203"
+
+
+def judge(raised: Raised) -> Told | None:
+    """Tell who saved the tensor, every write since, and the pass that needs it."""
+    need: Need | None = getattr(raised.error, NEED, None)
+    if need is None:
+        return raised.told(INPLACE, "a saved tensor was changed in place before the backward that needs it")
+    made = need.saved.log.site(need.saved.number)
+    writes = writes_since(need)
+    last = writes[-1] if writes else None
+    what = "its result" if need.saved.producer is not None else "a tensor"
+    changed = (
+        quoted(last.site, f"`{last.operation}`") if last is not None else "a write that bypasses PyTorch"
+    )
+    return raised.told(
+        code_of(need, last),
+        f"{quoted(made, need.node)} saved {what} for its derivative, but {changed} changed it before "
+        f"{quoted(raised.site, 'this backward')} needs it",
+        *story(need, writes, raised.site),
+        step(raised.site, f"`{need.node}` needs it here: PyTorch raises"),
+    )
+
+
+def writes_since(need: Need) -> list[Write]:
+    """The writes to a saved tensor's memory since it was saved."""
+    record = need.saved.record
+    return record.since(need.saved.since) if record is not None else []
+
+
+def story(need: Need, writes: list[Write], reader: Site | None) -> list[TraceStep | None]:
+    """Who saved, and the writes since then: each place once; `reader` needs what was saved."""
+    saved = need.saved
+    made = saved.log.site(saved.number)
+    what = "its result" if saved.producer is not None else "this tensor"
+    steps = [step(made, f"`{need.node}` saves {what} here, in version {saved.version}")]
+    by_place = {write.site: write for write in writes if write.site is not None}
+    for site, write in by_place.items():
+        how = f", in a step of {write.optimizer}" if write.optimizer else ""
+        steps += [call_of(site, reader), step(site, f"`{write.operation}` changes its memory here{how}")]
+    return steps
+
+
+def code_of(need: Need, last: Write | None) -> str:
+    """The rule that says the same of code that is not run."""
+    if last is None:
+        return INPLACE
+    if last.optimizer:
+        return STEP
+    tensor = need.saved.tensor
+    is_update = not last.tracked and tensor.is_leaf and tensor.requires_grad
+    return UPDATE if is_update else INPLACE

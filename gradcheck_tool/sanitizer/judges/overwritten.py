@@ -1,0 +1,48 @@
+"""A saved tensor was changed behind its version counter: the pass goes on with wrong values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.findings import TraceStep
+from gradcheck_tool.sanitizer.judges.exception import quoted
+from gradcheck_tool.sanitizer.judges.modified import STEP, story, writes_since
+from gradcheck_tool.sanitizer.storages import Area
+from gradcheck_tool.sanitizer.told import Told
+
+if TYPE_CHECKING:
+    from gradcheck_tool.sanitizer.saved import Need
+    from gradcheck_tool.sanitizer.storages import Write
+
+UNVERSIONED = "GL205"
+
+
+def judge(need: Need) -> Told | None:
+    """Tell who saved the tensor and who changed its memory."""
+    since = writes_since(need)
+    if not since or _is_as_before(need, since[0]):
+        return None
+    area = Area.of(need.saved.tensor)
+    by_program = [write for write in since if write.site is not None and write.area.overlaps(area)]
+    if not by_program:
+        return None
+    site = by_program[-1].site
+    assert site is not None
+    made = need.saved.log.site(need.saved.number)
+    during = need.during.site if need.during is not None else None
+    steps = [one for one in story(need, by_program, during) if one is not None]
+    if during is not None:
+        steps.append(TraceStep(during.location, f"`{need.node}` computes with the changed values here"))
+    return Told(
+        STEP if by_program[-1].optimizer else UNVERSIONED,
+        site.location,
+        f"{quoted(site, 'this write')} changes what {quoted(made, need.node)} saved for its derivative, and "
+        f"PyTorch does not notice: {quoted(during, 'the backward')} computes with the changed values",
+        tuple(steps),
+    )
+
+
+def _is_as_before(need: Need, first: Write) -> bool:
+    """Has the memory what it had when the tensor was saved, or cannot that be told?"""
+    record = need.saved.record
+    return record is None or first.before is None or record.checksum() == first.before

@@ -1,0 +1,164 @@
+"""Which judge knows what an exception of PyTorch means: by its text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges import freed, modified, no_gradient, roots
+from gradcheck_tool.sanitizer.judges.exception import Raised
+from gradcheck_tool.sanitizer.judges.plain import Judge, refused
+from gradcheck_tool.sanitizer.sites import site_of_traceback
+
+if TYPE_CHECKING:
+    from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.told import Told
+
+_VIEW = (
+    "is a view and (?:is being|its base)|is a view of a view which|"
+    "A view was created in (?:no_grad|inference) mode"
+)
+_HOOK = (
+    "can't retain_grad on Tensor|cannot register a hook on a tensor that doesn't require|"
+    "post accumulate grad hooks cannot be registered on non-leaf"
+)
+_TABLE: tuple[tuple[str, Judge], ...] = (
+    ("modified by an inplace operation: ", modified.judge),
+    ("backward through the graph a second time|have already been freed", freed.judge),
+    ("does not require grad and does not have a grad_fn", roots.no_graph),
+    ("grad can be implicitly created only for (?:real )?scalar outputs", roots.non_scalar),
+    ("not have been used in the graph|One of the differentiated Tensors does not require grad", roots.unused),
+    ("`inputs` argument to `backward\\(\\)` cannot be empty", refused("GL105", "is given no inputs")),
+    (
+        "a (?:view of a )?leaf Variable that requires grad is being used in an in-place",
+        refused("GL301", "writes in place to a leaf that requires grad, while gradients are recorded"),
+    ),
+    (
+        "Output 0 of BackwardHookFunction is a view",
+        refused("GL807", "writes in place to what a module with a full backward hook takes or returns"),
+    ),
+    (
+        _VIEW,
+        refused("GL204", "writes in place to a view that PyTorch does not let be written to"),
+    ),
+    (
+        "more than one element of the written-to tensor refers to a single memory location",
+        refused("GL206", "writes to an expanded tensor, several elements of which share their memory"),
+    ),
+    (
+        "Inference tensors cannot be saved for backward|Inplace update to inference tensor",
+        refused("GL207", "uses a tensor made in inference mode where gradients are recorded"),
+    ),
+    (
+        "don't support automatic differentiation, but one of the arguments requires grad",
+        refused("GL208", "writes its result with out= into, or from, a tensor that requires grad"),
+    ),
+    ("cannot resize variables that require grad", refused("GL209", "resizes a tensor that requires grad")),
+    ("Can't detach views in-place", refused("GL210", "detaches a view in place")),
+    ("has been detached in-place", refused("GL210", "needs a saved tensor that `detach_` has cut off")),
+    ("can't optimize a non-leaf Tensor", refused("GL304", "gives an optimizer a tensor that is no leaf")),
+    (
+        "only (?:T|t)ensors of floating point|Only Tensors of floating point",
+        refused("GL305", "asks for the gradient of a tensor of integers"),
+    ),
+    (
+        "you can only change requires_grad flags of leaf",
+        refused("GL306", "changes the flag of a computed tensor"),
+    ),
+    (
+        "support the deepcopy protocol",
+        refused("GL307", "copies a tensor that an operation computed, which has its graph with it"),
+    ),
+    (
+        "data set to a tensor that requires gradients must be",
+        refused("GL320", "makes the values of a leaf integers"),
+    ),
+    (
+        "cannot be converted to Scalar|only one element tensors can be",
+        refused("GL323", "takes one number from many"),
+    ),
+    ("requires_grad must be a bool", refused("GL324", "sets the flag to what is no bool")),
+    (
+        "step\\(\\) missing 1 required positional argument: 'closure'",
+        refused("GL407", "steps without a closure"),
+    ),
+    (
+        "No inf checks were recorded|unscale_\\(\\) (?:has already|is being)",
+        refused("GL413", "breaks the scaler's order"),
+    ),
+    ("'NoneType'", no_gradient.judge),
+    ("attempting to assign a gradient of size", refused("GL309", "assigns a gradient of another size")),
+    (
+        _HOOK,
+        refused("GL310", "asks for the gradient of a tensor that gets none"),
+    ),
+    (
+        "Can't call numpy\\(\\) on Tensor that requires grad",
+        refused("GL502", "turns a tensor with a graph to NumPy"),
+    ),
+    (
+        "derivative for .* is not implemented",
+        refused("GL508", "goes through an operation without derivative"),
+    ),
+    (
+        "returned an incorrect number of gradients",
+        refused(
+            "GL701",
+            "goes through a Function whose backward returns another number of gradients than it has inputs",
+        ),
+    ),
+    ("save_for_backward can only save variables", refused("GL703", "saves what is no tensor")),
+    (
+        "marked as dirty during the forward method were not returned",
+        refused("GL704", "does not return what it marks"),
+    ),
+    ("Legacy autograd function", refused("GL705", "calls an instance of a Function")),
+    (
+        "You must implement either the backward or vjp",
+        refused("GL706", "goes through a Function without backward"),
+    ),
+    ("can only be accessed once", refused("GL719", "reads what was saved a second time")),
+    (
+        "returned an invalid gradient at index|expected shape compatible with",
+        refused(
+            "GL727", "goes through a Function whose backward returns a gradient that does not fit its input"
+        ),
+    ),
+    ("hooks should return None", refused("GL814", "runs a post-accumulate hook that returns something")),
+    (
+        "has changed the (?:size|type) of value|expected Variable, but hook returned",
+        refused("GL815", "runs a hook that returns what is no gradient of its tensor"),
+    ),
+    (
+        "outside of the 'allow_mutation_on_saved_tensors'|saved tensor (?:un)?pack_hook",
+        refused("GL816", "meets hooks on saved tensors that do not do what PyTorch asks of them"),
+    ),
+    (
+        "When use_reentrant=True, torch.utils.checkpoint is incompatible",
+        refused("GL817", "goes through a reentrant checkpoint"),
+    ),
+)
+_JUDGES = tuple((re.compile(pattern), judge) for pattern, judge in _TABLE)
+
+
+def explain(error: BaseException, records: Records) -> list[Told]:
+    """What an exception means, and those that it was raised from or while handling."""
+    found: list[Told] = []
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        told = _explained(following, records)
+        if told is not None:
+            found.append(told)
+        following = following.__cause__ or following.__context__
+    return found
+
+
+def _explained(error: BaseException, records: Records) -> Told | None:
+    site = site_of_traceback(error.__traceback__)
+    text = str(error)
+    if site is None:
+        return None
+    judge = next((judge for pattern, judge in _JUDGES if pattern.search(text)), None)
+    return None if judge is None else judge(Raised(error, records, site))

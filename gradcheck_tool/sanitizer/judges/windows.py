@@ -1,0 +1,37 @@
+"""Gradients that are applied again, because nothing clears them after the step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.sanitizer.records import Records
+
+NEVER_CLEARED = "GL401"
+
+_OFTEN_ENOUGH = 2
+
+
+def judge(records: Records) -> Iterator[Told]:
+    """Tell which step applied them, which pass added to them, and which step applies them again."""
+    for again in records.steps.twice.values():
+        if again.times < _OFTEN_ENOUGH:
+            continue
+        steps = (
+            step(again.before, "the gradients are applied here"),
+            step(again.added, "this backward adds to them, because nothing has cleared them"),
+            step(again.again, "the old gradients are applied again together with the new"),
+        )
+        yield Told(
+            NEVER_CLEARED,
+            again.added.location,
+            f"{quoted(again.added, 'this backward')} adds to gradients of {again.of.kind} that an earlier "
+            "step has already applied: nothing clears them in between",
+            tuple(one for one in steps if one is not None),
+            evidence={"steps": f"{again.times} of {again.of.steps}"},
+        )

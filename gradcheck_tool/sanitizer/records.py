@@ -1,0 +1,42 @@
+"""Everything that is remembered of a run, and what it amounts to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.cuts import Cuts
+from gradcheck_tool.sanitizer.passes import Passes
+from gradcheck_tool.sanitizer.steps import Steps
+from gradcheck_tool.sanitizer.storages import Storages
+from gradcheck_tool.sanitizer.telling import Telling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradcheck_tool.sanitizer.saved import Need
+    from gradcheck_tool.sanitizer.told import Told
+
+
+class Records:
+    """The records of one process, which the observers of all its threads share.
+
+    Attributes:
+        told: the mistakes that are known so far.
+        judges_of_needs: judge saved tensors that were written behind the version counter, once a pass needs
+            them.
+    """
+
+    def __init__(self) -> None:
+        self.storages = Storages()
+        self.passes = Passes()
+        self.steps = Steps(self.passes)
+        self.cuts = Cuts()
+        self.told = Telling()
+        self.judges_of_needs: list[Callable[[Need], Told | None]] = []
+
+    def overwritten(self, need: Need) -> None:
+        """A pass goes on with a saved tensor that was written behind the version counter."""
+        for judge in self.judges_of_needs:
+            told = judge(need)
+            if told is not None:
+                self.told.add(told)

@@ -1,0 +1,162 @@
+"""What the graph saves: each tensor with the version it was saved in, and PyTorch's check when it is needed.
+
+What is saved hangs on the graph exactly as without hooks: an input of an operation as it is, a result without
+its history (with it, the graph would hold itself).
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import Function
+from torch.nn import Parameter
+
+from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
+from gradcheck_tool.sanitizer.sites import site_of
+from gradcheck_tool.sanitizer.versions import detached_text, modified_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from gradcheck_tool.sanitizer.passes import Pass, Passes
+    from gradcheck_tool.sanitizer.storages import StorageRecord, Storages
+
+_PLAIN = (torch.Tensor, Parameter)
+_current_node: Any = torch._C._current_autograd_node
+_no_dispatch: Any = torch._C._DisableTorchDispatch
+_apply_code = next(
+    (
+        vars(base)["apply"].__func__.__code__
+        for base in Function.__mro__
+        if hasattr(vars(base).get("apply"), "__func__")
+    ),
+    None,
+)
+
+
+class Saved:
+    """A tensor that a node has saved.
+
+    Attributes:
+        tensor: what was saved.
+        version: the version it was in.
+        number: the sequence number of the node.
+        log: the log of the thread that made the node.
+        record: its storage; None where it has none.
+        since: how many writes to the storage there were before.
+        producer: for a node's own result: the node's name, and which result it is.
+        view: for a result that is a view: the tensor itself, which may be gone.
+    """
+
+    __slots__ = ("had_history", "log", "number", "producer", "record", "since", "tensor", "version", "view")
+
+    def __init__(
+        self, tensor: Tensor, version: int, number: int, log: NodeLog, record: StorageRecord | None
+    ) -> None:
+        self.tensor = tensor
+        self.version = version
+        self.number = number
+        self.log = log
+        self.record = record
+        self.since = record.total if record is not None else 0
+        self.producer: tuple[str, int] | None = None
+        self.had_history = False
+        self.view: weakref.ref[Tensor] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A pass needs a saved tensor that was written since: `node` is the name of the node that saved it."""
+
+    saved: Saved
+    node: str
+    during: Pass | None
+
+
+class SavedTensors:
+    """The hooks of one thread."""
+
+    def __init__(
+        self, log: NodeLog, storages: Storages, passes: Passes, overwritten: Callable[[Need], None]
+    ) -> None:
+        """`overwritten` is told of saved tensors that were written behind the version counter."""
+        self._log = log
+        self._storages = storages
+        self._passes = passes
+        self._overwritten = overwritten
+
+    def pack(self, tensor: Tensor) -> Any:
+        """Called by PyTorch with each tensor that a node saves."""
+        log = self._log
+        number = next_number() - 1
+        frame = sys._getframe(1)
+        if number != log.last:
+            log.made(number, site_of(frame))
+        version = tensor._version
+        node = tensor.grad_fn
+        record = self._storages.needed(tensor)
+        if node is None:
+            return Saved(tensor, version, number, log, record)
+        made = node._sequence_nr()
+        is_result = made == number or (hasattr(node, "_forward_cls") and frame.f_code is _apply_code)
+        if not is_result:
+            saved = Saved(tensor, version, number, log, record)
+            saved.had_history = True
+            return saved
+        saved = Saved(_without_history(tensor), version, number, log, record)
+        saved.producer = (node.name(), tensor.output_nr)
+        if tensor._is_view():
+            saved.view = weakref.ref(tensor)
+        return saved
+
+    def unpack(self, saved: Any) -> Tensor:
+        """Called by PyTorch when a pass needs what was saved; compares versions as it would.
+
+        Raises:
+            RuntimeError: what PyTorch raises without hooks.
+        """
+        tensor: Tensor = saved.tensor
+        if tensor._version != saved.version:
+            raise self._modified(saved)
+        if saved.had_history and tensor.grad_fn is None:
+            raise RuntimeError(detached_text())
+        record = saved.record
+        if record is not None and record.total != saved.since:
+            self._overwritten(self._need(saved))
+        current = self._passes.current
+        if current is not None and current.frees:
+            saved.log.freed(saved.number, current.number)
+        return tensor
+
+    def _modified(self, saved: Saved) -> RuntimeError:
+        tensor, producer = saved.tensor, saved.producer
+        if producer is None and saved.had_history:
+            if tensor.grad_fn is None:
+                return RuntimeError(detached_text())
+            producer = (tensor.grad_fn.name(), 0)
+        elif producer is not None and saved.view is not None and saved.view() is None:
+            producer = (_current_node().name(), producer[1])
+        error = RuntimeError(modified_text(tensor, saved.version, producer))
+        vars(error)[NEED] = self._need(saved)
+        return error
+
+    def _need(self, saved: Saved) -> Need:
+        node = _current_node()
+        return Need(saved, node.name() if node is not None else "", self._passes.current)
+
+
+NEED = "_gradlint_need"
+"""The attribute by which an error that was raised here leads to its `Need`."""
+
+
+def _without_history(tensor: Tensor) -> Tensor:
+    if type(tensor) not in _PLAIN:
+        return tensor.detach()
+    with _no_dispatch():
+        return tensor.detach()

@@ -1,0 +1,219 @@
+"""Where something happens: the user's own frames, interned, so that a place costs one look-up."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+import sysconfig
+import weakref
+from functools import cached_property
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.findings import Location, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType, TracebackType
+
+_DEPTH = 5
+"""So many of the user's frames tell where something happens."""
+
+_OURS = str(Path(__file__).parents[1]) + os.sep
+_PATHS = sysconfig.get_paths()
+_LIBRARIES = tuple({_PATHS[key] + os.sep for key in ("purelib", "platlib")})
+_MACHINERY = (
+    _OURS,
+    *(
+        root + package
+        for root in _LIBRARIES
+        for package in (f"torch{os.sep}", f"_pytest{os.sep}", f"pluggy{os.sep}")
+    ),
+    "<frozen",
+)
+_STANDARD = tuple({_PATHS[key] + os.sep for key in ("stdlib", "platstdlib")})
+
+_USER, _LIBRARY, _MACHINE = range(3)
+_kinds: dict[str, int] = {}
+
+
+class Site:
+    """A place in the program.
+
+    Attributes:
+        frames: as code and instruction, the innermost first.
+        module: the path of the innermost module that is called there, from the outermost one; empty for that.
+    """
+
+    __slots__ = ("__dict__", "_owner", "frames", "module")
+
+    def __init__(self, frames: tuple[tuple[CodeType, int], ...], owner: Any = None, module: str = "") -> None:
+        self.frames = frames
+        self.module = module
+        self._owner = None if owner is None else weakref.ref(owner)
+
+    def is_in(self, owner: Any) -> bool:
+        """Is it a place in the call of this very module?"""
+        return self._owner is None or self._owner() is owner
+
+    @cached_property
+    def location(self) -> Location:
+        """The expression that was being evaluated in the innermost frame."""
+        return _location(*self.frames[0])
+
+    @cached_property
+    def text(self) -> str:
+        """Its source text, on one line."""
+        return source_text(self.location)
+
+    @cached_property
+    def function(self) -> str:
+        """The function it stands in."""
+        return self.frames[0][0].co_name
+
+    @property
+    def callers(self) -> Iterator[Location]:
+        """The calls that led there, the nearest first."""
+        return (_location(*frame) for frame in islice(self.frames, 1, None))
+
+
+_sites: dict[tuple[int, ...], Site] = {}
+
+
+def site_of(frame: FrameType | None) -> Site | None:
+    """The user's frames from here outwards; those of a library where the user has none.
+
+    None where there are neither: the program has not begun, or has ended.
+    """
+    found: list[tuple[CodeType, int]] = []
+    key: list[int] = []
+    library: tuple[CodeType, int] | None = None
+    owner: Any = None
+    start = frame
+    while frame is not None:
+        code = frame.f_code
+        if owner is None and code.co_name == "_wrapped_call_impl":
+            owner = frame.f_locals.get("self")
+        kind = _kinds.get(code.co_filename)
+        if kind is None:
+            kind = _kind(code.co_filename)
+        if kind == _USER:
+            found.append((code, frame.f_lasti))
+            key += (id(code), frame.f_lasti)
+            if len(found) == _DEPTH:
+                break
+        elif kind == _LIBRARY and library is None:
+            library = (code, frame.f_lasti)
+        frame = frame.f_back
+    if not found:
+        if library is None:
+            return None
+        found = [library]
+        key = [id(library[0]), library[1]]
+    key.append(id(owner))
+    site = _sites.get(tuple(key))
+    if site is None or not site.is_in(owner):
+        site = _sites[tuple(key)] = Site(
+            tuple(found), owner, _module_path(start) if owner is not None else ""
+        )
+    return site
+
+
+def _module_path(frame: FrameType | None) -> str:
+    """The path from the outermost module that is being called to the innermost one."""
+    called: list[Any] = []
+    while frame is not None:
+        if frame.f_code.co_name == "_wrapped_call_impl":
+            called.append(frame.f_locals.get("self"))
+        frame = frame.f_back
+    path: list[str] = []
+    for child, parent in pairwise(called):
+        path += [name for name, module in parent.named_modules() if module is child][:1]
+    return ".".join(filter(None, reversed(path)))
+
+
+def here() -> Site | None:
+    """The place that the program has reached."""
+    return site_of(sys._getframe(1))
+
+
+def site_of_traceback(traceback: TracebackType | None) -> Site | None:
+    """The user's frames that an exception came through."""
+    frames: list[tuple[CodeType, int]] = []
+    library: list[tuple[CodeType, int]] = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        kind = _kind(code.co_filename)
+        if kind == _USER:
+            frames.append((code, traceback.tb_lasti))
+        elif kind == _LIBRARY:
+            library.append((code, traceback.tb_lasti))
+        traceback = traceback.tb_next
+    chosen = frames or library
+    return Site(tuple(reversed(chosen))) if chosen else None
+
+
+def is_ours(filename: str) -> bool:
+    """Is a file one of this package?"""
+    return filename.startswith(_OURS)
+
+
+def _kind(filename: str) -> int:
+    kind = _kinds.get(filename)
+    if kind is None:
+        if filename.startswith(_MACHINERY):
+            kind = _MACHINE
+        elif filename.startswith(_LIBRARIES):
+            kind = _LIBRARY
+        else:
+            kind = _MACHINE if filename.startswith(_STANDARD) else _USER
+        _kinds[filename] = kind
+    return kind
+
+
+def _location(code: CodeType, instruction: int) -> Location:
+    filename = (
+        code.co_filename if code.co_filename.startswith("<") else str(Path(code.co_filename).absolute())
+    )
+    if sys.version_info >= (3, 11):
+        row, end_row, start, end = next(
+            islice(code.co_positions(), max(instruction, 0) // 2, None), (None, None, None, None)
+        )
+        if row is not None and end_row is not None and start is not None and end is not None:
+            return Location(
+                filename,
+                Position(row, _column(code.co_filename, row, start)),
+                Position(end_row, _column(code.co_filename, end_row, end)),
+            )
+    row = _row(code, instruction)
+    line = linecache.getline(code.co_filename, row).rstrip("\n")
+    indent = len(line) - len(line.lstrip())
+    return Location(filename, Position(row, indent + 1), Position(row, max(len(line), indent + 1) + 1))
+
+
+def _row(code: CodeType, instruction: int) -> int:
+    for first, last, row in code.co_lines():
+        if first <= instruction < last and row is not None:
+            return row
+    return code.co_firstlineno
+
+
+def _column(filename: str, row: int, offset: int) -> int:
+    """The 1-based column in characters of an offset in bytes."""
+    line = linecache.getline(filename, row).encode()
+    return len(line[:offset].decode(errors="replace")) + 1
+
+
+def source_text(location: Location) -> str:
+    """The source text of a place, on one line and not too long; empty where there is no source."""
+    first, last = location.start, location.end
+    lines = [linecache.getline(location.filename, row).rstrip("\n") for row in range(first.row, last.row + 1)]
+    if not any(lines):
+        return ""
+    lines[-1] = lines[-1][: last.column - 1]
+    lines[0] = lines[0][first.column - 1 :]
+    text = re.sub(r"\s+", " ", " ".join(line.strip() for line in lines))
+    return text if len(text) <= 60 else f"{text[:57]}..."

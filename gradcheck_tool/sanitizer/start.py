@@ -1,0 +1,73 @@
+"""What a process of a watched command does once it has imported torch."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.delivery import RUN, STEPS, deliver
+from gradcheck_tool.sanitizer.judges.ending import conclude
+from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.records import Records
+from gradcheck_tool.sanitizer.sites import is_ours
+from gradcheck_tool.sanitizer.watch import observed
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def start() -> None:
+    """Watch this process from now on, to its end."""
+    records, folder = Records(), Path(os.environ[RUN])
+    watching = ExitStack()
+    watching.enter_context(observed(records))
+    records.told.listeners.append(lambda: deliver(folder, records.told.all()))
+
+    def ended() -> None:
+        watching.close()
+        conclude(records)
+        deliver(folder, records.told.all())
+
+    def enough() -> None:
+        if records.steps.total == limit:
+            watching.close()
+
+    limit = int(os.environ.get(STEPS, "0"))
+    records.steps.listeners.append(enough)
+    atexit.register(ended)
+    _hear_of_exceptions(records)
+
+
+def _hear_of_exceptions(records: Records) -> None:
+    """Explain exceptions that leave the program or a thread. What is printed of them has no frame of ours."""
+    whole, part = sys.excepthook, threading.excepthook
+
+    def left_program(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            records.told.add_all(explain(error, records))
+        whole(kind, error, _without_ours(traceback))
+
+    def left_thread(args: threading.ExceptHookArgs) -> None:
+        if isinstance(args.exc_value, Exception):
+            records.told.add_all(explain(args.exc_value, records))
+            args.exc_value.__traceback__ = _without_ours(args.exc_traceback)
+        part(args)
+
+    sys.excepthook = left_program
+    threading.excepthook = left_thread
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback that the program would have without us."""
+    while traceback is not None and is_ours(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    if traceback is not None:
+        traceback.tb_next = _without_ours(traceback.tb_next)
+    return traceback

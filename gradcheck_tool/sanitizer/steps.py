@@ -1,0 +1,249 @@
+"""Optimizers: which gradients their steps apply, and what was done to those before."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from gradcheck_tool.sanitizer.sites import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch import Tensor
+
+    from gradcheck_tool.sanitizer.passes import Pass, Passes
+    from gradcheck_tool.sanitizer.sites import Site
+
+
+_MOST_GRADIENTS = 100_000
+
+
+@dataclass(slots=True, eq=False)
+class Parameter:
+    """What became of one parameter of an optimizer.
+
+    Attributes:
+        with_gradient, without: the steps that found a gradient, and those that found none.
+    """
+
+    tensor: weakref.ref[Tensor]
+    with_gradient: int = 0
+    without: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class OptimizerRecord:
+    """One optimizer.
+
+    Attributes:
+        kind: its class.
+        site: where it was made.
+        steps: how many steps it made, and where it made the last one.
+        without: how many of them found no gradient at all.
+        parameters: what it holds, by identity.
+    """
+
+    kind: str
+    site: Site | None
+    optimizer: weakref.ref[Optimizer]
+    steps: int = 0
+    step_site: Site | None = None
+    without: int = 0
+    parameters: dict[int, Parameter] = field(default_factory=dict)
+
+    def of(self, tensor: Tensor) -> Parameter:
+        """The record of one of its parameters."""
+        known = self.parameters.get(id(tensor))
+        if known is None or known.tensor() is not tensor:
+            known = self.parameters[id(tensor)] = Parameter(weakref.ref(tensor))
+        return known
+
+
+@dataclass(slots=True)
+class Applied:
+    """A gradient that a step has applied.
+
+    Attributes:
+        gradient: the tensor, which may be gone.
+        step: where it was applied.
+        closure: the step in which a closure left it there, which will compute it again; 0 for none.
+        added: the pass that has added to it since.
+        touched: whether the program has written to it since: cleared, scaled, or whatever else.
+    """
+
+    gradient: weakref.ref[Tensor]
+    step: Site | None
+    closure: int = 0
+    added: Pass | None = None
+    touched: bool = False
+
+
+@dataclass(slots=True)
+class AppliedAgain:
+    """Steps apply gradients that an earlier one has applied, with those of a later pass added to them.
+
+    Attributes:
+        before, added, again: where they were applied, added to, and applied again, when it happened first.
+        steps: the number of the last step in which it happened.
+        times: in how many steps it happened.
+    """
+
+    of: OptimizerRecord
+    before: Site | None
+    added: Site
+    again: Site | None
+    last: int = -1
+    times: int = 0
+
+
+@dataclass(slots=True)
+class Steps:
+    """The optimizers of a process and their steps.
+
+    Attributes:
+        under_way: the class of the optimizer that steps at the moment, or empty.
+        total: how many steps were made.
+        known: the optimizers, by identity.
+        twice: what was applied again, by the optimizer and the pass.
+        listeners: are told of each step that was made.
+    """
+
+    passes: Passes
+    under_way: str = ""
+    total: int = 0
+    known: dict[int, OptimizerRecord] = field(default_factory=dict)
+    twice: dict[tuple[int, Site], AppliedAgain] = field(default_factory=dict)
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+    _applied: dict[int, Applied] = field(default_factory=dict)
+    _with_closure: Optimizer | None = None
+
+    def made(self, optimizer: Optimizer) -> OptimizerRecord:
+        """The record of an optimizer, which it gets when it is first heard of."""
+        record = self.known.get(id(optimizer))
+        if record is None or record.optimizer() is not optimizer:
+            record = OptimizerRecord(type(optimizer).__name__, here(), weakref.ref(optimizer))
+            self.known[id(optimizer)] = record
+        return record
+
+    def written(self, tensor: Tensor) -> None:
+        """A tensor is written: is it a gradient that was applied?"""
+        if not self._applied:
+            return
+        applied = self._applied.get(_storage(tensor))
+        if applied is None:
+            return
+        current = self.passes.current
+        if current is not None:
+            applied.added = current
+        elif not self.under_way or self._with_closure is not None:
+            applied.touched = True
+
+    def begins(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """An optimizer begins a step: which gradients does it find?"""
+        record = self.made(optimizer)
+        self.under_way = record.kind
+        self._with_closure = optimizer if args or kwargs.get("closure") else None
+        site = here()
+        found = False
+        for parameter in _parameters(optimizer):
+            known = record.of(parameter)
+            if parameter.grad is None:
+                known.without += 1
+                continue
+            found = True
+            known.with_gradient += 1
+            applied = self._same(parameter.grad)
+            if applied is not None and not applied.touched and applied.added is not None:
+                self._twice(record, applied.step, applied.added.site, site)
+        record.without += not found and self._with_closure is None
+
+    def ended(self, optimizer: Optimizer, *_: Any) -> None:
+        """An optimizer has made a step: the gradients that it leaves are applied ones."""
+        record = self.made(optimizer)
+        record.steps += 1
+        record.step_site = here()
+        self._remember(optimizer, 0)
+        self.under_way, self._with_closure = "", None
+        self.total += 1
+        for listener in self.listeners:
+            listener()
+
+    def pass_begins(self, begun: Pass, _: Sequence[Any]) -> None:
+        """Within a step, each pass of its closure has to begin with cleared gradients."""
+        optimizer = self._with_closure
+        if optimizer is None:
+            return
+        for parameter in _parameters(optimizer):
+            applied = self._same(parameter.grad) if parameter.grad is not None else None
+            if applied is not None and applied.closure == self.total + 1 and not applied.touched:
+                self._twice(self.made(optimizer), applied.step, begun.site, begun.site)
+        self._remember(optimizer, self.total + 1)
+
+    def _same(self, gradient: Tensor) -> Applied | None:
+        """What is known of a gradient that is still the same tensor."""
+        applied = self._applied.get(_storage(gradient))
+        return applied if applied is not None and applied.gradient() is gradient else None
+
+    def _remember(self, optimizer: Optimizer, closure: int) -> None:
+        site = here()
+        for parameter in _parameters(optimizer):
+            gradient = parameter.grad
+            if gradient is not None:
+                self._applied[_storage(gradient)] = Applied(weakref.ref(gradient), site, closure)
+        if len(self._applied) > _MOST_GRADIENTS:
+            self._applied = {key: one for key, one in self._applied.items() if one.gradient() is not None}
+
+    def _twice(
+        self, record: OptimizerRecord, before: Site | None, added: Site | None, again: Site | None
+    ) -> None:
+        if added is None:
+            return
+        known = self.twice.setdefault((id(record), added), AppliedAgain(record, before, added, again))
+        if known.last != self.total:
+            known.last = self.total
+            known.times += 1
+
+
+def _parameters(optimizer: Optimizer) -> Iterator[Tensor]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def _storage(tensor: Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+@contextmanager
+def steps_watched(steps: Steps) -> Iterator[None]:
+    """Each optimizer of the process and each step is told to `steps`."""
+    handles = [
+        register_optimizer_step_pre_hook(steps.begins),
+        register_optimizer_step_post_hook(steps.ended),
+    ]
+    original = Optimizer.add_param_group
+
+    def add_param_group(optimizer: Optimizer, group: dict[str, Any]) -> None:
+        original(optimizer, group)
+        record = steps.made(optimizer)
+        for parameter in group["params"] if isinstance(group["params"], list) else [group["params"]]:
+            record.of(parameter)
+
+    kind: Any = Optimizer
+    kind.add_param_group = add_param_group
+    steps.passes.listeners.append(steps.pass_begins)
+    try:
+        yield
+    finally:
+        kind.add_param_group = original
+        steps.passes.listeners.remove(steps.pass_begins)
+        for handle in handles:
+            handle.remove()

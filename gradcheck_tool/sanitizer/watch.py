@@ -1,0 +1,85 @@
+"""Watches a part of a program, or all that is left of it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges import overwritten
+from gradcheck_tool.sanitizer.judges.ending import conclude
+from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.passes import passes_watched
+from gradcheck_tool.sanitizer.records import Records
+from gradcheck_tool.sanitizer.steps import steps_watched
+from gradcheck_tool.sanitizer.threads import threads_watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.findings import Finding
+
+
+class Watched:
+    """What a watched part of a program showed.
+
+    Attributes:
+        findings: the mistakes, once the part has ended.
+    """
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+
+@contextmanager
+def watch(*, quiet: bool = False) -> Iterator[Watched]:
+    """Watch autograd in a part of a program, and report its mistakes at the end.
+
+    The program does what it would do, and raises what it would raise. Findings are printed to standard error
+    unless `quiet`, and are in the `findings` of what `with ... as` binds.
+
+    Example::
+
+        with gradcheck_tool.watch():
+            train(model, batches)
+    """
+    seen, records = Watched(), Records()
+    try:
+        with observed(records):
+            yield seen
+    except Exception as error:
+        records.told.add_all(explain(error, records))
+        raise
+    finally:
+        conclude(records)
+        _report(seen, records, quiet)
+
+
+@contextmanager
+def observed(records: Records) -> Iterator[None]:
+    """What happens inside is recorded."""
+    records.judges_of_needs.append(overwritten.judge)
+    with ExitStack() as stack:
+        stack.enter_context(passes_watched(records.passes))
+        stack.enter_context(steps_watched(records.steps))
+        stack.enter_context(threads_watched(records))
+        yield
+
+
+def _report(seen: Watched, records: Records, quiet: bool) -> None:
+    from pathlib import Path
+
+    from gradcheck_tool.report import render
+    from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.sanitizer.findings import completed
+    from gradcheck_tool.session.session import Options, Session
+    from gradcheck_tool.sources.lines import SourceLines
+
+    told = records.told.all()
+    if not told:
+        return
+    folder = Path.cwd()
+    outcome = completed(told, Session(folder, Options()))
+    seen.findings = outcome.findings
+    if not quiet and outcome.findings:
+        sys.stderr.write(render("full", outcome.findings, ReportContext(folder, SourceLines())))

@@ -1,0 +1,58 @@
+"""Starts `python ARGUMENTS` so that chosen modules of ours begin their work as soon as it imports torch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+START = "GRADLINT_START"
+"""The environment variable that names the modules whose `start` is called, with spaces between them."""
+
+_SITE = Path(__file__).parent / "site"
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+
+
+def launch(arguments: Sequence[str], modules: Sequence[str], settings: Mapping[str, str]) -> int:
+    """Run `python ARGUMENTS` and return its exit status, as a shell gives it.
+
+    Processes that the command starts itself find the modules and settings in their environment, too.
+    """
+    paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        **settings,
+        "PYTHONPATH": os.pathsep.join(paths),
+        START: " ".join(modules),
+    }
+    command = [sys.executable, *arguments]
+    with (
+        subprocess.Popen(command, env=environment) as process,  # noqa: S603 - the user's own command
+        _signals_go_to(process),
+    ):
+        while True:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                # The command got it too and decides itself what to do about it.
+                continue
+            return status if status >= 0 else 128 - status
+
+
+@contextmanager
+def _signals_go_to(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Signals that job managers send to the process that they started reach the command."""
+    numbers = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda sent, _: process.send_signal(sent)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,56 @@
+"""Runs small programs under the watch, in a module of their own."""
+
+from __future__ import annotations
+
+import linecache
+import textwrap
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.sanitizer.judges.ending import conclude
+from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.records import Records
+from gradcheck_tool.sanitizer.watch import observed
+
+if TYPE_CHECKING:
+    from gradcheck_tool.sanitizer.told import Told
+
+_numbers = count()
+
+
+def run(text: str) -> dict[str, Any]:
+    """Execute a program; its `import torch` stands already there."""
+    text = "import torch\n" + textwrap.dedent(text)
+    name = f"/programs/program{next(_numbers)}.py"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace
+
+
+def raised_by(text: str) -> str | None:
+    """What a program raises without the watch."""
+    try:
+        run(text)
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def watched(text: str) -> tuple[list[Told], str | None]:
+    """What is told of a program, and what it raises under the watch."""
+    records, raised = Records(), None
+    with observed(records):
+        try:
+            run(text)
+        except Exception as error:  # noqa: BLE001
+            raised = f"{type(error).__name__}: {error}"
+            records.told.add_all(explain(error, records))
+    conclude(records)
+    return records.told.all(), raised
+
+
+def story(told: Told) -> list[int]:
+    """The rows of the story; the first row of the program is 1."""
+    steps = [step.location for step in told.trace if step.location.filename.startswith("/programs")]
+    return [location.start.row - 1 for location in steps]

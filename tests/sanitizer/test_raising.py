@@ -1,0 +1,206 @@
+"""Mistakes that raise: the text is PyTorch's own, the code the static rules', and both ends are told."""
+
+import pytest
+
+from gradcheck_tool.rulebook.ruleset import RuleSet
+from tests.sanitizer.programs import raised_by, story, watched
+
+# Program, code, rows of the story.
+PROGRAMS = {
+    "input of pow": (
+        """
+        x = torch.rand(3, requires_grad=True) * 1
+        y = x**2
+        x += 1
+        y.sum().backward()
+        """,
+        "GL201",
+        [3, 4, 5],
+    ),
+    "result of exp, through a view": (
+        """
+        x = torch.rand(3, requires_grad=True)
+        y = x.exp()
+        first = y[:1]
+        first.zero_()
+        y.sum().backward()
+        """,
+        "GL201",
+        [3, 5, 6],
+    ),
+    "result through a view that was written to": (
+        """
+        x = torch.rand(3, requires_grad=True) * 1
+        part = x[:2].exp_()
+        x.add_(1)
+        x.sum().backward()
+        """,
+        "GL201",
+        [3, 4, 5],
+    ),
+    "mask": (
+        """
+        x = torch.rand(3, requires_grad=True)
+        keep = torch.tensor([True, False, True])
+        y = x.masked_fill(keep, 0.0)
+        keep.logical_not_()
+        y.sum().backward()
+        """,
+        "GL201",
+        [4, 5, 6],
+    ),
+    "in a called function": (
+        """
+        def normalise(w):
+            with torch.no_grad():
+                w.div_(w.norm())
+        w = torch.rand(3, requires_grad=True)
+        y = (w * torch.rand(3)).sum() * w.sum()
+        z = w.sin().sum()
+        normalise(w)
+        z.backward()
+        """,
+        "GL203",
+        [7, 8, 4, 9],
+    ),
+    "list of tensors": (
+        """
+        ws = [torch.rand(3, requires_grad=True), torch.rand(2, requires_grad=True)]
+        decay = sum(w.square().sum() for w in ws)
+        with torch.no_grad():
+            torch._foreach_mul_(ws, 0.9)
+        decay.backward()
+        """,
+        "GL203",
+        [3, 5, 6],
+    ),
+    "optimizer between": (
+        """
+        w = torch.nn.Linear(2, 2)
+        head = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+        out = head(w(torch.ones(1, 2)).tanh())
+        out.sum().backward(retain_graph=True)
+        optimizer.step()
+        out.mean().backward()
+        """,
+        "GL202",
+        [5, 7, 8],
+    ),
+    "function that saves its input": (
+        """
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+        x = torch.rand(3, requires_grad=True) * 1
+        y = Square.apply(x)
+        x.add_(1)
+        y.sum().backward()
+        """,
+        "GL201",
+        [6, 13, 9],
+    ),
+    "freed by another": (
+        """
+        x = torch.rand(3, requires_grad=True)
+        shared = x.exp()
+        shared.sum().backward()
+        shared.mean().backward()
+        """,
+        "GL101",
+        [3, 4, 5],
+    ),
+    "carried over": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        state = torch.zeros(3)
+        for _ in range(2):
+            state = (state * w).tanh()
+            loss = state.pow(2).sum()
+            loss.backward()
+        """,
+        "GL102",
+        [5, 7],
+    ),
+    "leaf": ("w = torch.rand(3, requires_grad=True)\nw.mul_(2)", "GL301", []),
+    "several elements": (
+        "w = torch.rand(3, requires_grad=True)\ny = w * 2\ny.backward()",
+        "GL103",
+        [2, 3],
+    ),
+    "unused input": (
+        """
+        x = torch.rand(3, requires_grad=True)
+        y = x * 2
+        z = x * 3
+        torch.autograd.grad(z.sum(), y)
+        """,
+        "GL801",
+        [3, 5],
+    ),
+    "gradient of what is no leaf": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        v = w - 0.1
+        v.sum().backward()
+        step = 0.1 * v.grad
+        """,
+        "GL302",
+        [3, 5],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_ends_are_told_and_the_text_is_pytorchs(name):
+    text, code, rows = PROGRAMS[name]
+    told, raised = watched(text)
+    assert raised == raised_by(text)
+    assert [one.code for one in told] == [code]
+    assert story(told[0]) == rows
+
+
+def test_detach_in_place_is_refused_as_pytorch_does():
+    text = "x = torch.rand(2, requires_grad=True) * 1\ny = x.sin()\nx.detach_()\ny.sum().backward()"
+    assert watched(text)[1] == raised_by(text)
+
+
+def test_texts_that_are_explained_are_those_that_the_rules_predict():
+    rules = {rule.code: rule for rule in RuleSet.load().known}
+    for name, (text, code, _) in PROGRAMS.items():
+        predicted = (rules[code].predicts or "").split(" | ")
+        assert any(part in (raised_by(text) or "") for part in predicted) or code == "GL302", name
+
+
+def test_what_the_program_catches_is_no_mistake():
+    told, _ = watched(
+        """
+        w = torch.rand(3, requires_grad=True)
+        try:
+            w.numpy()
+        except RuntimeError:
+            w.detach().numpy()
+        """
+    )
+    assert told == []
+
+
+def test_the_module_is_named():
+    told, _ = watched(
+        """
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(inplace=True), torch.nn.ReLU(inplace=True))
+        hidden = torch.nn.Sequential(net)
+        hidden(torch.randn(1, 2)).sum().backward()
+        """
+    )
+    assert [step.message for step in told[0].trace][:2] == [
+        "`ReluBackward0` saves its result here, in version 1 (in `0.1`)",
+        "`relu_` changes its memory here (in `0.2`)",
+    ]

@@ -1,0 +1,212 @@
+"""A watched program computes what it would compute, bit for bit, and frees its memory as before."""
+
+import threading
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import gradcheck_tool
+
+
+def _classifier(steps=4, optimizer=torch.optim.Adam, **options):
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(0.3), nn.Linear(8, 3)
+    )
+    trained = optimizer(model.parameters(), lr=0.05, **options)
+    for _ in range(steps):
+        trained.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(5, 6)), torch.randint(3, (5,))).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        trained.step()
+    return [*model.parameters(), *model.buffers(), torch.rand(3)]
+
+
+def _lbfgs():
+    torch.manual_seed(1)
+    weight = torch.randn(3, requires_grad=True)
+    optimizer = torch.optim.LBFGS([weight], max_iter=5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (weight.exp() - 2).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+    return [weight]
+
+
+def _recurrent():
+    torch.manual_seed(2)
+    net = nn.GRU(4, 5, num_layers=2, batch_first=True)
+    out, state = net(torch.randn(3, 6, 4))
+    (out.sum() + state.square().sum()).backward()
+    return [p.grad for p in net.parameters()]
+
+
+def _checkpointed(reentrant):
+    torch.manual_seed(3)
+    block = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 4))
+    x = torch.randn(2, 4, requires_grad=True)
+    checkpoint(block, x, use_reentrant=reentrant).sum().backward()
+    return [x.grad, *(p.grad for p in block.parameters())]
+
+
+def _functional():
+    torch.manual_seed(4)
+    weight = torch.randn(4)
+    gradients = torch.func.vmap(torch.func.grad(lambda w, x: (w * x).sin().sum()), (None, 0))(
+        weight, torch.randn(3, 4)
+    )
+    return [
+        gradients,
+        torch.func.jacrev(lambda w: w.exp())(weight),
+        torch.func.hessian(lambda w: w.exp().sum())(weight),
+    ]
+
+
+def _second_order():
+    torch.manual_seed(5)
+    weight = torch.randn(4, requires_grad=True)
+    (first,) = torch.autograd.grad(weight.sin().square().sum(), weight, create_graph=True)
+    first.square().sum().backward()
+    return [weight.grad]
+
+
+def _attention():
+    torch.manual_seed(6)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    layer(torch.randn(2, 5, 8)).square().mean().backward()
+    return [p.grad for p in layer.parameters()]
+
+
+def _mixed_precision():
+    torch.manual_seed(7)
+    model = nn.Linear(4, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(torch.randn(3, 4)).float().square().mean()
+    loss.backward()
+    return [p.grad for p in model.parameters()]
+
+
+def _own_hooks():
+    torch.manual_seed(8)
+    weight = torch.randn(4, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = weight.exp()
+    with torch.autograd.graph.save_on_cpu():
+        z = y.sin()
+    z.sum().backward()
+    return [weight.grad]
+
+
+def _mutation_allowed():
+    torch.manual_seed(9)
+    weight = torch.randn(4, requires_grad=True)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        y = weight.clone()
+        z = y.sin().sum()
+        y.zero_()
+        z.backward()
+    return [weight.grad]
+
+
+def _views_and_convolutions():
+    torch.manual_seed(10)
+    layer = nn.Conv2d(2, 3, 3, padding=1)
+    x = layer(torch.randn(2, 2, 6, 6)) * 1
+    x[:, 0].mul_(2)
+    x.unfold(2, 2, 2).amax(-1).logsumexp(1).sum().backward()
+    return [p.grad for p in layer.parameters()]
+
+
+def _thread():
+    torch.manual_seed(11)
+    weight = torch.randn(4, requires_grad=True)
+    worker = threading.Thread(target=lambda: weight.exp().sum().backward())
+    worker.start()
+    worker.join()
+    return [weight.grad]
+
+
+PROGRAMS = {
+    "adam": _classifier,
+    "foreach": lambda: _classifier(foreach=True),
+    "fused": lambda: _classifier(fused=True),
+    "sgd": lambda: _classifier(optimizer=torch.optim.SGD, momentum=0.9, nesterov=True),
+    "adamw": lambda: _classifier(optimizer=torch.optim.AdamW, amsgrad=True),
+    "rmsprop": lambda: _classifier(optimizer=torch.optim.RMSprop, centered=True),
+    "adagrad": lambda: _classifier(optimizer=torch.optim.Adagrad),
+    "lbfgs": _lbfgs,
+    "recurrent": _recurrent,
+    "checkpoint": lambda: _checkpointed(False),
+    "reentrant checkpoint": lambda: _checkpointed(True),
+    "func": _functional,
+    "second order": _second_order,
+    "attention": _attention,
+    "autocast": _mixed_precision,
+    "hooks of the program": _own_hooks,
+    "mutation of saved tensors": _mutation_allowed,
+    "views and convolutions": _views_and_convolutions,
+    "thread": _thread,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_the_same(name):
+    program = PROGRAMS[name]
+    expected = program()
+    with gradcheck_tool.watch(quiet=True) as seen:
+        result = program()
+    assert seen.findings == []
+    assert len(result) == len(expected)
+    for one, other in zip(result, expected, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_what_a_backward_frees_is_freed_at_once():
+    with gradcheck_tool.watch(quiet=True):
+        x = torch.randn(1000, requires_grad=True)
+        hidden = x.exp()
+        loss = hidden.sigmoid().square().sum()
+        memory = weakref.ref(hidden.untyped_storage())
+        del hidden
+        assert memory() is not None
+        loss.backward()
+        assert memory() is None
+
+
+def test_a_graph_that_is_dropped_is_freed_at_once():
+    alive = []
+    with gradcheck_tool.watch(quiet=True):
+        for _ in range(3):
+            x = torch.randn(1000, requires_grad=True)
+            y = x.exp().sigmoid() * x
+            z = torch.nn.functional.gelu(y)
+            alive.append(weakref.ref(y.untyped_storage()))
+            del x, y, z
+    assert [ref() for ref in alive] == [None] * len(alive)
+
+
+def test_watching_ends_with_the_block():
+    modes = torch._C._len_torch_dispatch_stack()
+    before = (
+        torch.autograd._engine_run_backward,
+        threading.Thread._bootstrap_inner,
+        torch.optim.Optimizer.add_param_group,
+    )
+    with pytest.raises(ZeroDivisionError), gradcheck_tool.watch(quiet=True):
+        raise ZeroDivisionError
+    after = (
+        torch.autograd._engine_run_backward,
+        threading.Thread._bootstrap_inner,
+        torch.optim.Optimizer.add_param_group,
+    )
+    assert after == before
+    assert torch._C._len_torch_dispatch_stack() == modes
+    assert torch._C._autograd._top_saved_tensors_default_hooks(True) is None
