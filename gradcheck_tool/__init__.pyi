@@ -69,6 +69,7 @@ from gradcheck_tool.library.torch.distributed import in_no_sync as in_no_sync
 from gradcheck_tool.library.torch.function_text import FunctionBody as FunctionBody
 from gradcheck_tool.library.torch.held_parameters import held_parameters as held_parameters
 from gradcheck_tool.library.torch.held_parameters import known_optimizers as known_optimizers
+from gradcheck_tool.library.torch.optimizers import OPTIMIZERS as OPTIMIZERS
 from gradcheck_tool.rulebook.fixes import applied as applied
 from gradcheck_tool.rulebook.fixes import as_tuple as as_tuple
 from gradcheck_tool.rulebook.fixes import assigned as assigned

@@ -226,7 +226,7 @@ def config_in(folder: Path) -> Path | None:
     """
     for name in FILE_NAMES:
         candidate = folder / name
-        # Unlike Path.is_file, this takes a folder that may not be entered for one without files.
+        # Unlike Path.is_file, this takes a folder that cannot be entered for one without files.
         if os.path.isfile(candidate) and (name != "pyproject.toml" or _has_section(candidate)):  # noqa: PTH113
             return candidate
     return None

@@ -118,6 +118,24 @@ def test_what_stands_below_the_trackers_reports_only_what_is_raised() -> None:
     assert named > SILENT
 
 
+# What holds data or declarations alone, which the tests of its users cover.
+DECLARED = {
+    "domain": {"events", "graph", "records", "values"},
+    "engine": {"effect"},
+    "interp": {"api", "facts", "program"},
+    "library/python": set(),
+    "library/torch": set(),
+    "trackers": {"catalogue", "events"},
+}
+
+
+@pytest.mark.parametrize("folder", DECLARED)
+def test_each_module_has_a_test_file_of_its_own(folder: str) -> None:
+    modules = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__"}
+    tested = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / folder).glob("test_*.py")}
+    assert modules - tested == DECLARED[folder]
+
+
 @pytest.mark.parametrize("tracker", BUILT_IN, ids=lambda tracker: tracker.__name__)
 def test_a_tracker_that_serves_one_rule_is_in_the_file_of_the_rule(tracker) -> None:
     rules = RuleSet.load().select(["ALL"], target_torch=None)

@@ -27,7 +27,7 @@ WHOLE_PER_ROW = 20
 REST_BASE = 10_000
 REST_PER_ROW = 30
 # What may be executed along single ways, as a multiple of what all ways may take: enough for nearly
-# everything to come to its end, in no more than a few seconds for a long file.
+# everything to finish, in no more than a few seconds for a long file.
 SINGLE = 2
 SINGLE_BASE = 20_000
 

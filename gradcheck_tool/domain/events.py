@@ -201,7 +201,8 @@ class InvalidTensorUse(EngineError):
     `hook-on-result` (a post-accumulate hook), `optimizer-parameters` (none), `number-of-many`,
     `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint),
     `saved-detached` (cut off by detach_ since it was saved),
-    `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`).
+    `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`). `sizes` are that of a gradient and that of
+    its tensor, for `grad-size`.
     """
 
     triggers = (
@@ -220,6 +221,7 @@ class InvalidTensorUse(EngineError):
     kind: str
     tensor: str
     call: str
+    sizes: tuple[str, str] | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 Shape = tuple["int | None", ...] | None
 
+
+def size_text(shape: Shape) -> str:
+    """A shape as PyTorch writes it, `?` for a size that is not known."""
+    return "?" if shape is None else f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
 REDUCTIONS = frozenset(
     [
         "sum",

@@ -21,6 +21,7 @@ from gradcheck_tool.domain.events import (
     UnversionedWrite,
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
+from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
 from gradcheck_tool.engine.earlier import kept_as, may_be_replaced
 from gradcheck_tool.engine.edges import edge, refresh_view
@@ -164,6 +165,7 @@ def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> Non
             kind="grad-size",
             tensor=str(root.name),
             call=str(p.text),
+            sizes=(size_text(given.shape), size_text(root.shape)),
         )
     )
 

@@ -49,7 +49,7 @@ OVERLAP = (
 
 INFERENCE_SAVE = "Inference tensors cannot be saved for backward."
 
-# Views that may not be written to: what PyTorch says then, where they come from, and what it says when they
+# Views that must not be written to: what PyTorch says then, where they come from, and what it says when they
 # are used after a write to their base.
 FORBIDDING = {
     "multi-output": (

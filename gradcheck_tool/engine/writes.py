@@ -42,7 +42,8 @@ def check_write(
         Raised: for leaves that require grad, views of such leaves, and views that forbid writes.
     """
     tensor: Tensor = s[ref]
-    # What detach() returns outside inference mode may be written, what it returned inside may not: unsaid.
+    # What detach() returns outside inference mode may be written to, and what it returned inside must not be:
+    # which of them this is, is not known.
     # A tensor that got its memory by `.data = ...` has kept its version counter and may be written.
     refuses = tensor.inference and tensor.view != "detached" and tensor.memory == NONE
     if refuses and not s.inference:

@@ -1,6 +1,6 @@
 """What the parent process and a worker tell each other: one JSON object a line.
 
-A worker is told units (`{"unit": ..., "settings": ...}`) and answers with events:
+A worker gets units (`{"unit": ..., "settings": ...}`) and answers with events:
 
 - `ready`: PyTorch is imported; `torch` and `error` say which or why not;
 - `stage`: what it does next (`import`, `inputs`, `case`), in case it does not survive that;

@@ -71,7 +71,7 @@ class Rule:
             silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
         trackers: what the rule needs besides the trackers that report the events it judges: its own.
-        of_unused_values: whether its findings are expressions whose values are thrown away. The last one of
+        of_unused_values: whether its findings are expressions whose values are discarded. The last one of
             a notebook's cell is shown instead, and is no finding.
         names: full names of a library that `on_name_use` is called for; with `.*` at the end, all that begin
             so. Functions that have one of them in their code are executed.

@@ -63,7 +63,7 @@ def discover(
     walker = _Walker(config_for, respect_gitignore, result)
     for path in paths:
         place = absolute(path)
-        # The functions of os.path take what may not be looked at for something that is not there.
+        # The functions of os.path take what cannot be read for something that is not there.
         if os.path.isdir(place):  # noqa: PTH112
             found.update(dict.fromkeys(walker.walk(place)))
         elif os.path.exists(place):  # noqa: PTH110

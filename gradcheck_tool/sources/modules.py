@@ -63,7 +63,7 @@ def _in_folder(
 
 
 def _is_file(path: Path | str) -> bool:
-    # Unlike Path.is_file, this takes what may not be looked at for something that is not there.
+    # Unlike Path.is_file, this takes what cannot be read for something that is not there.
     return os.path.isfile(path)  # noqa: PTH113
 
 

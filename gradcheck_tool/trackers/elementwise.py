@@ -133,22 +133,24 @@ def wrong_derivative(c: FunctionClass) -> Iterator[FunctionDefect]:
     if not names or len(c.backward.params) != 2:
         return
     trials = [trial for data in _data(c) for trial in _trials(c, names, data)]
-    for index, name in enumerate(names):
+    for index in range(len(names)):
         pairs = [trial[index] for trial in trials]
         if pairs and all(pair is not None and not _agree(*pair) for pair in pairs):
             returned, true = pairs[0]  # type: ignore[misc]
             ends = [end for end in c.backward.returns() if end.value is not None]
             values = c.backward.values(ends[-1])
             made = c.backward.made.get(values[index]) if index < len(values) else None
-            yield _defect(c, made.node if made is not None else ends[-1].node, name, returned, true)
+            yield _defect(c, made.node if made is not None else ends[-1].node, index, returned, true)
 
 
-def _defect(c: FunctionClass, node: Any, name: str, returned: Vector, true: Vector) -> FunctionDefect:
+def _defect(c: FunctionClass, node: Any, index: int, returned: Vector, true: Vector) -> FunctionDefect:
     from dataclasses import replace
 
+    name = c.arguments()[index]
     event = defect(c, node, "wrong-derivative", name)
     told = (
-        f"for `{name}` backward returns {returned[0]:.3g} where the values of forward change by {true[0]:.3g}"
+        f"at `{name}` = {_point(0, index)[0]:.3g} and an incoming gradient of {INCOMING[0]:.3g}, "
+        f"backward returns {returned[0]:.3g} where the derivative gives {true[0]:.3g}"
     )
     return replace(event, story=(StoryStep(event.site, told),))
 
@@ -171,15 +173,16 @@ def _trials(c: FunctionClass, names: Sequence[str], data: Any) -> list[list[tupl
         return []
 
 
+def _point(at: int, argument: int) -> Vector:
+    """The values of an argument in a trial."""
+    return [x + 0.1 * argument for x in POINTS[(at + argument) % len(POINTS)]]
+
+
 def _trial(c: FunctionClass, names: Sequence[str], at: int, data: Any) -> list[tuple[Vector, Vector] | None]:
     """For each argument: the gradient that backward returns and the true one, None where it returns none."""
     kept = c.differentiable()
     inputs = [
-        OPTION
-        if c.is_option(i)
-        else [x + 0.1 * i for x in POINTS[(at + i) % len(POINTS)]]
-        if data is None or i in kept
-        else data
+        OPTION if c.is_option(i) else _point(at, i) if data is None or i in kept else data
         for i, name in enumerate(names)
     ]
     ctx = Context(len(names))

@@ -167,7 +167,7 @@ class FunctionDefect(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class HookMisuse(Event):
-    """A hook does what hooks may not.
+    """A hook does what hooks must not.
 
     `kind`: `mutates-gradient` (a tensor or module backward hook writes its argument in place) or
     `returns-nothing` (a tensor hook binds a new value to its argument's name, or
@@ -274,6 +274,8 @@ class GradientsCleared(Event):
 class ClipGradients(Event):
     """clip_grad_norm_ or clip_grad_value_; `gradients` as in `OptimizerStep`.
 
+    `is_result`: what it is given is the result of an operation, such as a loss, and no parameter.
+
     `measures` is true when the returned norm is used or max_norm is infinite: the call may be there to
     log a norm, not to clip.
     """
@@ -283,3 +285,4 @@ class ClipGradients(Event):
     target: str
     gradients: frozenset[str]
     measures: bool = False
+    is_result: bool = False

@@ -92,7 +92,7 @@ class Functions(Tracker):
             self._report(m.site(s, fact.instr.node), _name(s, forward.cls), "direct-forward")
 
     def on_callback_ran(self, m: Interpreter, s: State, fact: CallbackRan) -> None:
-        """Has a method written to what it may not, or kept or returned what it should not?"""
+        """Has a method written to what it must not, or kept or returned what it should not?"""
         if fact.context is None:
             return
         name = _name(s, fact.owner)

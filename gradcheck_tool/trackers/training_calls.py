@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import TRUE, Const
 from gradcheck_tool.interp.places import owner_text
@@ -61,6 +62,7 @@ class TrainingCalls(Tracker):
                     site=fact.site,
                     target=owner_text(fact.site),
                     gradients=_clipped_kinds(s, *parameters_of(s, given)),
+                    is_result=(only := s.get(given, Tensor)) is not None and only.leaf is False,
                     measures=fact.arguments.get("max_norm") == Const(float("inf")),
                 )
             )

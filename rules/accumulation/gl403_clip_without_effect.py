@@ -105,6 +105,10 @@ class ClipWithoutEffect(Rule):
             seen = frozenset().union(*(clip.gradients for clip in visits))
             if seen and seen <= {"none", "zeroed", "stale"} and not any(clip.measures for clip in visits):
                 target = visits[0].target
+                if all(clip.is_result for clip in visits):
+                    message = f"clipping `{target}` has no effect: it is a result, not parameters"
+                    yield self.finding(visits[0], message, "pass `model.parameters()`, after the backward")
+                    continue
                 message = f"clipping `{target}` has no effect here: {_why(seen)}"
                 yield self.finding(visits[0], message, "clip between backward and step")
 

@@ -28,7 +28,7 @@ class WindowDiscarded(Event):
 
     The site is the clearing call; `condition` is the text of the modulo test on a counter that guards
     the step, in the same loop, or empty where the step follows the loop, in each round of one around it.
-    All gradients but the last iteration's of a window are thrown away.
+    All gradients but the last iteration's of a window are discarded.
     """
 
     triggers = when.TRAINING
@@ -52,7 +52,7 @@ class BatchDiscarded(Event):
 
 
 class DiscardedWindows(Tracker):
-    """Notes where gradients are thrown away, where they are applied and which backward they came from.
+    """Notes where gradients are discarded, where they are applied and which backward they came from.
 
     The parameters of an optimizer or a module are known by the first of them.
     """
@@ -69,7 +69,7 @@ class DiscardedWindows(Tracker):
         self.looked_at = self.looked_at or fact.by == "grad"
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
-        """Remember where gradients are thrown away in a loop."""
+        """Remember where gradients are discarded in a loop."""
         if fact.parameters and fact.is_fresh and m.places.loop_of(fact.site) is not None:
             self.losses[fact.parameters[0].id, id(fact.site.node)] = (fact.site, fact.target)
 
@@ -83,7 +83,7 @@ class DiscardedWindows(Tracker):
             self.steps[params[0].id, id(fact.site.node)] = (fact.site, backward, fact.name)
 
     def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
-        """Report windows that are thrown away."""
+        """Report windows that are discarded."""
         for event in self._discarded(m.places):
             self.report(event)
 
@@ -171,7 +171,7 @@ class BatchUnits(Tracker):
 
 
 class WindowOfGradientsDiscarded(Rule):
-    """Accumulated gradients are thrown away before the step that should apply them.
+    """Accumulated gradients are discarded before the step that should apply them.
 
     ## What it detects
 
@@ -255,7 +255,7 @@ class WindowOfGradientsDiscarded(Rule):
         yield self.finding(
             event,
             f"gradients of `{event.target}` are cleared in every iteration, but `{event.optimizer}` steps "
-            f"{when}: all but the last iteration's are thrown away",
+            f"{when}: all but the last iteration's are discarded",
             f"clear {where}",
         )
 
@@ -263,7 +263,7 @@ class WindowOfGradientsDiscarded(Rule):
         yield self.finding(
             event,
             f"gradients of `{event.optimizer}` are cleared for every batch, but it steps only when "
-            f"`{event.condition}`: those of all batches but the last are thrown away",
+            f"`{event.condition}`: those of all batches but the last are discarded",
             "clear right after the step, under the same condition",
         )
 

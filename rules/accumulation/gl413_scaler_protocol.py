@@ -6,12 +6,12 @@ from gradcheck_tool import Rule, ScalerError, Severity, Violation, when
 
 _WHY = {
     "unscale-twice": (
-        "has unscaled these gradients already",
+        "its gradients are unscaled already",
         "call unscale_ once for each optimizer and step",
     ),
-    "unscale-after-step": ("has stepped already", "call unscale_ before step"),
-    "step-twice": ("has stepped already and was not updated", "call update() once after every step"),
-    "never-scaled": ("has never scaled a loss", "back-propagate `scaler.scale(loss)` before the step"),
+    "unscale-after-step": ("it has stepped already", "call unscale_ before step"),
+    "step-twice": ("it has stepped already since the last update", "call update() once after every step"),
+    "never-scaled": ("no loss was scaled", "back-propagate `scaler.scale(loss)` before the step"),
 }
 
 
@@ -80,4 +80,4 @@ class ScalerOutOfOrder(Rule):
     def on_scaler_error(self, event: ScalerError) -> Iterator[Violation]:
         why, advice = _WHY[event.kind]
         whose = f" for `{event.optimizer}`" if event.optimizer else ""
-        yield self.finding(event, f"this call of `{event.scaler}` fails{whose}: it {why}", advice)
+        yield self.finding(event, f"this call of `{event.scaler}` fails{whose}: {why}", advice)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool import (
+    OPTIMIZERS,
     Class,
     Event,
     Func,
@@ -25,21 +26,6 @@ from gradcheck_tool import (
     when,
 )
 
-OPTIMIZERS = frozenset(
-    {
-        "ASGD",
-        "Adadelta",
-        "Adagrad",
-        "Adam",
-        "AdamW",
-        "Adamax",
-        "NAdam",
-        "RAdam",
-        "RMSprop",
-        "Rprop",
-        "SGD",
-    }
-)
 # What is done with an optimizer without letting it step, or showing it to code that may.
 _QUIET = r"zero_grad|state_dict|load_state_dict|param_groups|add_param_group|defaults"
 _COMMENT = re.compile(r"#[^\n]*")

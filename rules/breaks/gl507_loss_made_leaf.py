@@ -6,7 +6,7 @@ from gradcheck_tool import BackwardCall, Rule, Severity, Violation
 
 
 class LossMadeLeaf(Rule):
-    """A loss is told to require a gradient, which makes backward run and reach nothing.
+    """A loss is set to require a gradient, which makes backward run and reach nothing.
 
     ## What it detects
 

@@ -1,4 +1,4 @@
-"""GL509: the result of `detach()` is thrown away."""
+"""GL509: the result of `detach()` is discarded."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ class DroppedDetach(Rule):
 
     ## Why it is wrong
 
-    The result is thrown away and `x` is as it was. Nothing is raised: the graph is still attached.
+    The result is discarded and `x` is as it was. Nothing is raised: the graph is still attached.
 
     ## Example
 

@@ -15,7 +15,7 @@ class BareNoGrad(Rule):
 
     ## Why it is wrong
 
-    The object is thrown away before it does anything: gradients are recorded as before. Nothing is
+    The object is discarded before it does anything: gradients are recorded as before. Nothing is
     raised.
 
     ## Example

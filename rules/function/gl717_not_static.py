@@ -15,8 +15,9 @@ class NotStatic(Rule):
 
     ## Why it is wrong
 
-    `apply` happens to work, but the class cannot be instantiated any more, and tools such as
-    `torch.func` expect static methods.
+    `apply` works all the same, but the method has no `self`: its first parameter is `ctx`. An object of
+    the class gives a DeprecationWarning that announces an error, and tools such as `torch.func` expect static
+    methods.
 
     ## Example
 
@@ -69,7 +70,7 @@ class NotStatic(Rule):
     severity = Severity.WARNING
     effect = "silent"
     default = False
-    predicts = "the class works through apply only"
+    predicts = "PyTorch calls it without an object: the first parameter is ctx, not self"
     symptom = "assert not static"
 
     def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ class InferenceTensor(Rule):
     ## What it detects
 
     A result of `torch.inference_mode()` that an operation would have to save for its derivative, that
-    is changed in place outside inference mode, or that is told to require a gradient.
+    is changed in place outside inference mode, or that is set to require a gradient.
 
     ## Why it is wrong
 

@@ -1,4 +1,4 @@
-"""GL305: an integer or boolean tensor is told to require a gradient."""
+"""GL305: an integer or boolean tensor is set to require a gradient."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, callee_t
 
 
 class IntegerGradient(Rule):
-    """An integer or boolean tensor is told to require a gradient.
+    """An integer or boolean tensor is set to require a gradient.
 
     ## What it detects
 

@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class FlagOnNonLeaf(Rule):
-    """The result of an operation is told not to require a gradient.
+    """The result of an operation is set not to require a gradient.
 
     ## What it detects
 

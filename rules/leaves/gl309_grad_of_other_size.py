@@ -71,8 +71,11 @@ class GradOfOtherSize(Rule):
                 "pass one for each output, None for those that are scalars",
             )
         if event.kind == "grad-size":
-            yield self.finding(
-                event,
-                f"`{event.call}` gives `{event.tensor}` a gradient of another size",
-                f"make it with `torch.zeros_like({event.tensor})` or reduce it to that shape",
-            )
+            if event.sizes is None:
+                message = f"`{event.call}` gives `{event.tensor}` a gradient that is no tensor"
+            else:
+                given, needed = event.sizes
+                message = (
+                    f"`{event.call}` gives `{event.tensor}`, of size {needed}, a gradient of size {given}"
+                )
+            yield self.finding(event, message, f"give it a tensor of the shape of `{event.tensor}`")

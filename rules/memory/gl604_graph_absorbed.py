@@ -125,7 +125,7 @@ class GraphInBuffer(Rule):
 
     ## Why it is wrong
 
-    The graph of every iteration hangs on that of the one before: memory grows, and a backward through the
+    The graph of every iteration holds that of the one before: memory grows, and a backward through the
     buffer reaches iterations that are over, where PyTorch raises because their graphs are freed.
 
     ## Example

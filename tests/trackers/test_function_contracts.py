@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cases import each
-from tests.running import Analysis, events, happened
+from tests.running import Analysis, events
 
 FUNCTION = """
 import torch
@@ -96,23 +95,6 @@ def test_a_method_without_staticmethod_is_reported_beside_one_that_has_it() -> N
     assert "not-static" not in _kinds(source.replace("    @staticmethod\n", ""))
 
 
-CALLS = {
-    "a call of forward": ("Scale.forward(None, x)", "direct-forward"),
-    "a call of apply": ("Scale.apply(x)", ""),
-    "a call of forward without gradients": ("Scale.forward(None, x.detach())", ""),
-    "tensors in a list": ("Scale.apply(x, [x * 3])", "hidden-tensors"),
-    "numbers in a list": ("Scale.apply(x, [3.0])", ""),
-}
-
-
-@each(CALLS)
-def test_what_a_call_gets_wrong(program: tuple[str, str]) -> None:
-    call, kind = program
-    source = _source(Defect("return x * 2", "return grad * 2, None", "", ""))
-    source += f"x = torch.ones(2, requires_grad=True)\n{call}\n"
-    assert _kinds(source) == ({kind: [source.count("\n")]} if kind else {})
-
-
 @pytest.mark.parametrize(
     ("value", "reported"),
     [("importlib.import_module('kernels')", False), ("x * 2", True), ("helper(x)", True)],
@@ -158,22 +140,3 @@ QUIET = {
 def test_what_callers_can_rely_on_is_quiet(name: str) -> None:
     new = {"unset-on-path", "grad-mode-in-forward", "view-of-cotangent"}
     assert new.isdisjoint(_kinds(_source(Defect(*QUIET[name], "", ""))))
-
-
-@pytest.mark.parametrize(("gradient", "reported"), [("None", False), ("grad", True)])
-def test_statistics_that_have_no_gradient_may_be_written_to(gradient: str, reported: bool) -> None:
-    source = f"""
-import torch
-class Norm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, running):
-        running.copy_(0.9 * running + 0.1 * x.mean(0))
-        return x - running
-    @staticmethod
-    def backward(ctx, grad):
-        return grad, {gradient}
-x = torch.ones(3, 2, requires_grad=True)
-Norm.apply(x * 1, torch.zeros(2)).sum().backward()
-"""
-    assert ("unmarked-write" in _kinds(source)) is reported
-    assert happened(source) == (None, "")

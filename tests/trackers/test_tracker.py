@@ -9,7 +9,6 @@ import pytest
 
 from gradcheck_tool.analysis.entries import analyze, needed
 from gradcheck_tool.domain.events import Event
-from gradcheck_tool.domain.join import join
 from gradcheck_tool.domain.records import Frame, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import LibraryObject
@@ -70,38 +69,6 @@ def test_a_tracker_reports_what_it_derives_from_facts() -> None:
 def test_a_method_that_matches_no_fact_is_refused() -> None:
     with pytest.raises(TypeError, match="did you mean `on_stepped`"):
         type("Wrong", (Tracker,), {"on_steped": None})
-
-
-def test_states_that_differ_in_a_state_note_stay_apart() -> None:
-    a, b, ref = two_states()
-    assert len(join([a, b], None, 8, False)) == 1
-    Steps.field.set(b, ref, 1)
-    assert (Steps.field.get(a, ref), Steps.field.get(b, ref)) == (None, 1)
-    assert len(join([a, b], None, 8, False)) == 2
-    Steps.field.clear(b, ref)
-    assert len(join([a, b], None, 8, False)) == 1
-
-
-def test_states_that_differ_in_a_story_note_are_one() -> None:
-    a, b, _ = two_states()
-    Steps.story.set(a, "x", 1)
-    Steps.story.set(b, "x", 2)
-    (kept,) = join([a, b], None, 8, False)
-    assert Steps.story.pop(kept, "x") == 1
-    assert Steps.story.get(kept, "x") is None
-
-
-def test_run_notes_belong_to_one_tracker_and_count_what_changes() -> None:
-    m = solver()
-    tracker, other = Steps(m), Steps(m)
-    tracker.places["x"] = 1
-    tracker.places["x"] = 1
-    assert (dict(tracker.places), dict(other.places), m.noticed) == ({"x": 1}, {}, 1)
-    tracker.places["x"] = 2
-    assert m.noticed == 2
-    tracker.places.pop("x")
-    tracker.places.pop("x", None)
-    assert m.noticed == 3
 
 
 def test_a_tracker_may_note_something_of_a_tensor() -> None:

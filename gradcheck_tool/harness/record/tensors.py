@@ -91,7 +91,7 @@ def rebuilt(table: TensorTable, device: str | None = None) -> list[Tensor]:
             tensor = torch.load(io.BytesIO(record.whole), map_location=place, weights_only=False)
             found.append(tensor.requires_grad_(record.requires_grad))
             continue
-        # A result of other operations may be overwritten in place, a leaf may not.
+        # A result of other operations may be overwritten in place, a leaf must not.
         result = record.requires_grad and not record.leaf
         key = record.memory, place, result
         if key not in made:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import FunctionError, Site
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, List
+from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value, unknown
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.ir import nodes as ir
@@ -101,7 +102,9 @@ def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tu
             "the corresponding forward input was not a Variable"
         )
     if like is not None and like.requires_grad and not _fits(like.shape, tensor.shape):
-        return "gradient-misfit", f"Function {name}Backward returned an invalid gradient at index {index}"
+        sizes = f"got {size_text(tensor.shape)} but expected shape compatible with {size_text(like.shape)}"
+        text = f"Function {name}Backward returned an invalid gradient at index {index}"
+        return "gradient-misfit", f"{text} - {sizes}" if "?" not in sizes else text
     return None
 
 

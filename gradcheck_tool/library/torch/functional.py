@@ -8,6 +8,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse, NoGraph, NonScalarRoot
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
+from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp.exceptions import guard
@@ -136,6 +137,7 @@ def _check_vector(s: State, like: Tensor, vector: Value, call: Call) -> None:
                 kind="grad-size",
                 tensor=str(like.name),
                 call=str(call.text),
+                sizes=(size_text(given.shape), size_text(like.shape)),
             )
         )
 

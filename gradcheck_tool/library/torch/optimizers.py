@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
-NAMES = [
+OPTIMIZERS = (
     "SGD",
     "Adam",
     "AdamW",
@@ -42,12 +42,12 @@ NAMES = [
     "SparseAdam",
     "Adafactor",
     "Muon",
-]
+)
 NON_LEAF = "can't optimize a non-leaf Tensor"
 CLOSURE = "step() missing 1 required positional argument: 'closure'"
 
 
-@function(*(f"torch.optim.{name}" for name in NAMES))
+@function(*(f"torch.optim.{name}" for name in OPTIMIZERS))
 def make(m: Interpreter, s: State, call: Call) -> Result:
     ref = s.new(Instance(call.func))
     _fill(m, s, ref, call)

@@ -63,7 +63,7 @@ def parameter(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
 def from_pretrained(m: Interpreter, s: State, call: Call) -> Result:
-    """A table on the memory of given vectors, which does not learn unless it is told to."""
+    """A table on the memory of given vectors, which does not learn unless it is asked to."""
     vectors, frozen = call.get(0, "embeddings") or NONE, call.flag(1, "freeze", True)
     options = {name: value for name, value in call.kwargs.items() if name not in ("embeddings", "freeze")}
     kind = LibraryObject(registry.lib_name(call.func).removesuffix(".from_pretrained"))

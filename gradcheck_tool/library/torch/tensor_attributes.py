@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import (
     NONE,
     Const,
@@ -245,6 +246,7 @@ def _set_grad(m: Interpreter, s: State, ref: Ref, value: Value, site: Any) -> No
                 kind="grad-size",
                 tensor=str(tensor.name),
                 call="grad = ...",
+                sizes=(size_text(given.shape), size_text(tensor.shape)),
             )
         )
     if isinstance(value, Const):
@@ -338,7 +340,7 @@ def set_requires_grad(
         tensor.site = site if tensor.site is None else tensor.site
     else:
         tensor.detached_because = "frozen"
-        tensor.detached_story = (story(site, f"`{tensor.name}` is told not to require grad here"),)
+        tensor.detached_story = (story(site, f"`{tensor.name}` is set not to require grad here"),)
 
 
 @method("tensor", "size")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool.domain.graph import Node
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.domain.values import GRAPH, Symbol
+from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from tests.open_programs import HEAD, Open, check_open
 
 TRAINER = (
@@ -53,3 +57,44 @@ def test_parts_have_the_graph_of_the_whole(loss: str) -> None:
     wrong = TRAINER.format(loss=loss.strip("\n"))
     assumes = ("`model` has parameters that require a gradient",)
     check_open(Open(wrong, "torch.no_grad()", "torch.enable_grad()", DRIVER, assumes))
+
+
+def output() -> tuple[State, Symbol]:
+    """What an opaque module returned."""
+    s = State()
+    node = Node("module", "net(x)", None)
+    node.frees = True
+    return s, graph_symbol(s, s.new(node))
+
+
+def part(of: Symbol, how: str, name: object) -> Symbol:
+    return Symbol((how, of, name), GRAPH)
+
+
+def test_a_symbol_is_that_of_its_node() -> None:
+    s, symbol = output()
+    assert symbol.kind == GRAPH
+    node = node_of(s, symbol)
+    assert node is not None
+    assert s[node].text == "net(x)"
+
+
+def test_each_part_has_a_node_of_its_own_that_stays_the_same() -> None:
+    s, symbol = output()
+    loss, logits = part(symbol, "attr", "loss"), part(symbol, "item", 1)
+    nodes = [node_of(s, each) for each in (symbol, loss, logits, loss)]
+    assert None not in nodes
+    assert nodes[1] == nodes[3]
+    assert len({node.id for node in nodes if node is not None}) == 3
+    assert all(s[node].frees for node in nodes if node is not None)
+
+
+def test_a_part_of_a_part_belongs_to_the_whole() -> None:
+    s, symbol = output()
+    node = node_of(s, part(part(symbol, "attr", "outputs"), "item", 0))
+    assert node is not None
+    assert s[node].op == "module"
+
+
+def test_what_was_made_without_grad_mode_has_no_node() -> None:
+    assert node_of(State(), Symbol(("attr", Symbol(1, GRAPH), "loss"), GRAPH)) is None

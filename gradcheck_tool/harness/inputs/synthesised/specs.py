@@ -46,7 +46,7 @@ class TensorSpec:
         return self.kind in FLOATING or self.kind in SPECIAL or self.kind == "complex"
 
     def of_rank(self, rank: int) -> TensorSpec:
-        """The same with another number of axes."""
+        """The same with more or fewer axes."""
         kept = self.shape[-rank:] if rank else ()
         return replace(self, shape=(SIDE,) * (rank - len(kept)) + kept)
 

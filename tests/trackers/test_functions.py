@@ -1,0 +1,155 @@
+"""What is wrong with how a custom Function is called, and with what its methods have done."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import each
+from tests.running import Analysis, happened
+
+SCALE = """
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor=2):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+"""
+
+
+def _kinds(source: str) -> dict[str, list[int]]:
+    """The rows of each kind of defect."""
+    analysis = Analysis(source)
+    found: dict[str, list[int]] = {}
+    for event in analysis.of("FunctionDefect"):
+        found.setdefault(event.kind, []).append(analysis.row(event))
+    return found
+
+
+CALLS = {
+    "a call of forward": ("Scale.forward(None, x)", "direct-forward"),
+    "a call of apply": ("Scale.apply(x)", ""),
+    "a call of forward without gradients": ("Scale.forward(None, x.detach())", ""),
+    "tensors in a list": ("Scale.apply(x, [x * 3])", "hidden-tensors"),
+    "numbers in a list": ("Scale.apply(x, [3.0])", ""),
+}
+
+
+@each(CALLS)
+def test_what_a_call_gets_wrong(program: tuple[str, str]) -> None:
+    call, kind = program
+    source = f"{SCALE}x = torch.ones(2, requires_grad=True)\n{call}\n"
+    assert _kinds(source) == ({kind: [source.count("\n")]} if kind else {})
+
+
+@pytest.mark.parametrize(("gradient", "reported"), [("None", False), ("grad", True)])
+def test_statistics_that_have_no_gradient_may_be_written_to(gradient: str, reported: bool) -> None:
+    source = f"""
+import torch
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, running):
+        running.copy_(0.9 * running + 0.1 * x.mean(0))
+        return x - running
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, {gradient}
+x = torch.ones(3, 2, requires_grad=True)
+Norm.apply(x * 1, torch.zeros(2)).sum().backward()
+"""
+    assert ("unmarked-write" in _kinds(source)) is reported
+    assert happened(source) == (None, "")
+
+
+def test_a_class_that_is_no_function_has_no_defects() -> None:
+    plain = SCALE.replace("class Scale(torch.autograd.Function)", "class Scale")
+    assert _kinds(f"{plain}Scale.forward(None, torch.ones(2, requires_grad=True))\n") == {}
+
+
+SAVED = """
+import torch
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward({first})
+        ctx.save_for_backward({second})
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+Twice.apply(a, b).sum(){backward}
+"""
+
+
+@pytest.mark.parametrize(("first", "second", "lost"), [("x", "y", True), ("x", "x, y", False)])
+def test_what_is_saved_last_replaces_what_was_saved_before(first: str, second: str, lost: bool) -> None:
+    source = SAVED.format(first=first, second=second, backward="")
+    assert ("save-twice" in _kinds(source)) is lost
+    raised = happened(SAVED.format(first=first, second=second, backward=".backward()"))[1]
+    assert ("not enough values to unpack" in raised) is lost
+
+
+WITHHELD = """
+import torch
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        for_x = for_y = None
+        if ctx.needs_input_grad[0]:
+            for_x = grad * y
+        if ctx.needs_input_grad[{asked}]:
+            for_y = grad * x
+        return for_x, for_y
+a, b = torch.ones(2), torch.ones(2, requires_grad=True)
+Product.apply(a, b).sum().backward()
+symptom = b.grad is None
+"""
+
+
+@pytest.mark.parametrize(("asked", "withheld"), [(0, True), (1, False)])
+def test_a_gradient_that_only_comes_in_company_is_missing(asked: int, withheld: bool) -> None:
+    source = WITHHELD.format(asked=asked)
+    assert ("none-for-input" in _kinds(source)) is withheld
+    assert happened(f"{source}assert symptom is {withheld}\n") == (None, "")
+
+
+CONTEXT = """
+import torch
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        slope = x.cos()
+        ctx.save_for_backward({saved})
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (saved,) = ctx.saved_tensors
+        return grad * {slope}
+x = torch.ones(2, requires_grad=True)
+Sine.apply(x).sum().backward(create_graph={create})
+"""
+
+
+@pytest.mark.parametrize(
+    ("saved", "slope", "create", "kept"),
+    [("slope", "saved", True, True), ("slope", "saved", False, False), ("x", "saved.cos()", True, False)],
+)
+def test_what_forward_computed_is_a_constant_of_the_second_derivative(
+    saved: str, slope: str, create: bool, kept: bool
+) -> None:
+    source = CONTEXT.format(saved=saved, slope=slope, create=create)
+    assert ("intermediate-kept" in _kinds(source)) is kept
+    assert happened(f"{source}assert x.grad.requires_grad is {create and not kept}\n") == (None, "")
