@@ -124,7 +124,7 @@ DECLARED = {
     "engine": {"effect"},
     "interp": {"api", "facts", "program"},
     "library/python": set(),
-    "library/torch": set(),
+    "library/torch": {"module_names"},
     "trackers": {"catalogue", "events"},
 }
 
