@@ -36,7 +36,7 @@ Select = Annotated[
         "--select",
         metavar="CODES",
         autocompletion=selectors,
-        help="Codes to report, in place of the configured ones.",
+        help="Rules to apply, in place of the configured ones.",
     ),
 ]
 Ignore = Annotated[

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.rulebook.handlers import handler_name, handlers, known_handlers
+from gradcheck_tool.rulebook.handlers import handler_name, handlers, judged_events, known_handlers
 from gradcheck_tool.rulebook.triggers import triggers_of
 from gradcheck_tool.spelling import nearest
 from gradcheck_tool.trackers.events import NameUse
@@ -43,7 +44,28 @@ def check_rule(rule: type[Rule]) -> None:
             hint = f"did you mean `{close}`?" if close else f"there are {', '.join(sorted(known))}"
             raise ValueError(f"{rule.__name__}.{handler} matches no event; {hint}")
     _check_names(rule)
+    _check_trackers(rule)
     triggers_of(rule)
+
+
+def _check_trackers(rule: type[Rule]) -> None:
+    """An event of a tracker in the rule's file happens only where a rule in force names the tracker.
+
+    Trackers are told by what they derive: their class would load the interpreter.
+    """
+    beside = [
+        value
+        for value in vars(sys.modules[rule.__module__]).values()
+        if getattr(value, "derives", ()) and value.__module__ == rule.__module__
+    ]
+    named = {kind for tracker in rule.trackers for kind in tracker.derives}
+    judged = set(judged_events(rule).values())
+    for tracker in beside:
+        for kind in judged.intersection(tracker.derives) - named:
+            raise ValueError(
+                f"{rule.__name__} judges {kind.__name__}: name {tracker.__name__}, which derives it, "
+                "in `trackers`"
+            )
 
 
 def _check_names(rule: type[Rule]) -> None:

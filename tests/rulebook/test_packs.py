@@ -165,6 +165,13 @@ def test_every_event_says_where_it_may_happen_or_has_rules_that_do() -> None:
         assert bool(kind.triggers) == (kind.__name__ not in anywhere), kind
 
 
+def test_a_rule_on_an_event_of_its_own_has_to_name_the_tracker(tmp_path: Path) -> None:
+    text = (THREE / "team003_steps_twice.py").read_text(encoding="utf-8")
+    assert "    trackers = (Steps,)\n" in text
+    with pytest.raises(RulePackError, match="name Steps, which derives it, in `trackers`"):
+        load_pack(pack(tmp_path, team=text.replace("    trackers = (Steps,)\n", "")))
+
+
 def test_events_of_two_packs_may_share_a_name(tmp_path: Path) -> None:
     text = (THREE / "team003_steps_twice.py").read_text(encoding="utf-8")
     for name, code in (("mine", "MINE001"), ("yours", "YOURS001")):
