@@ -42,8 +42,10 @@ def named_alike(optimizer: str, modules: list[str]) -> list[str]:
     A word (`optimizer_G` and `netG`), or else an initial (`d_optim` and `discriminator`).
     """
     parts = _words(optimizer) - {"optim", "optimizer", "opt"}
-    found = [name for name in modules if parts & _words(name)]
-    if not found:
+    shared = {name: len(parts & _words(name)) for name in modules}
+    most = max(shared.values(), default=0)
+    found = [name for name in modules if shared[name] == most]
+    if not most:
         initials = {part for part in parts if len(part) == 1}
         found = [name for name in modules if name[:1].lower() in initials]
     return found

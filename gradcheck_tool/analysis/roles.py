@@ -38,7 +38,7 @@ from gradcheck_tool.interp.imports import import_module, module_variables, resol
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import HELD
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
-from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters
+from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import criterion
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def arguments(
     """A value for each parameter (but the first `skip`).
 
     A parameter with a number for a default has that number: a dropout of 0.0 by default is meant to be off.
+    So has one with a class or a function (`optimizer_class=torch.optim.Adam`).
 
     Args:
         m: the interpreter.
@@ -167,7 +168,7 @@ class _Casting:
         self._optimizers = len(optimizers)
         for p in named:
             default = defaults.get(p.name)
-            if isinstance(default, Const) and isinstance(default.value, float):
+            if default is not None and self._is_ordinary(default, p.name):
                 self._out.values[p.name] = default
             elif p not in optimizers:
                 value = self.value(p.name, usage[p.name], p.node)
@@ -178,6 +179,17 @@ class _Casting:
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
+
+    def _is_ordinary(self, default: Value, name: str) -> bool:
+        """Is a default what ordinary calls have: a number, or a class or function to call?"""
+        if isinstance(default, Const):
+            return isinstance(default.value, float)
+        s = self._out.state
+        is_callable = s.get(default, Class) is not None or s.get(default, Func) is not None
+        if is_callable or isinstance(default, LibraryObject):
+            self._out.assumes.append(f"`{name}` has its default")
+            return True
+        return False
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
@@ -306,7 +318,7 @@ class _Casting:
         if modules:
             self._out.values, self._optimizers = dict(modules), 1
             return self._optimizer(name)
-        leaves = [v for v in given if isinstance(v, Ref) and is_trainable_leaf(s, v)]
+        leaves = [leaf for v in given for leaf in parameters_of(s, v)[0] if is_trainable_leaf(s, leaf)]
         if leaves:
             self._out.assumes += [f"`{name}` holds `{s[leaf].name}`" for leaf in leaves]
             return self._made(name, leaves, is_open=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -179,12 +179,21 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     receiver = [func.receiver] if isinstance(func, Method) else []
     name, owner = _named(func)
     given = [*receiver, *call.args, *call.kwargs.values()]
+    made_from = Tup(tuple(_as_given(s, value) for value in given))
     havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unknown()
     if any(isinstance(value, Ref) for value in given):
-        s.memory[Symbol(("made-from", result))] = Tup(tuple(given))
+        s.memory[Symbol(("made-from", result))] = made_from
     return [(s, result)]
+
+
+def _as_given(s: State, value: Value) -> Value:
+    """An argument as the callee finds it: the call may use an iterator up, or change a list."""
+    record = s.get(value, Record)
+    if isinstance(record, Iter) and record.kind == "items" and isinstance(record.parts[0], Tup):
+        return Tup(record.parts[0].items[record.position :], open=record.parts[0].open)
+    return Tup(tuple(record.items), open=record.open) if isinstance(record, List) else value
 
 
 def _named(func: Value) -> tuple[str, list[Value]]:

@@ -72,7 +72,9 @@ def resolve_import(m: Interpreter, s: State, value: Value) -> Value:
         _, importer, module, level, attribute, top = key
         library = m.program.resolved_imports[value] = imported_object(module, level, attribute, top)
         known = _from_repository(m, s, importer, module, level, attribute, top) or library
-        if isinstance(known, Ref):
+        if isinstance(known, (LibraryObject, Const)):
+            m.program.resolved_imports[value] = known
+        else:
             del m.program.resolved_imports[value]  # every state has to get the records
     return known
 

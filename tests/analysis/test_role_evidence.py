@@ -205,3 +205,52 @@ def fit(module, loader):
 @pytest.mark.parametrize(("logits", "found"), [("self(x)", []), ("self(x).detach()", ["GL501"])])
 def test_what_a_loader_gives_is_data_also_where_it_is_counted(logits: str, found: list[str]) -> None:
     assert _codes(WRAPPER.format(logits=logits)) == found
+
+
+TWIN = """
+class Twin:
+    def __init__(self, qf1, qf2, {maker}):
+        self.qf1, self.qf2 = qf1, qf2
+        self.qf1_optim = {made}(self.qf1.parameters(), 0.1)
+        self.qf2_optim = {made}(self.qf2.parameters(), 0.1)
+
+    def update(self, x, y):
+        loss1 = F.mse_loss(self.qf1(x), y)
+        loss2 = F.mse_loss(self.{second}(x), y)
+        self.qf1_optim.zero_grad()
+        loss1.backward()
+        self.qf1_optim.step()
+        self.qf2_optim.zero_grad()
+        loss2.backward()
+        self.qf2_optim.step()
+"""
+MAKERS = [("maker=torch.optim.Adam", "maker"), ("maker", "maker"), ("config", "config.maker")]
+
+
+@pytest.mark.parametrize(("maker", "made"), MAKERS)
+@pytest.mark.parametrize(("second", "found"), [("qf2", []), ("qf1", ["GL202"])])
+def test_an_optimizer_of_an_unknown_class_holds_what_it_is_given(
+    maker: str, made: str, second: str, found: list[str]
+) -> None:
+    assert _codes(TWIN.format(maker=maker, made=made, second=second)) == found
+
+
+def test_an_optimizer_goes_with_the_network_that_shares_most_of_its_name() -> None:
+    program = """
+class Twin:
+    def __init__(self, qf1, qf2, qf1_optim, qf2_optim):
+        self.qf1, self.qf2, self.qf1_optim, self.qf2_optim = qf1, qf2, qf1_optim, qf2_optim
+
+    def update(self, x, y):
+        self.qf1.train()
+        self.qf2.train()
+        loss1 = F.mse_loss(self.qf1(x), y)
+        loss2 = F.mse_loss(self.qf2(x), y)
+        self.qf1_optim.zero_grad()
+        loss1.backward()
+        self.qf1_optim.step()
+        self.qf2_optim.zero_grad()
+        loss2.backward()
+        self.qf2_optim.step()
+"""
+    assert _codes(program) == []

@@ -9,6 +9,7 @@ import pytest
 
 from gradcheck_tool.config import Config
 from gradcheck_tool.session.files import FileChecker
+from tests.forms import reports
 
 
 @pytest.mark.parametrize(("cell", "codes"), [("x.cpu()", []), ("x.cpu()\nx.sum()", ["GL509"])])
@@ -22,6 +23,30 @@ def test_a_result_that_a_notebook_displays_is_used(cell: str, codes: list[str]) 
 def test_a_placeholder_cell_may_assign_the_names_in_it(between: str, codes: list[str]) -> None:
     first = "import torch\nw = torch.ones(2, requires_grad=True)\nloss = (w * w).sum()\nloss.backward()"
     assert _found_in_cells(first, between, "loss.backward()") == codes
+
+
+def test_what_a_file_hands_on_is_the_same_each_time_it_is_asked_for(tmp_path: Path) -> None:
+    """A library's module and a constant that another file of the repository binds."""
+    layers = "import torch.nn as nn\n\nSIZE = 2\n"
+    whole = """import torch
+from layers import *
+
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = {n: nn.Linear(SIZE, SIZE) for n in range(SIZE)}
+        self.layers = nn.ModuleList(list(self.table.values()))
+
+    def forward(self, x):
+        x = self.layers[0](x).exp()
+        x.mul_(SIZE - 1)
+        return x.sum()
+
+
+Stack()(torch.ones(2, 2)).backward()
+"""
+    assert reports({"layers.py": layers, "main.py": whole}, tmp_path) == [(17, "GL201")]
 
 
 def _found_in_cells(*sources: str) -> list[str]:

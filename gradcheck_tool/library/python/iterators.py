@@ -72,6 +72,8 @@ def enumerate_(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("builtins.zip", "itertools.zip_longest")
 def zip_(m: Interpreter, s: State, call: Call) -> Result:
+    if call.unsure:
+        return s.new(Iter("unknown", ()))
     return [(state, state.new(Iter("zip", parts))) for state, parts in _iterators(m, s, call.args, call)]
 
 

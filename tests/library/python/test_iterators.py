@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_agreement, each
+from tests.running import findings
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -48,3 +49,18 @@ if rows.count:
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
+
+
+def test_unknown_iterables_that_are_zipped_have_rows_with_elements() -> None:
+    program = """
+import torch
+def train(model, optimizer, criterion, loaders):
+    for row in zip(*loaders):
+        loss = torch.zeros(1)
+        for x in row:
+            loss = loss + criterion(model(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    assert findings(program) == []
