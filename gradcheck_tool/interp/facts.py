@@ -246,11 +246,12 @@ class Stepped(Fact):
 
 @dataclass(slots=True, eq=False)
 class SchedulerStepped(Fact):
-    """A learning rate scheduler steps."""
+    """A learning rate scheduler steps: to a number that it is given (`is_given`), or one further."""
 
     scheduler: Ref
     site: Site
     name: str
+    is_given: bool
 
 
 @dataclass(slots=True, eq=False)

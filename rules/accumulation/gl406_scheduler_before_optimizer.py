@@ -64,7 +64,10 @@ class Schedulers(Tracker):
     events = RunNote[int, tuple[SchedulerStep, Ref]]()
 
     def on_scheduler_stepped(self, m: Interpreter, s: State, fact: facts.SchedulerStepped) -> None:
-        """Is it the scheduler's first step, before any of its optimizer's?"""
+        """Is it the scheduler's first step, before any of its optimizer's?
+
+        One that is given its epoch skips no learning rate.
+        """
         record: Instance = s[fact.scheduler]
         optimizer = record.attrs.get("optimizer", NONE)
         held = s.get(optimizer, Instance)
@@ -73,7 +76,7 @@ class Schedulers(Tracker):
         if held is None or not isinstance(optimizer, Ref) or not is_first:
             return
         place = id(fact.site.node)
-        if not _warns(record, held) or self.has_stepped.get(s, optimizer):
+        if fact.is_given or not _warns(record, held) or self.has_stepped.get(s, optimizer):
             self.drop(place)
             return
         event = SchedulerStep(site=fact.site, scheduler=fact.name, optimizer=str(held.name), early=True)

@@ -58,6 +58,7 @@ def test_its_correction_is_not_reported(program: Mistake) -> None:
     [
         ("sched.step()\n    opt.step()", True),
         ("opt.step()\n    sched.step()", False),
+        ("sched.step(epoch=epoch)\n    opt.step()", False),
         ("if i > 3:\n        opt.step()\n    sched.step()", False),
         ("if i > 3:\n        sched.step()\n    opt.step()", False),
     ],

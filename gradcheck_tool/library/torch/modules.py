@@ -197,9 +197,7 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
     Two modules of which only the role is known are taken to have none in common.
     """
     mine = {p.id for p in params}
-    groups = {
-        group.id for _, record in s.records(Instance) if isinstance(group := record.attrs.get("#group"), Ref)
-    }
+    groups = _groups(s)
     apart = groups if mine and mine <= groups else set()
     for ref, tensor in s.records(Tensor):
         if (
@@ -217,7 +215,23 @@ def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     to_zero = write_zeros(m, s, params, call)
     name = receiver_text(call.site, str(s[call.self].name))
     clear(m, s, params, is_open, call.site, name, to_zero)
+    _clear_unlisted(s)
     return NONE
+
+
+def _clear_unlisted(s: State) -> None:
+    """A module clears its gradients: what an optimizer got from something unknown may be of the module."""
+    groups = _groups(s)
+    for ref, tensor in s.records(Tensor):
+        if tensor.is_summary and tensor.is_param and ref.id not in groups and tensor.grad_state != "none":
+            s.edit(ref).grad_state = "unknown"
+
+
+def _groups(s: State) -> set[int]:
+    """What stands for all parameters of the modules of which only the role is known."""
+    return {
+        group.id for _, record in s.records(Instance) if isinstance(group := record.attrs.get("#group"), Ref)
+    }
 
 
 @method(

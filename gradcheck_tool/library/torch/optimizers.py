@@ -288,7 +288,8 @@ def make_scheduler(m: Interpreter, s: State, call: Call) -> Result:
 @method("scheduler", "step")
 def scheduler_step(m: Interpreter, s: State, call: Call) -> Result:
     name = receiver_text(call.site, str(s[call.self].name))
-    m.tell(s, SchedulerStepped(call.self, call.site, name))
+    is_given = (call.get(0, "epoch") or NONE) != NONE
+    m.tell(s, SchedulerStepped(call.self, call.site, name, is_given))
     return NONE
 
 

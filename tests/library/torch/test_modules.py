@@ -59,6 +59,31 @@ for _ in range(3):
     compiled(torch.ones(2, 2)).sum().backward()
     optimizer.step()
 """,
+    "a module clears what its optimizer got from a part of it that is unknown": """
+import torch
+from torch import nn
+from library import backbone, loader
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = backbone.features
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+class Tuner:
+    def __init__(self, model):
+        self.model = model
+
+    def train_epoch(self):
+        optimizer = torch.optim.SGD([{"params": self.model.features.parameters()}], lr=0.1)
+        for x in loader:
+            self.model.zero_grad()
+            self.model(x).sum().backward()
+            optimizer.step()
+""",
     "a module that has to be filled in first": """
 import torch
 from torch import nn
