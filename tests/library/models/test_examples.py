@@ -42,6 +42,19 @@ def documented() -> list[object]:
 programs = pytest.mark.parametrize("program", documented())
 
 
+def test_each_model_shows_an_example_or_names_the_package_that_does() -> None:
+    """Modules that only hand on names have nothing to show."""
+    for path in sorted(BUILTIN.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = ast.get_docstring(tree) or ""
+        if not any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in tree.body):
+            continue
+        if "; see the package." in text:
+            packages = [folder / "__init__.py" for folder in path.parents if BUILTIN in folder.parents]
+            text = "".join(file.read_text(encoding="utf-8") for file in packages if file.exists())
+        assert "## Example" in text, path
+
+
 @programs
 def test_findings_are_those_that_are_marked(program: str) -> None:
     found = check_source(program, "program.py", DEFAULT)

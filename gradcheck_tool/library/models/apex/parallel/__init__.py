@@ -1,4 +1,30 @@
-"""Apex's wrapper for several processes."""
+"""Apex's wrapper for several processes.
+
+## Example
+
+```python
+import torch
+from apex.parallel import DistributedDataParallel
+
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(8, 4)).mean().backward()  # <- GL401
+    optimizer.step()
+```
+
+```python
+import torch
+from apex.parallel import DistributedDataParallel
+
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.ones(8, 4)).mean().backward()
+    optimizer.step()
+```
+"""
 
 import torch
 

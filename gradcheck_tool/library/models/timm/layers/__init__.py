@@ -1,4 +1,28 @@
-"""timm's layers, as far as other projects use them."""
+"""timm's layers, as far as other projects use them.
+
+## Example
+
+```python
+import torch
+from timm.layers import DropPath, trunc_normal_
+
+layer, path = torch.nn.Linear(4, 4), DropPath(0.1)
+trunc_normal_(layer.weight, std=0.02)
+loss = path(layer(torch.ones(2, 4))).exp().sum()
+loss.backward()
+loss.backward()  # <- GL101
+```
+
+```python
+import torch
+from timm.layers import DropPath, trunc_normal_
+
+layer, path = torch.nn.Linear(4, 4), DropPath(0.1)
+trunc_normal_(layer.weight, std=0.02)
+loss = path(layer(torch.ones(2, 4))).exp().sum()
+loss.backward()
+```
+"""
 
 import torch
 from gradlint_model import complete, computes

@@ -1,4 +1,26 @@
-"""timm's losses."""
+"""timm's losses.
+
+## Example
+
+```python
+import torch
+from timm.loss import LabelSmoothingCrossEntropy
+
+model, criterion = torch.nn.Linear(4, 3), LabelSmoothingCrossEntropy(0.1)
+loss = criterion(model(torch.ones(2, 4)), torch.tensor([0, 2]))
+loss.backward()
+loss.backward()  # <- GL101
+```
+
+```python
+import torch
+from timm.loss import LabelSmoothingCrossEntropy
+
+model, criterion = torch.nn.Linear(4, 3), LabelSmoothingCrossEntropy(0.1)
+loss = criterion(model(torch.ones(2, 4)), torch.tensor([0, 2]))
+loss.backward()
+```
+"""
 
 import torch
 from gradlint_model import complete

@@ -1,4 +1,30 @@
-"""timm's optimizers: made for a model, or for parameters, by name."""
+"""timm's optimizers: made for a model, or for parameters, by name.
+
+## Example
+
+```python
+import torch
+from timm.optim import create_optimizer_v2
+
+model = torch.nn.Linear(4, 1)
+optimizer = create_optimizer_v2(model, opt="sgd", lr=0.1)
+for _ in range(3):
+    model(torch.ones(8, 4)).mean().backward()  # <- GL401
+    optimizer.step()
+```
+
+```python
+import torch
+from timm.optim import create_optimizer_v2
+
+model = torch.nn.Linear(4, 1)
+optimizer = create_optimizer_v2(model, opt="sgd", lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.ones(8, 4)).mean().backward()
+    optimizer.step()
+```
+"""
 
 import torch
 
