@@ -65,7 +65,7 @@ def fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:
     usual = MODULE_NAME.search(name) is not None
     if not asked:
         return usage.called and (usual or bool(usage.methods & MODULE)) and _is_alone(s, cls, usage)
-    telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & record.attrs.keys())
+    telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & MODULE)
     return telling and has_all(s, cls, asked, usage)
 
 

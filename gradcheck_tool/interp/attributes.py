@@ -99,6 +99,10 @@ def _property(s: State, value: Value | None) -> Instance | None:
     return None
 
 
+# What tuples have, and the sizes of tensors, which are tuples.
+_OF_TUPLES = frozenset({*dir(tuple), "numel"})
+
+
 def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     """`obj.name`."""
     if isinstance(obj, Ref):
@@ -114,6 +118,9 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:
         return [(s, obj.items[obj.fields.index(name)])]
+    if isinstance(obj, Tup) and not obj.cls and not obj.fields and name not in _OF_TUPLES:
+        m.raise_exception(s, "AttributeError")
+        return [(s, NONE)]
     if isinstance(obj, Super):
         return [(s, _get_super(s, obj, name))]
     if isinstance(obj, Bound):
