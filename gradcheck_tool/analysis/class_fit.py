@@ -59,7 +59,7 @@ def is_of(s: State, cls: Ref, record: Class, usage: Usage) -> bool:
     return bool(own) and not usage.called and usage.attributes <= members(s, cls)
 
 
-def fits(s: State, cls: Ref, record: Class, usage: Usage, name: str) -> bool:
+def fits(s: State, cls: Ref, usage: Usage, name: str) -> bool:
     """Has a class all that is asked of an object, and is enough asked that not every object has?"""
     asked = usage.attributes - MODULE_API
     usual = MODULE_NAME.search(name) is not None

@@ -228,9 +228,7 @@ class _Casting:
         """An object of the one class of the file that has everything that is asked of the parameter."""
         s = self._out.state
         own = self._place.cls if self._place.function.name == "__init__" else None
-        fitting = [
-            ref for ref, record in module_classes(s) if ref != own and fits(s, ref, record, usage, name)
-        ]
+        fitting = [ref for ref, _ in module_classes(s) if ref != own and fits(s, ref, usage, name)]
         if self._is_argument:
             fitting += [ref for ref, record in plain_classes(s) if is_of(s, ref, record, usage)]
         return self._object(fitting[0], name, node) if len(fitting) == 1 else None

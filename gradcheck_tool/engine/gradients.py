@@ -103,8 +103,8 @@ def gradient(s: State, p: BackwardPass, target: Ref, history: tuple[Value, ...])
         grad.grad_fn, grad.requires_grad, grad.leaf = s.new(node), True, False
         if all(isinstance(h, Symbol) for h in history):
             grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
-    elif p.create is True and p.opaque:
-        # What is unknown of the graph may compute with the target.
+    elif p.create is True and (p.opaque or any(isinstance(given, Symbol) for given in p.cotangents)):
+        # What is unknown of the graph may compute with the target, and what is given may have a graph.
         grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
     elif p.create is not True:
         cut_off(s, grad, "create-graph", [target], p.site, p.text)

@@ -316,6 +316,9 @@ def set_requires_grad(
         )
     if tensor.leaf is False:
         return
+    if on and not assigned and tensor.leaf is None and tensor.grad_fn is not None:
+        # It is computed from what is not known: where it has a graph, that stays.
+        return
     if on and tensor.dtype in ("int", "bool"):
         raise engine.refused(
             site, tensor, f"`{tensor.name}` holds integers", INTEGER_GRAD, "integer-grad", how
