@@ -87,6 +87,11 @@ class State:
         self.owner = object()
         return new
 
+    def become(self, other: State) -> None:
+        """Go on as another state, which is not used any more."""
+        for name in State.__slots__:
+            setattr(self, name, getattr(other, name))
+
     def new(self, record: Record) -> Ref:
         """Put a record on the heap."""
         ref = Ref(fresh())

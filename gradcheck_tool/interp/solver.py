@@ -15,15 +15,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Event, Site
-from gradcheck_tool.domain.join import equivalent, few, join, keep_common_facts, signature
+from gradcheck_tool.domain.join import few, join, keep_common_facts
 from gradcheck_tool.domain.reclaim import reclaim
-from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
-from gradcheck_tool.domain.state import State
-from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Ref, Symbol, Value, fresh, unknown
-from gradcheck_tool.interp import calls, conditions, counting, managers
+from gradcheck_tool.domain.records import Dict, Frame, Instance, List
+from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Value, fresh, unknown
+from gradcheck_tool.interp import calls, conditions, managers
 from gradcheck_tool.interp.api import FrameExit, Label
 from gradcheck_tool.interp.budget import Budget, BudgetExhausted
-from gradcheck_tool.interp.iteration import advance, is_bounded, is_near, make
+from gradcheck_tool.interp.iteration import advance, make
+from gradcheck_tool.interp.loops import (
+    MAX_BOUNDED,
+    WIDEN_AT,
+    Heads,
+    can_be_left,
+    is_listing,
+    most_iterations,
+    widen,
+)
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.transfer import TRANSFER
@@ -33,16 +41,11 @@ from gradcheck_tool.ir.liveness import live_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Fact, Interpreter
     from gradcheck_tool.interp.summaries import History
 
 MAX_STATES = 8
-MAX_UNROLLED = 5
-# Iterations of which none is left out: two cycles of the longest that is followed, and one more.
-MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
-MAX_BOUNDED = 18
-WIDEN_AT = 2
-MAX_SEEN = 32
 # Comparing two states takes as long as so many instructions, and one more for so many records of a heap.
 COMPARISON = 8
 COMPARED = 20
@@ -52,10 +55,6 @@ GROWTH = 128
 OVER = (ir.FunctionKind.FUNCTION, ir.FunctionKind.LAMBDA, ir.FunctionKind.COMPREHENSION)
 # So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
 MODEL_DISCOUNT = 10
-
-
-# States that were at a loop head, by the head and the iterations of the loops around it.
-Seen = dict[tuple[int, ...], list[tuple[int, State]]]
 
 
 class Solver:
@@ -77,6 +76,8 @@ class Solver:
         self.program = Program()
         self.summaries: dict[int, History] = {}
         self._rank: dict[int, dict[int, int]] = {}
+        # A loop around what runs, here or in a caller, is past its first iteration.
+        self._is_repeated = False
 
     call = calls.call
     call_method = calls.call_method
@@ -136,11 +137,14 @@ class Solver:
         A state with an exception has it raised there.
         """
         exits: list[FrameExit] = []
+        is_repeated = self._is_repeated
         try:
             self._run_blocks(s, block, index, exits)
         except BudgetExhausted as limit:
             limit.exits = exits
             raise
+        finally:
+            self._is_repeated = is_repeated
         return exits
 
     def _run_blocks(self, s: State, block: int, index: int, exits: list[FrameExit]) -> None:
@@ -151,7 +155,7 @@ class Solver:
         before, s.changed = s.changed, set()
         first, most = fresh(), len(s.heap) + GROWTH
         pending: dict[int, list[State]] = {}
-        seen: Seen = {}
+        heads = Heads(self, function, is_repeated=self._is_repeated)
         start: list[tuple[int, State]] = []
         if self._goes_on(s, function.blocks[block], start, exits):
             start = self._run_block(s, function.blocks[block], index, exits)
@@ -161,7 +165,7 @@ class Solver:
             at = min(pending, key=rank.__getitem__)
             live = live_in(function).get(at)
             waiting = pending.pop(at)
-            if _is_listing(function):
+            if is_listing(function):
                 waiting = _longest(waiting)
             if self.budget.width == 1:
                 # Comparing states would take as long as following them.
@@ -175,55 +179,20 @@ class Solver:
                     if len(state.heap) > most:
                         reclaim(state, first, ())
                         most = max(most, len(state.heap) + GROWTH)
-                states, leaving = self._new_at_head(states, seen, live, at)
+                states, leaving = heads.new(states, live, at)
             for state in states:
+                self._is_repeated = heads.repeats(state, at)
                 for target, after in self._run_block(state, function.blocks[at], 0, exits):
                     pending.setdefault(target, []).append(after)
             for state in leaving:
-                for target, after in self._run_block(state, function.blocks[at], 0, exits):
-                    if target not in function.loops[at].blocks:
-                        pending.setdefault(target, []).append(after)
+                self._is_repeated = heads.is_repeated
+                for target, after in self._leave(state, function.blocks[at], exits):
+                    pending.setdefault(target, []).append(after)
         for end in exits:
             if len(end.state.heap) > most:
                 is_over = function.kind in OVER and not (function.inner or function.is_generator)
                 reclaim(end.state, first, (end.value,), end.state.frames[-1] if is_over else None)
             end.state.changed |= before
-
-    def _new_at_head(
-        self, states: list[State], seen: Seen, live: Any, head: int
-    ) -> tuple[list[State], list[State]]:
-        """Which states are to run the loop's body, and which are only to leave the loop.
-
-        A state that has been here before, in the same iteration of the loops around, does neither. (In
-        another iteration there are other numbers, which decide how those end.) Once there were very many,
-        the body is run only for one that enters the loop or cannot leave it yet, and the others leave it, so
-        that what follows is run in any case.
-        """
-        new: list[State] = []
-        leaving: list[State] = []
-        function: ir.Function = states[0][states[0].frames[-1]].function
-        loops, block = function.loops, function.blocks[head]
-        around = [outer for outer, loop in loops.items() if outer != head and head in loop.blocks]
-        for state in states:
-            mark = signature(state, live)
-            counts = state[state.frames[-1]].iterations
-            most = self._most_iterations(state, block)
-            if self.budget.is_narrow and most != MAX_BOUNDED and counts.get(head, 0) >= WIDEN_AT:
-                leaving.append(state)
-                continue
-            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not _is_listing(function)
-            before = seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
-            if most != MAX_PINNED and any(
-                mark == known and equivalent(old, state, live, loose) for known, old in before
-            ):
-                continue
-            total = sum(len(group) for at, group in seen.items() if at[0] == head)
-            if total < MAX_SEEN or ((most == MAX_BOUNDED or not counts.get(head)) and not new):
-                before.append((mark, state.fork()))
-                new.append(state)
-            else:
-                leaving.append(state)
-        return new, leaving
 
     def _run_block(
         self, s: State, block: ir.Block, index: int, exits: list[FrameExit]
@@ -295,6 +264,20 @@ class Solver:
             out.append((block.handler, s))
         return False
 
+    def _leave(self, s: State, head: ir.Block, exits: list[FrameExit]) -> list[tuple[int, State]]:
+        """Leave a loop where it may end, and go on in it where it may not.
+
+        Along a single way a loop over an iterable is left whether that has ended or not.
+        """
+        function: ir.Function = s[s.frames[-1]].function
+        out: list[tuple[int, State]] = []
+        if self.budget.is_narrow and can_be_left(head):
+            self._arrive(s, head.terminator.exhausted, False, out)  # type: ignore[union-attr]
+            return out
+        out = self._run_block(s, head, 0, exits)
+        inside = function.loops[head.id].blocks
+        return [(target, after) for target, after in out if target not in inside] or out
+
     # -- ends of blocks ---------------------------------------------------------------------------
 
     def _terminate(
@@ -331,45 +314,15 @@ class Solver:
                 frame.entry[target] = s.heap.copy()
             else:
                 frame.iterations[target] = frame.iterations.get(target, 0) + 1
-                most = self._most_iterations(s, frame.function.blocks[target])
+                most = most_iterations(self, s, frame.function.blocks[target])
                 if frame.iterations[target] == WIDEN_AT and most != MAX_BOUNDED:
-                    self._widen(s, frame.entry.get(target, {}))
+                    widen(s, frame.entry.get(target, {}))
                 if frame.iterations[target] > most:
                     return
                 if most != MAX_BOUNDED and frame.iterations[target] > self.budget.width + 1:
                     self.budget.narrowed = True
                     return
         out.append((target, s))
-
-    def _most_iterations(self, s: State, head: ir.Block) -> int:
-        """How many iterations of a loop are executed: all of a few, all of short cycles, or the first."""
-        if isinstance(head.terminator, ir.ForIter):
-            iterator = self.get(s, head.terminator.iterator)
-            if is_bounded(s, iterator):
-                return MAX_BOUNDED
-            over = s.get(iterator, Iter)
-            return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_UNROLLED
-        last = head.instrs[-1] if head.instrs else None
-        counted = isinstance(last, ir.Compare) and is_near(self.get(s, last.left), self.get(s, last.right))
-        return MAX_BOUNDED if counted else MAX_UNROLLED
-
-    def _widen(self, s: State, entry: dict[int, Record]) -> None:
-        """Forget numbers and lengths that the loop has changed: this is some later iteration of it."""
-        for number in list(s.changed):
-            old, record = dict.get(entry, number), dict.get(s.heap, number)
-            if old is None or record is None or old is record:
-                continue
-            if isinstance(record, Frame) and isinstance(old, Frame):
-                _forget(s, number, "locals", old.locals, record.locals)
-            elif isinstance(record, Instance) and isinstance(old, Instance):
-                _forget(s, number, "attrs", old.attrs, record.attrs)
-            elif isinstance(record, List) and isinstance(old, List) and len(record.items) != len(old.items):
-                s.edit(Ref(number)).open = True
-            elif isinstance(record, Dict) and isinstance(old, Dict):
-                if len(record.items) != len(old.items):
-                    s.edit(Ref(number)).open = True
-                else:
-                    _forget(s, number, "items", old.items, record.items)
 
     def _for_iter(
         self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
@@ -404,11 +357,6 @@ class Solver:
         s.exc = ref
 
 
-def _is_listing(function: ir.Function) -> bool:
-    """Is it a comprehension that makes a list, a set or a dictionary?"""
-    return function.kind is ir.FunctionKind.COMPREHENSION and not function.is_generator
-
-
 def _longest(states: list[State]) -> list[State]:
     """Of the ways through a comprehension the last one, which has left out the fewest elements.
 
@@ -424,23 +372,3 @@ def _longest(states: list[State]) -> list[State]:
                 if last.get(made, List) is not None or last.get(made, Dict) is not None:
                     last.edit(made).open = True  # type: ignore[arg-type]
     return [last]
-
-
-def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:
-    for key, value in list(new.items()):
-        before = old.get(key)
-        if value is before or not isinstance(value, Const):
-            continue
-        if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
-            if isinstance(before, (Const, Symbol)):
-                getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
-
-
-def _some_later(before: Value, now: Const) -> Symbol:
-    """The number of some later iteration of a loop that has changed it so far from `before`."""
-    grows = (
-        isinstance(before, Const)
-        and type(before.value) is type(now.value) is int
-        and before.value < now.value
-    )
-    return counting.later(Const(now.value - 1)) if grows else unknown(type(now.value).__name__)

@@ -99,6 +99,29 @@ for epoch in range(9):
 """,
         6_000,
     ),
+    "loops within loops in a function that is called in loops": (
+        """
+class Agent:
+    def __init__(self):
+        self.states = []
+        self.updates = 0
+
+    def update(self):
+        for _ in os.listdir("/"):
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+        self.updates += 1
+        self.states.append(model(torch.ones(1, 4)).detach())
+
+agent = Agent()
+for epoch in range(9):
+    for step in range(99):
+        agent.update()
+""",
+        4_500,
+    ),
     "an unknown function that may or may not have seen the model": (
         """
 import unknown_library
@@ -199,6 +222,15 @@ for epoch in range(100):
             loss.backward()
 {END}"""
     analysis = Analysis(source, ExecutionPlan(limit=10))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
+    depth = 12
+    loops = "\n".join(f"{'    ' * n}for n{n} in os.listdir('/'):" for n in range(depth))
+    source = f"{START}{loops}\n{'    ' * depth}loss = model(torch.randn(3, 4)).sum()\n{END}"
+    analysis = Analysis(source, ExecutionPlan(limit=10, single=3_000))
     assert not analysis.unfinished
     assert analysis.rows(FreedGraph) == [source.count("\n")]
 

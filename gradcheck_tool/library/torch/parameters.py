@@ -31,12 +31,16 @@ def gone_through(m: Interpreter, s: State, value: Value, site: Site) -> Value:
     """What a generator expression yields, which is used up then; any other value as it is."""
     if s.get(value, Generator) is None:
         return value
-    for state, items, is_open in drain(m, s, value, site):
-        if state is s and s.exc is None:
-            if items and not is_open:
-                m.tell(s, Used(value, "drained", site, items))
-            return s.new(List(items, is_open))
-    return value
+    before = s.fork()
+    ways = [way for way in drain(m, s, value, site) if way[0].exc is None]
+    if not ways:
+        s.become(before)
+        return value
+    state, items, is_open = ways[0]
+    s.become(state)
+    if items and not is_open:
+        m.tell(s, Used(value, "drained", site, items))
+    return s.new(List(items, is_open))
 
 
 @function("torch.nn.Parameter")

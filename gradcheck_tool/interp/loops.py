@@ -1,0 +1,181 @@
+"""How often loops are executed: until nothing new happens, all of a few iterations, or the first of many.
+
+What runs has been executed before where a loop around it, here or in a caller, is past its first iteration.
+Loops inside are then executed for two iterations (three where they count: the third number stands for all
+later ones): what comes next has been seen in the first iteration of the loop around. Without that the work
+would be a power of the depth of nested loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.join import equivalent, signature
+from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
+from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
+from gradcheck_tool.interp import counting
+from gradcheck_tool.interp.iteration import is_bounded, is_near
+from gradcheck_tool.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+
+MAX_UNROLLED = 5
+# Iterations of which none is left out: two cycles of the longest that is followed, and one more.
+MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
+MAX_BOUNDED = 18
+WIDEN_AT = 2
+MAX_SEEN = 32
+# Iterators that give numbers.
+COUNTING = ("range", "enumerate", "count")
+
+
+class Heads:
+    """The loops of one activation of a function.
+
+    Attributes:
+        function: the function.
+        is_repeated: a loop around the call of the function is past its first iteration.
+    """
+
+    def __init__(self, m: Interpreter, function: ir.Function, *, is_repeated: bool) -> None:
+        self._m = m
+        self.function = function
+        self.is_repeated = is_repeated
+        # States that were at a head, by the head and the iterations of the loops around it.
+        self._seen: dict[tuple[int, ...], list[tuple[int, State]]] = {}
+
+    def repeats(self, s: State, block: int) -> bool:
+        """Has a block been executed before, in an earlier iteration of a loop around it?"""
+        if self.is_repeated or not self.function.loops:
+            return self.is_repeated
+        return _is_past_first(s[s.frames[-1]].iterations, self._around(block))
+
+    def _around(self, block: int) -> list[int]:
+        return [head for head, loop in self.function.loops.items() if block in loop.blocks]
+
+    def new(self, states: list[State], live: Any, head: int) -> tuple[list[State], list[State]]:
+        """Which states are to run the loop's body, and which are only to leave the loop.
+
+        A state that has been here before, in the same iteration of the loops around, does neither. (In
+        another iteration there are other numbers, which decide how those end.) Once there were very many,
+        the body is run only for one that enters the loop or cannot leave it yet, and the others leave it, so
+        that what follows is run in any case.
+        """
+        new: list[State] = []
+        leaving: list[State] = []
+        block = self.function.blocks[head]
+        around = [outer for outer in self._around(head) if outer != head]
+        for state in states:
+            mark = signature(state, live)
+            counts = state[state.frames[-1]].iterations
+            most = most_iterations(self._m, state, block)
+            is_enough = most != MAX_BOUNDED and self._is_enough(state, around, block)
+            if is_enough and self._m.budget.is_narrow:
+                leaving.append(state)
+                continue
+            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not is_listing(self.function)
+            before = self._seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
+            if most != MAX_PINNED and any(
+                mark == known and equivalent(old, state, live, loose) for known, old in before
+            ):
+                continue
+            total = sum(len(group) for at, group in self._seen.items() if at[0] == head)
+            must_run = most == MAX_BOUNDED or not counts.get(head)
+            if (total < MAX_SEEN and not (is_enough and most == MAX_UNROLLED)) or (must_run and not new):
+                before.append((mark, state.fork()))
+                new.append(state)
+            else:
+                leaving.append(state)
+        return new, leaving
+
+    def _is_enough(self, s: State, around: list[int], head: ir.Block) -> bool:
+        """Has the body been executed often enough where there is little work left, or it is repeated?"""
+        counts = s[s.frames[-1]].iterations
+        count = counts.get(head.id, 0)
+        is_repeated = self.is_repeated or _is_past_first(counts, around)
+        if self._m.budget.is_narrow:
+            return count >= WIDEN_AT or (is_repeated and count > 0 and can_be_left(head))
+        return is_repeated and count >= WIDEN_AT + _counts(self._m, s, head)
+
+
+def _is_past_first(counts: Mapping[int, int], heads: Iterable[int]) -> bool:
+    return any(counts.get(head, 0) > 0 for head in heads)
+
+
+def can_be_left(head: ir.Block) -> bool:
+    """Is it a loop over an iterable, which may end anywhere as far as what follows is concerned?"""
+    return isinstance(head.terminator, ir.ForIter) and not head.instrs
+
+
+def _counts(m: Interpreter, s: State, head: ir.Block) -> bool:
+    """Does a loop go through numbers?"""
+    if not isinstance(head.terminator, ir.ForIter):
+        return True
+    todo = [m.get(s, head.terminator.iterator)]
+    while todo:
+        over = s.get(todo.pop(), Iter)
+        if over is not None and over.kind in COUNTING:
+            return True
+        todo += over.parts if over is not None else ()
+    return False
+
+
+def is_listing(function: ir.Function) -> bool:
+    """Is it a comprehension that makes a list, a set or a dictionary?"""
+    return function.kind is ir.FunctionKind.COMPREHENSION and not function.is_generator
+
+
+def most_iterations(m: Interpreter, s: State, head: ir.Block) -> int:
+    """How many iterations of a loop are executed: all of a few, all of short cycles, or the first."""
+    if isinstance(head.terminator, ir.ForIter):
+        iterator = m.get(s, head.terminator.iterator)
+        if is_bounded(s, iterator):
+            return MAX_BOUNDED
+        over = s.get(iterator, Iter)
+        return MAX_PINNED if over is not None and counting.is_pinned(s, over.last) else MAX_UNROLLED
+    last = head.instrs[-1] if head.instrs else None
+    counted = isinstance(last, ir.Compare) and is_near(m.get(s, last.left), m.get(s, last.right))
+    return MAX_BOUNDED if counted else MAX_UNROLLED
+
+
+def widen(s: State, entry: dict[int, Record]) -> None:
+    """Forget numbers and lengths that a loop has changed: this is some later iteration of it."""
+    for number in list(s.changed):
+        old, record = dict.get(entry, number), dict.get(s.heap, number)
+        if old is None or record is None or old is record:
+            continue
+        if isinstance(record, Frame) and isinstance(old, Frame):
+            _forget(s, number, "locals", old.locals, record.locals)
+        elif isinstance(record, Instance) and isinstance(old, Instance):
+            _forget(s, number, "attrs", old.attrs, record.attrs)
+        elif isinstance(record, List) and isinstance(old, List) and len(record.items) != len(old.items):
+            s.edit(Ref(number)).open = True
+        elif isinstance(record, Dict) and isinstance(old, Dict):
+            if len(record.items) != len(old.items):
+                s.edit(Ref(number)).open = True
+            else:
+                _forget(s, number, "items", old.items, record.items)
+
+
+def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:
+    for key, value in list(new.items()):
+        before = old.get(key)
+        if value is before or not isinstance(value, Const):
+            continue
+        if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+            if isinstance(before, (Const, Symbol)):
+                getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
+
+
+def _some_later(before: Value, now: Const) -> Symbol:
+    """The number of some later iteration of a loop that has changed it so far from `before`."""
+    grows = (
+        isinstance(before, Const)
+        and type(before.value) is type(now.value) is int
+        and before.value < now.value
+    )
+    return counting.later(Const(now.value - 1)) if grows else unknown(type(now.value).__name__)
