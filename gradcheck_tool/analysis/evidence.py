@@ -35,6 +35,7 @@ class Evidence:
     def __init__(self) -> None:
         self._of_functions: dict[int, Uses] = {}
         self._of_classes: dict[int, Uses] = {}
+        self._differentiating: dict[int, bool] = {}
 
     def parameter(self, s: State, place: Place, name: str, depth: int = DEPTH) -> Usage:
         """What is done with a parameter."""
@@ -55,6 +56,14 @@ class Evidence:
         """What the methods of a class do with an attribute of `self`; None where they do nothing."""
         usage = None if place.cls is None else self.uses_of_class(s, place.cls).get(f"self.{name}")
         return None if usage is None else self._followed(s, place, usage, DEPTH)
+
+    def differentiates(self, function: ir.Function) -> bool:
+        """Does a function call `backward`?"""
+        known = self._differentiating.get(id(function))
+        if known is None:
+            known = any(type(i) is ir.GetAttr and i.name == "backward" for i in function.instructions())
+            self._differentiating[id(function)] = known
+        return known
 
     def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
         """How a function, a method or a module's body uses its variables."""

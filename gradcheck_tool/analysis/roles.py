@@ -137,7 +137,7 @@ class _Casting:
         cls, frame = self._place.cls, s.get(self._place.module, Frame)
         near = methods_of(s, cls) if cls is not None else ()
         of_file = (frame.env.module.body, *frame.env.module.functions) if frame is not None else ()
-        return any(map(_differentiates, (self._place.function, *near, *of_file)))
+        return any(map(self._differentiates, (self._place.function, *near, *of_file)))
 
     @cached_property
     def _trains_itself(self) -> bool:
@@ -145,7 +145,10 @@ class _Casting:
         s, cls = self._out.state, self._place.cls
         is_trainer = cls is not None and not is_module_class(s, cls)
         near = methods_of(s, cls) if is_trainer and cls is not None else ()
-        return any(map(_differentiates, (self._place.function, *near)))
+        return any(map(self._differentiates, (self._place.function, *near)))
+
+    def _differentiates(self, function: ir.Function) -> bool:
+        return self._m.program.refinement.evidence.differentiates(function)  # type: ignore[no-any-return]
 
     @property
     def out(self) -> Cast:
@@ -420,8 +423,3 @@ def _inside(s: State, value: Value) -> list[tuple[str, Value]]:
     if record is None or isinstance(record.cls, LibraryObject):
         return []
     return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]
-
-
-def _differentiates(function: ir.Function) -> bool:
-    """Does a unit call `backward`?"""
-    return any(isinstance(i, ir.GetAttr) and i.name == "backward" for i in function.instructions())

@@ -80,7 +80,7 @@ class Symbol:
     __slots__ = ("_hash", "depth", "key", "kind")
 
     def __init__(self, key: Hashable, kind: str | None = None) -> None:
-        depth = _depth(key)
+        depth = 0 if type(key) is int else _depth(key)
         if depth > MAX_EXPRESSION:
             key, depth = fresh(), 0
         self.key = key

@@ -1,9 +1,9 @@
 """How often loops are executed: until nothing new happens, all of a few iterations, or the first of many.
 
 What runs has been executed before where a loop around it, here or in a caller, is past its first iteration.
-Loops inside are then executed for two iterations (three where they count: the third number stands for all
-later ones): what comes next has been seen in the first iteration of the loop around. Without that the work
-would be a power of the depth of nested loops.
+Loops inside are then executed for two iterations (three where numbers are counted and decide something: the
+third stands for all later ones): what comes next has been seen in the first iteration of the loop around.
+Without that the work would be a power of the depth of nested loops.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = 18
 WIDEN_AT = 2
 MAX_SEEN = 32
+# Iterations of a single way through loops over iterables of few elements, and of many: at first, and where
+# they have been executed before.
+FEW_BOUNDED = (4, 2)
+FEW_UNROLLED = (2, 1)
 # Iterators that give numbers.
 COUNTING = ("range", "enumerate", "count")
 
@@ -47,6 +51,7 @@ class Heads:
         self.is_repeated = is_repeated
         # States that were at a head, by the head and the iterations of the loops around it.
         self._seen: dict[tuple[int, ...], list[tuple[int, State]]] = {}
+        self._comparing: dict[int, bool] = {}
 
     def repeats(self, s: State, block: int) -> bool:
         """Has a block been executed before, in an earlier iteration of a loop around it?"""
@@ -73,7 +78,7 @@ class Heads:
             mark = signature(state, live)
             counts = state[state.frames[-1]].iterations
             most = most_iterations(self._m, state, block)
-            is_enough = most != MAX_BOUNDED and self._is_enough(state, around, block)
+            is_enough = self._is_enough(state, around, block, most)
             if is_enough and self._m.budget.is_narrow:
                 leaving.append(state)
                 continue
@@ -92,27 +97,37 @@ class Heads:
                 leaving.append(state)
         return new, leaving
 
-    def _is_enough(self, s: State, around: list[int], head: ir.Block) -> bool:
+    def _is_enough(self, s: State, around: list[int], head: ir.Block, most: int) -> bool:
         """Has the body been executed often enough where there is little work left, or it is repeated?"""
         counts = s[s.frames[-1]].iterations
-        count = counts.get(head.id, 0)
+        count: int = counts.get(head.id, 0)
         is_repeated = self.is_repeated or _is_past_first(counts, around)
-        if self._m.budget.is_narrow:
-            return count >= WIDEN_AT or (is_repeated and count > 0 and can_be_left(head))
-        return is_repeated and count >= WIDEN_AT + _counts(self._m, s, head)
+        if self._m.budget.is_narrow and can_be_left(head):
+            first, again = FEW_BOUNDED if most == MAX_BOUNDED else FEW_UNROLLED
+            return count >= (again if is_repeated else first)
+        if most == MAX_BOUNDED or not (is_repeated or self._m.budget.is_narrow):
+            return False
+        return count >= WIDEN_AT + (not self._m.budget.is_narrow and self._counts(s, head))
+
+    def _counts(self, s: State, head: ir.Block) -> bool:
+        """Does a loop go through numbers, and compare any?"""
+        return self._compares(head.id) and _gives_numbers(self._m, s, head)
+
+    def _compares(self, head: int) -> bool:
+        known = self._comparing.get(head)
+        if known is None:
+            blocks = [self.function.blocks[at] for at in self.function.loops[head].blocks]
+            known = any(_is_comparison(i) for block in blocks for i in block.instrs)
+            self._comparing[head] = known
+        return known
 
 
-def _is_past_first(counts: Mapping[int, int], heads: Iterable[int]) -> bool:
-    return any(counts.get(head, 0) > 0 for head in heads)
+def _is_comparison(i: ir.Instr) -> bool:
+    return type(i) is ir.Compare or (type(i) is ir.BinOp and i.op == "%")
 
 
-def can_be_left(head: ir.Block) -> bool:
-    """Is it a loop over an iterable, which may end anywhere as far as what follows is concerned?"""
-    return isinstance(head.terminator, ir.ForIter) and not head.instrs
-
-
-def _counts(m: Interpreter, s: State, head: ir.Block) -> bool:
-    """Does a loop go through numbers?"""
+def _gives_numbers(m: Interpreter, s: State, head: ir.Block) -> bool:
+    """Does a loop go through numbers, as far as is known?"""
     if not isinstance(head.terminator, ir.ForIter):
         return True
     todo = [m.get(s, head.terminator.iterator)]
@@ -122,6 +137,15 @@ def _counts(m: Interpreter, s: State, head: ir.Block) -> bool:
             return True
         todo += over.parts if over is not None else ()
     return False
+
+
+def _is_past_first(counts: Mapping[int, int], heads: Iterable[int]) -> bool:
+    return any(counts.get(head, 0) > 0 for head in heads)
+
+
+def can_be_left(head: ir.Block) -> bool:
+    """Is it a loop over an iterable, which may end anywhere as far as what follows is concerned?"""
+    return isinstance(head.terminator, ir.ForIter) and not head.instrs
 
 
 def is_listing(function: ir.Function) -> bool:

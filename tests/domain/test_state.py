@@ -37,6 +37,17 @@ def test_what_is_known_of_one_way_is_not_known_of_the_other() -> None:
     assert (s.path_condition, s.memory, s.frames, s.grad) == ({}, {}, [], True)
 
 
+def test_a_state_goes_on_as_another_one() -> None:
+    s = State()
+    ref = s.new(List())
+    other = s.fork()
+    other.edit(ref).items.append(TRUE)
+    other.frames.append(ref)
+    other.grad = False
+    s.become(other)
+    assert (s[ref].items, s.frames, s.grad) == ([TRUE], [ref], False)
+
+
 def test_what_was_written_to_is_noted() -> None:
     s = State()
     ref, other = s.new(List()), s.new(List())

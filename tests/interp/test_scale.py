@@ -213,28 +213,6 @@ def test_what_takes_too_long_is_executed_along_a_single_way() -> None:
     assert analysis.rows(FreedGraph) == [source.count("\n")]
 
 
-def test_a_loop_is_left_after_two_iterations_of_a_single_way() -> None:
-    source = f"""{START}
-for epoch in range(100):
-    for x, y in loader:
-        for _ in range(20):
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-{END}"""
-    analysis = Analysis(source, ExecutionPlan(limit=10))
-    assert not analysis.unfinished
-    assert analysis.rows(FreedGraph) == [source.count("\n")]
-
-
-def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
-    depth = 12
-    loops = "\n".join(f"{'    ' * n}for n{n} in os.listdir('/'):" for n in range(depth))
-    source = f"{START}{loops}\n{'    ' * depth}loss = model(torch.randn(3, 4)).sum()\n{END}"
-    analysis = Analysis(source, ExecutionPlan(limit=10, single=3_000))
-    assert not analysis.unfinished
-    assert analysis.rows(FreedGraph) == [source.count("\n")]
-
-
 def test_a_function_that_took_too_long_takes_a_single_way_at_once_when_it_is_called_again() -> None:
     source = f"""{START}
 class Trainer:

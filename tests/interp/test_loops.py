@@ -1,0 +1,89 @@
+"""How often loops are executed, in all ways and along a single one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool import FreedGraph
+from gradcheck_tool.analysis.plans import ExecutionPlan
+from tests.interp.test_scale import END, START
+from tests.running import Analysis, happened
+
+# What runs in a later iteration of other loops, before the mistake at the end.
+REPEATED = {
+    "a generator expression that a call goes through": """
+for path in os.listdir("/"):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        for other in os.listdir("/"):
+            torch.nn.utils.clip_grad_norm_((p for p in model.parameters() for _ in os.listdir("/")), 1.0)
+        optimizer.step()
+""",
+    "a loop that goes on until a list has ended": """
+kept = [None, None, None, None, None, None, None]
+for path in os.listdir("/"):
+    for n in range(7):
+        kept[n] = path
+    for other, entry in zip(os.listdir("/"), kept):
+        print(other, entry)
+""",
+    "a loop that counts": """
+for path in os.listdir("/"):
+    for step in range(100):
+        if step == 99:
+            print(path)
+    remaining = 40
+    while remaining > 0:
+        remaining -= 1
+""",
+}
+
+
+@pytest.mark.parametrize("body", REPEATED.values(), ids=REPEATED)
+@pytest.mark.parametrize("plan", [ExecutionPlan(), ExecutionPlan(limit=10)], ids=["all ways", "a single way"])
+def test_what_follows_repeated_loops_is_executed(body: str, plan: ExecutionPlan) -> None:
+    source = f"{START}{body}{END}"
+    analysis = Analysis(source, plan)
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+@pytest.mark.parametrize("body", REPEATED.values(), ids=REPEATED)
+def test_it_is_executed_in_pytorch(body: str) -> None:
+    source = f"{START}{body}{END}"
+    assert happened(source)[0] == source.count("\n")
+
+
+def test_a_number_that_only_a_later_iteration_has_is_reached_in_repeated_loops() -> None:
+    source = f"""{START}
+for path in os.listdir("/"):
+    for step in range(100):
+        loss = model(torch.randn(3, 4)).exp().sum()
+        if step == 99:
+            loss.backward()
+            loss.backward()
+"""
+    assert Analysis(source).rows(FreedGraph) == [source.count("\n")]
+
+
+def test_a_loop_is_left_after_two_iterations_of_a_single_way() -> None:
+    source = f"""{START}
+for epoch in range(100):
+    for x, y in loader:
+        for _ in range(20):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+{END}"""
+    analysis = Analysis(source, ExecutionPlan(limit=10))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
+    depth = 12
+    loops = "\n".join(f"{'    ' * n}for n{n} in os.listdir('/'):" for n in range(depth))
+    source = f"{START}{loops}\n{'    ' * depth}loss = model(torch.randn(3, 4)).sum()\n{END}"
+    analysis = Analysis(source, ExecutionPlan(limit=10, single=3_000))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [source.count("\n")]
