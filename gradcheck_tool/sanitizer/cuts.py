@@ -1,28 +1,186 @@
-"""Cuts."""
+"""Where values go on without their graph, and constant terms that such values end in.
+
+A value is followed from the operation that cuts it off through operations that make no node. It is
+interesting again where it is added to a loss: a constant term has no gradient.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
+from gradcheck_tool.sanitizer.graphs import leaves_of
+from gradcheck_tool.sanitizer.sites import site_of
+from gradcheck_tool.sanitizer.tokens import token_of
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.sites import Site
+    from gradcheck_tool.sanitizer.steps import Steps
+
+_MOST_LOOKS = 50_000
+"""After so many operations that cut something off nothing more is learned from the next one."""
+_WALKS = 2
+"""The leaves behind a cut are looked for so many times."""
+_aten = torch.ops.aten
+_NUMBERS = (_aten._local_scalar_dense.default,)
+_MADE_OF_NUMBERS = (_aten.lift_fresh.default,)
+_SUMS = (_aten.add.Tensor, _aten.add_.Tensor, _aten.sub.Tensor)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Cut:
-    """A place where values go on without their graph, and what happens there."""
+    """A place where values go on without their graph.
+
+    Attributes:
+        operation: what does it, by its name in PyTorch; `backward` where gradients get no graph.
+        site: where the program does it.
+        tracked: whether grad mode was on.
+        times: how often it happened.
+        leaves: the tokens of the leaves that the values depend on.
+    """
+
+    operation: str
+    site: Site
+    tracked: bool
+    times: int = 0
+    leaves: set[int] = field(default_factory=set)
+
+    @property
+    def message(self) -> str:
+        """What happens there, in words."""
+        if self.operation == "backward":
+            return "these gradients have no graph of their own (create_graph is off)"
+        if self.operation == "_local_scalar_dense":
+            return "this makes Python numbers of tensors with a graph"
+        if not self.tracked:
+            return f"`{self.operation}` is computed without a graph here: grad mode is off"
+        return f"`{self.operation}` cuts the graph off here"
+
+
+@dataclass(slots=True, eq=False)
+class Term:
+    """A constant that is added to something with a graph.
+
+    Attributes:
+        cut: where its graph was cut off; None where that is not known.
+        values: the first value, and whether there were others.
+    """
 
     site: Site
-    message: str
+    cut: Cut | None
+    times: int = 0
+    value: float = 0.0
+    varies: bool = False
 
 
 @dataclass(slots=True)
 class Cuts:
-    """Where a path to a loss is cut."""
+    """The cuts of a process.
 
-    watching: bool = False
+    Attributes:
+        watching: whether operations without node are looked at.
+        last: the last cut.
+        known: every cut, by place and operation.
+        terms: constant terms, by place.
+    """
+
+    passes: Passes
+    steps: Steps
+    watching: bool = True
     last: Cut | None = None
+    known: dict[tuple[Site, str], Cut] = field(default_factory=dict)
+    terms: dict[Site, Term] = field(default_factory=dict)
+    _looks: int = 0
+    _cut_off: dict[int, tuple[weakref.ref[Tensor], Cut]] = field(default_factory=dict)
 
-    def operation(self, func: Any, args: tuple[Any, ...]) -> None:
-        """An operation makes no node."""
+    def operation(self, func: Any, args: tuple[Any, ...], name: str, frame: FrameType) -> Cut | None:
+        """An operation makes no node: the cut that its result comes from, if any."""
+        if self.passes.current is not None or self.steps.under_way:
+            return None
+        for tensor in _tensors(args):
+            if tensor.requires_grad:
+                return self._cut(func, tensor, name, frame)
+            known = self._cut_off.get(id(tensor))
+            if known is not None and known[0]() is tensor:
+                return known[1]
+        if (
+            func in _MADE_OF_NUMBERS
+            and self.last is not None
+            and self.last.operation == "_local_scalar_dense"
+        ):
+            return self.last if site_of(frame) is self.last.site else None
+        return None
+
+    def result(self, result: Any, cut: Cut) -> None:
+        """What an operation gives goes on without graph."""
+        for tensor in _tensors(result if isinstance(result, (tuple, list)) else (result,)):
+            key = id(tensor)
+            self._cut_off[key] = (weakref.ref(tensor, lambda _, key=key: self._cut_off.pop(key, None)), cut)  # type: ignore[misc]
+
+    def gradients(self, begun: Pass, result: Any) -> None:
+        """A pass gives gradients."""
+        if begun.creates or begun.site is None or not isinstance(result, (tuple, list)):
+            return
+        cut = self._known(begun.site, "backward", tracked=True)
+        self.result(result, cut)
+
+    def node(self, func: Any, args: tuple[Any, ...], site: Site | None) -> None:
+        """An operation makes a node: is a constant added to a loss?"""
+        if func not in _SUMS or site is None or len(args) < 2:
+            return
+        pair = [value for value in args[:2] if isinstance(value, Tensor) and value.dim() == 0]
+        if len(pair) < 2 or pair[0].requires_grad == pair[1].requires_grad or self.passes.current is not None:
+            return
+        constant = pair[0] if pair[1].requires_grad else pair[1]
+        known = self._cut_off.get(id(constant))
+        cut = known[1] if known is not None and known[0]() is constant else None
+        term = self.terms.get(site)
+        value = float(constant) if constant.device.type == "cpu" else 0.0
+        if term is None:
+            term = self.terms[site] = Term(site, cut, value=value)
+        term.times += 1
+        term.varies = term.varies or value != term.value
+
+    def _cut(self, func: Any, tensor: Tensor, name: str, frame: FrameType) -> Cut | None:
+        self._looks += 1
+        self.watching = self._looks < _MOST_LOOKS
+        site = site_of(frame)
+        if site is None or _is_in_function(frame):
+            return None
+        cut = self._known(site, name, tracked=torch.is_grad_enabled())
+        if cut.times <= _WALKS or func in _NUMBERS:
+            cut.leaves.update(token_of(leaf) for leaf in leaves_of(tensor))
+        self.last = cut
+        return cut
+
+    def _known(self, site: Site, name: str, *, tracked: bool) -> Cut:
+        cut = self.known.get((site, name))
+        if cut is None:
+            cut = self.known[site, name] = Cut(name, site, tracked)
+        cut.times += 1
+        return cut
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from (item for item in value if isinstance(item, Tensor))
+
+
+def _is_in_function(frame: FrameType | None) -> bool:
+    """Does an `autograd.Function` run, whose forward never has a graph?"""
+    while frame is not None:
+        if frame.f_code.co_name == "apply" and frame.f_code.co_filename.endswith("function.py"):
+            return True
+        frame = frame.f_back
+    return False

@@ -56,8 +56,17 @@ class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         number = next_number() - 1
         if number != log.last:
             log.made(number, site_of(sys._getframe(1)))
+            self._cuts.node(func, args, log.site(number))
         elif self._cuts.watching:
-            self._cuts.operation(func, args)
+            cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
+            if cut is not None:
+                result = self._call(func, args, kwargs)
+                self._cuts.result(result, cut)
+                return result
+        return self._call(func, args, kwargs)
+
+    def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        """Call an operation; what it writes is recorded."""
         try:
             written = _written[func]
         except KeyError:
@@ -75,7 +84,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._steps.written(tensor)
             record = self._storages.known(tensor)
             if record is not None:
-                site = site_of(sys._getframe(1))
+                site = site_of(sys._getframe(3))
                 record.add(
                     Write(
                         name_of(func),

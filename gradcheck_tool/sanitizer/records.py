@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sanitizer.clearing import Clearing
+from gradcheck_tool.sanitizer.clipping import Clipping
 from gradcheck_tool.sanitizer.cuts import Cuts
+from gradcheck_tool.sanitizer.graphs import Graphs
+from gradcheck_tool.sanitizer.modes import Modes
+from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
 from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
 from gradcheck_tool.sanitizer.telling import Telling
+from gradcheck_tool.sanitizer.warned import Warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.saved import Need
     from gradcheck_tool.sanitizer.told import Told
 
@@ -30,9 +37,26 @@ class Records:
         self.storages = Storages()
         self.passes = Passes()
         self.steps = Steps(self.passes)
-        self.cuts = Cuts()
+        self.cuts = Cuts(self.passes, self.steps)
+        self.graphs = Graphs()
+        self.parameters = Parameters(self.steps)
+        self.clipping = Clipping()
+        self.warned = Warned()
+        self.modes = Modes()
+        self.clearing = Clearing(self.steps, self.graphs)
+        self.steps.listeners.append(self.modes.stepped)
+        self.steps.listeners.append(lambda record: self.clearing.stepped(record.step_site))
+        self.passes.ends.append(self.clearing.pass_ends)
+        self.passes.listeners.append(self.graphs.pass_begins)
+        self.passes.listeners.append(self._look)
+        self.passes.ends.append(self.cuts.gradients)
         self.told = Telling()
         self.judges_of_needs: list[Callable[[Need], Told | None]] = []
+
+    def _look(self, begun: Pass, _: object) -> None:
+        """Now and then: modules are too many to be looked at in each pass."""
+        if not begun.number & (begun.number - 1):
+            self.parameters.look()
 
     def overwritten(self, need: Need) -> None:
         """A pass goes on with a saved tensor that was written behind the version counter."""

@@ -20,6 +20,8 @@ from gradcheck_tool.sanitizer.watch import observed
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from gradcheck_tool.sanitizer.steps import OptimizerRecord
+
 
 def start() -> None:
     """Watch this process from now on, to its end."""
@@ -33,7 +35,7 @@ def start() -> None:
         conclude(records)
         deliver(folder, records.told.all())
 
-    def enough() -> None:
+    def enough(_: OptimizerRecord) -> None:
         if records.steps.total == limit:
             watching.close()
 

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +30,13 @@ class Parameter:
     """What became of one parameter of an optimizer.
 
     Attributes:
+        shape: its shape.
+        required: whether it required grad in the last step.
         with_gradient, without: the steps that found a gradient, and those that found none.
     """
 
-    tensor: weakref.ref[Tensor]
+    shape: tuple[int, ...]
+    required: bool
     with_gradient: int = 0
     without: int = 0
 
@@ -46,7 +50,7 @@ class OptimizerRecord:
         site: where it was made.
         steps: how many steps it made, and where it made the last one.
         without: how many of them found no gradient at all.
-        parameters: what it holds, by identity.
+        parameters: what it holds, by token.
     """
 
     kind: str
@@ -59,9 +63,10 @@ class OptimizerRecord:
 
     def of(self, tensor: Tensor) -> Parameter:
         """The record of one of its parameters."""
-        known = self.parameters.get(id(tensor))
-        if known is None or known.tensor() is not tensor:
-            known = self.parameters[id(tensor)] = Parameter(weakref.ref(tensor))
+        token = token_of(tensor)
+        known = self.parameters.get(token)
+        if known is None:
+            known = self.parameters[token] = Parameter(shape_of(tensor), tensor.requires_grad)
         return known
 
 
@@ -119,7 +124,7 @@ class Steps:
     total: int = 0
     known: dict[int, OptimizerRecord] = field(default_factory=dict)
     twice: dict[tuple[int, Site], AppliedAgain] = field(default_factory=dict)
-    listeners: list[Callable[[], None]] = field(default_factory=list)
+    listeners: list[Callable[[OptimizerRecord], None]] = field(default_factory=list)
     _applied: dict[int, Applied] = field(default_factory=dict)
     _with_closure: Optimizer | None = None
 
@@ -148,13 +153,14 @@ class Steps:
         """An optimizer begins a step: which gradients does it find?"""
         record = self.made(optimizer)
         self.under_way = record.kind
-        self._with_closure = optimizer if args or kwargs.get("closure") else None
+        self._with_closure = optimizer if args[1:] or kwargs.get("closure") else None
         site = here()
         found = False
         for parameter in _parameters(optimizer):
             known = record.of(parameter)
+            known.required = parameter.requires_grad
             if parameter.grad is None:
-                known.without += 1
+                known.without += self._with_closure is None
                 continue
             found = True
             known.with_gradient += 1
@@ -172,7 +178,7 @@ class Steps:
         self.under_way, self._with_closure = "", None
         self.total += 1
         for listener in self.listeners:
-            listener()
+            listener(record)
 
     def pass_begins(self, begun: Pass, _: Sequence[Any]) -> None:
         """Within a step, each pass of its closure has to begin with cleared gradients."""
@@ -184,6 +190,11 @@ class Steps:
             if applied is not None and applied.closure == self.total + 1 and not applied.touched:
                 self._twice(self.made(optimizer), applied.step, begun.site, begun.site)
         self._remember(optimizer, self.total + 1)
+
+    def is_applied(self, gradient: Tensor) -> bool:
+        """Has a step applied all that is in a gradient?"""
+        applied = self._same(gradient)
+        return applied is not None and applied.added is None
 
     def _same(self, gradient: Tensor) -> Applied | None:
         """What is known of a gradient that is still the same tensor."""

@@ -132,6 +132,8 @@ class Storages:
 
     def needed(self, tensor: Tensor) -> StorageRecord | None:
         """The record of a tensor's storage, which is needed from now on; None where it has none."""
+        if tensor.is_nested:
+            return None
         try:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError):

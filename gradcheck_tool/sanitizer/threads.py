@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import _pop_mode, _push_mode
 
 from gradcheck_tool.sanitizer.dispatch import Dispatch
+from gradcheck_tool.sanitizer.logs import set_log
 from gradcheck_tool.sanitizer.nodes import NodeLog
 from gradcheck_tool.sanitizer.saved import SavedTensors
 
@@ -71,21 +72,18 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def log_here() -> NodeLog | None:
-    """The log of the nodes that this thread makes."""
-    return _local.observers.log if _local.observers is not None else None
-
-
 @contextmanager
 def thread_watched(records: Records) -> Iterator[None]:
     """The calling thread is watched inside."""
     before = _local.observers
     observers = _local.observers = Observers(records)
+    log = set_log(observers.log)
     try:
         with observers.active():
             yield
     finally:
         _local.observers = before
+        set_log(log)
 
 
 @contextmanager

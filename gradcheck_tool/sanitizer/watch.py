@@ -6,13 +6,18 @@ import sys
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sanitizer.clearing import clearing_watched
+from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.judges import overwritten
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.modes import modes_watched
+from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.steps import steps_watched
 from gradcheck_tool.sanitizer.threads import threads_watched
+from gradcheck_tool.sanitizer.warned import warnings_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +67,11 @@ def observed(records: Records) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(passes_watched(records.passes))
         stack.enter_context(steps_watched(records.steps))
+        stack.enter_context(parameters_watched(records.parameters))
+        stack.enter_context(clipping_watched(records.clipping))
+        stack.enter_context(modes_watched(records.modes))
+        stack.enter_context(clearing_watched(records.clearing))
+        stack.enter_context(warnings_watched(records.warned))
         stack.enter_context(threads_watched(records))
         yield
 

@@ -134,7 +134,15 @@ def _thread():
     return [weight.grad]
 
 
+def _compiled():
+    torch.manual_seed(12)
+    weight = torch.randn(4, requires_grad=True)
+    torch.compile(lambda w: (w.sin() * w).relu().sum(), backend="aot_eager")(weight).backward()
+    return [weight.grad]
+
+
 PROGRAMS = {
+    "compiled": _compiled,
     "adam": _classifier,
     "foreach": lambda: _classifier(foreach=True),
     "fused": lambda: _classifier(fused=True),

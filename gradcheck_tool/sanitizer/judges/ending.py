@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges import windows
+from gradcheck_tool.sanitizer.judges import (
+    clipped,
+    constant,
+    discarded,
+    evaluated,
+    flags,
+    kept,
+    starved,
+    untrained,
+    warned,
+    windows,
+)
 
 if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.records import Records
 
-_JUDGES = (windows.judge,)
+_JUDGES = (
+    windows.judge,
+    discarded.judge,
+    evaluated.judge,
+    starved.judge,
+    untrained.judge,
+    constant.judge,
+    kept.judge,
+    clipped.judge,
+    flags.judge,
+    warned.judge,
+)
 
 
 def conclude(records: Records) -> None:

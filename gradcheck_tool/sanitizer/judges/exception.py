@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
-from gradcheck_tool.sanitizer.threads import log_here
+from gradcheck_tool.sanitizer.logs import log_here
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:

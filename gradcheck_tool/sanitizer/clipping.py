@@ -1,0 +1,73 @@
+"""Calls that clip gradients, and how many gradients they find."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gradcheck_tool.sanitizer.sites import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gradcheck_tool.sanitizer.sites import Site
+
+_NAMES = ("clip_grad_norm_", "clip_grad_value_")
+
+
+@dataclass(slots=True)
+class Clip:
+    """Calls at one place: how many there were, how many found no gradient, and how many no parameter."""
+
+    times: int = 0
+    without_gradients: int = 0
+    without_parameters: int = 0
+
+
+@dataclass(slots=True)
+class Clipping:
+    """All calls that clip gradients, by place."""
+
+    known: dict[Site, Clip] = field(default_factory=dict)
+
+    def called(self, parameters: list[Any]) -> None:
+        """Gradients of parameters are clipped."""
+        site = here()
+        if site is None:
+            return
+        clip = self.known.setdefault(site, Clip())
+        clip.times += 1
+        clip.without_parameters += not parameters
+        clip.without_gradients += all(getattr(one, "grad", None) is None for one in parameters)
+
+
+@contextmanager
+def clipping_watched(clipping: Clipping) -> Iterator[None]:
+    """Each call is told to `clipping`."""
+    utils: Any = torch.nn.utils
+    originals = {name: getattr(utils, name) for name in _NAMES}
+    for name, original in originals.items():
+        replacement = _watched(original, clipping)
+        setattr(utils, name, replacement)
+        setattr(utils.clip_grad, name, replacement)
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(utils, name, original)
+            setattr(utils.clip_grad, name, original)
+
+
+def _watched(original: Callable[..., Any], clipping: Clipping) -> Callable[..., Any]:
+    @wraps(original)
+    def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        given = parameters if isinstance(parameters, Tensor) else list(parameters)
+        clipping.called([given] if isinstance(given, Tensor) else given)
+        return original(given, *args, **kwargs)
+
+    return clip

@@ -1,0 +1,176 @@
+"""Walks through graphs, of some passes: which leaves they reach, and what outlives them."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch.nn import Parameter
+
+from gradcheck_tool.sanitizer.logs import log_here
+from gradcheck_tool.sanitizer.tokens import shape_of, token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch import Tensor
+
+    from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.sites import Site
+
+_MOST_NODES = 20_000
+_FIRST = 8
+"""The first passes are all looked at; then those whose number is a power of two."""
+_LATER = 2
+"""What a pass freed should be gone so many passes later."""
+_MOST_TERMS = 1000
+_ADDING = ("AddBackward", "SubBackward", "NegBackward", "AccumulateGrad")
+_SCALING = ("MulBackward", "DivBackward", "ViewBackward", "SqueezeBackward")
+_MARK = "gradlint"
+
+
+class _Mark:
+    """Lives in the metadata of a node, as long as the node does."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A leaf that passes reach.
+
+    Attributes:
+        shape: its shape.
+        is_parameter: whether it is an `nn.Parameter`.
+        passes: how many of the passes that were looked at reach it.
+        reader: where the operation stands that reads it.
+        reader_name: the name of that operation's node, and whether it is a custom Function.
+        is_custom: whether a custom Function reads it.
+    """
+
+    shape: tuple[int, ...]
+    is_parameter: bool
+    reader: Site | None
+    reader_name: str
+    is_custom: bool
+    passes: int = 0
+
+
+@dataclass(slots=True)
+class Graphs:
+    """What walks through the graphs of passes have shown.
+
+    Attributes:
+        leaves: by token.
+        walks: the leaves that each of the passes reaches, and `of_place` those of all passes of a place.
+        sums: the places of the sums that make a loss, from its root on.
+        kept: of the passes that were looked at, those that nodes outlive: the place of the newest such node.
+        walked: how many passes were looked at that add to gradients.
+    """
+
+    leaves: dict[int, Leaf] = field(default_factory=dict)
+    kept: dict[int, Site | None] = field(default_factory=dict)
+    walked: int = 0
+    sums: set[Site] = field(default_factory=set)
+    walks: list[set[int]] = field(default_factory=list)
+    of_place: dict[Site, set[int]] = field(default_factory=dict)
+    _marks: dict[int, list[weakref.ref[_Mark]]] = field(default_factory=dict)
+
+    def pass_begins(self, begun: Pass, roots: Sequence[Any]) -> None:
+        """A pass begins: some are looked at."""
+        number = begun.number
+        if number > _FIRST and number & (number - 1):
+            return
+        self._look_back(number)
+        self.walked += begun.accumulates
+        reached: set[int] = set()
+        marks: list[weakref.ref[_Mark]] = []
+        log = log_here()
+        for node, readers in _nodes(roots):
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                if begun.accumulates:
+                    reached.add(self._reached(leaf, readers))
+            elif begun.frees and log is not None:
+                mark = _Mark(node._sequence_nr())
+                node.metadata.setdefault(_MARK, mark)
+                marks.append(weakref.ref(mark))
+        self.walks.append(reached)
+        if begun.site is not None:
+            self.of_place.setdefault(begun.site, set()).update(reached)
+        if begun.frees:
+            self._marks[number] = marks
+        if log is not None:
+            self.sums.update(site for site in map(log.site, _sums(roots)) if site is not None)
+
+    def _reached(self, leaf: Tensor, reader: Any) -> int:
+        token = token_of(leaf)
+        known = self.leaves.get(token)
+        if known is None:
+            log = log_here()
+            site = log.site(reader._sequence_nr()) if log is not None and reader is not None else None
+            name = reader.name() if reader is not None else ""
+            custom = hasattr(reader, "_forward_cls")
+            known = Leaf(shape_of(leaf), isinstance(leaf, Parameter), site, name, custom)
+            self.leaves[token] = known
+        known.passes += 1
+        return token
+
+    def _look_back(self, number: int) -> None:
+        """Which passes do nodes outlive?"""
+        log = log_here()
+        alive: dict[int, Site | None] = {}
+        for earlier, marks in self._marks.items():
+            if number - earlier < _LATER:
+                continue
+            numbers = [mark.number for mark in (ref() for ref in marks) if mark is not None]
+            if numbers:
+                alive[earlier] = log.site(max(numbers)) if log is not None else None
+        if len(alive) > len(self.kept):
+            self.kept = alive
+
+
+def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
+    """The leaves that a tensor depends on."""
+    if tensor.grad_fn is None:
+        yield tensor
+        return
+    for node, _ in _nodes([tensor]):
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            yield leaf
+
+
+def _sums(roots: Sequence[Any]) -> Iterator[int]:
+    """The numbers of the nodes from roots on that only add, and scale by what has no graph."""
+    stack = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
+    for _ in range(_MOST_TERMS):
+        if not stack:
+            return
+        node = stack.pop()
+        name = type(node).__name__
+        following = [reached for reached, _ in node.next_functions if reached is not None]
+        if name.startswith(_ADDING):
+            yield node._sequence_nr()
+        elif not (name.startswith(_SCALING) and len(following) == 1):
+            continue
+        stack += following
+
+
+def _nodes(roots: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """The nodes behind tensors, each with one that reads it."""
+    stack = [(getattr(root, "grad_fn", None) or getattr(root, "node", None), None) for root in roots]
+    seen = {node for node, _ in stack}
+    while stack and len(seen) < _MOST_NODES:
+        node, reader = stack.pop()
+        if node is None:
+            continue
+        yield node, reader
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append((following, node))

@@ -1,0 +1,30 @@
+"""A flag that is set on a module, where it means nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.sanitizer.records import Records
+
+TYPO = "GL316"
+
+
+def judge(records: Records) -> Iterator[Told]:
+    """Tell which module was to be frozen."""
+    for site, kind in records.parameters.flags.items():
+        if not records.steps.total:
+            continue
+        one = step(site, "this module has an attribute `requires_grad`, which means nothing to PyTorch")
+        yield Told(
+            TYPO,
+            site.location,
+            f"`requires_grad = False` of {kind} ({quoted(site, 'made here')}) freezes nothing: its "
+            "parameters still require grad; call `requires_grad_(False)`",
+            () if one is None else (one,),
+        )

@@ -1,0 +1,102 @@
+"""Parameters that an optimizer never sees a gradient of, and where their path to the loss is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.findings import TraceStep
+from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.sanitizer.cuts import Cut
+    from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.sites import Site
+    from gradcheck_tool.sanitizer.steps import OptimizerRecord
+
+STARVED, NUMBERS, NO_GRADIENT = "GL504", "GL503", "GL720"
+
+_OFTEN_ENOUGH = 2
+
+
+def judge(records: Records) -> Iterator[Told]:
+    """Tell, for each place that cuts paths, which parameters starve behind it."""
+    for optimizer in records.steps.known.values():
+        if optimizer.steps < _OFTEN_ENOUGH:
+            continue
+        by_cut: dict[Cut, list[int]] = {}
+        for token in _starving(optimizer):
+            given = _refused(records, token, optimizer)
+            if given is not None:
+                yield given
+                continue
+            cut = _cut_of(records, token)
+            if cut is not None:
+                by_cut.setdefault(cut, []).append(token)
+        for cut, tokens in by_cut.items():
+            yield _told(records, optimizer, cut, tokens)
+
+
+def names_of(records: Records, shapes: dict[int, tuple[int, ...]]) -> str:
+    """Parameters by their names, or by their shapes where no module has them; `shapes` are by token."""
+    names = []
+    for token, shape in list(shapes.items())[:3]:
+        origin = records.parameters.origins.get(token)
+        names.append(f"`{origin.owner}`" if origin is not None else f"a tensor of shape {list(shape)}")
+    more = len(shapes) - len(names)
+    return ", ".join(dict.fromkeys(names)) + (f" and {more} more" if more else "")
+
+
+def _starving(optimizer: OptimizerRecord) -> Iterator[int]:
+    for token, parameter in optimizer.parameters.items():
+        never = parameter.without >= _OFTEN_ENOUGH and not parameter.with_gradient
+        if parameter.required and never:
+            yield token
+
+
+def _cut_of(records: Records, token: int) -> Cut | None:
+    """A place that cuts off what depends on a parameter; one where values are only read last of all."""
+    behind = [
+        cut for cut in records.cuts.known.values() if token in cut.leaves and cut.times >= _OFTEN_ENOUGH
+    ]
+    return max(behind, key=lambda cut: (cut.operation != "_local_scalar_dense", cut.tracked), default=None)
+
+
+def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[int]) -> Told:
+    shapes = {token: optimizer.parameters[token].shape for token in tokens}
+    story = _story(optimizer.site, f"these parameters are given to {optimizer.kind} here") + [
+        one for one in (step(cut.site, cut.message),) if one is not None
+    ]
+    applied = step(optimizer.step_site, "none of the steps finds a gradient of theirs")
+    return Told(
+        NUMBERS if cut.operation == "_local_scalar_dense" else STARVED,
+        cut.site.location,
+        f"{quoted(cut.site, f'`{cut.operation}`')} cuts the path from {names_of(records, shapes)} to the "
+        f"loss: {optimizer.kind} never sees a gradient of theirs",
+        (*story, *((applied,) if applied is not None else ())),
+        evidence={"steps": f"{optimizer.steps} of {optimizer.steps}", "parameters": len(tokens)},
+    )
+
+
+def _refused(records: Records, token: int, optimizer: OptimizerRecord) -> Told | None:
+    """Passes reach the parameter, but the Function that reads it returns no gradient for it."""
+    leaf = records.graphs.leaves.get(token)
+    if leaf is None or not leaf.is_custom or leaf.reader is None:
+        return None
+    # The node is known by what runs first for it, within the Function's forward.
+    applied = next(leaf.reader.callers, leaf.reader.location)
+    return Told(
+        NO_GRADIENT,
+        applied,
+        f"the backward of `{leaf.reader_name.removesuffix('Backward')}` returns no gradient for "
+        f"{names_of(records, {token: leaf.shape})}, which {optimizer.kind} is to train",
+        (TraceStep(applied, "the Function is applied to it here"),),
+        evidence={"steps": f"{optimizer.steps} of {optimizer.steps}"},
+    )
+
+
+def _story(site: Site | None, message: str) -> list[TraceStep]:
+    one = step(site, message)
+    return [] if one is None else [one]

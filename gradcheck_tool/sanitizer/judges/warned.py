@@ -1,0 +1,39 @@
+"""Warnings that PyTorch gives once, and that tell of a mistake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradcheck_tool.sanitizer.records import Records
+
+# The text of the warning, the rule, and what follows the source text of the place.
+_TABLE = (
+    (
+        "The .grad attribute of a Tensor that is not a leaf",
+        "GL302",
+        "reads the gradient of a computed tensor, which has none",
+    ),
+    (
+        "before `optimizer.step()`",
+        "GL406",
+        "steps the scheduler before the optimizer: the first rate is skipped",
+    ),
+    ("create_graph=True will create a reference cycle", "GL804", "keeps the graph and its leaves alive"),
+    ("None of the inputs have requires_grad=True", "GL808", "checkpoints what gets no gradient"),
+)
+
+
+def judge(records: Records) -> Iterator[Told]:
+    """Tell where PyTorch warned."""
+    for text, site in records.warned.known:
+        for part, code, why in _TABLE:
+            if part in text:
+                one = step(site, "PyTorch warns here")
+                message = f"{quoted(site, 'this')} {why}"
+                yield Told(code, site.location, message, () if one is None else (one,), text)

@@ -1,0 +1,334 @@
+"""Mistakes that raise nothing: each program shows one, and its right twin shows none."""
+
+import pytest
+
+from tests.sanitizer.programs import story, watched
+
+LOOP = """
+def train():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        {before}
+        loss = model(torch.randn(4, 2)).square().mean()
+        {between}
+        loss.backward()
+        {after}
+        optimizer.step()
+train()
+"""
+
+
+def loop(before="pass", between="pass", after="pass"):
+    return LOOP.format(before=before, between=between, after=after)
+
+
+# The program, its code, the rows of the story, and the program made right.
+PROGRAMS = {
+    "never cleared": (loop(), "GL401", [12, 10, 12], loop("optimizer.zero_grad()")),
+    "cleared by hand": (loop(), "GL401", [12, 10, 12], loop("for p in model.parameters(): p.grad = None")),
+    "cleared by zero": (
+        loop(),
+        "GL401",
+        [12, 10, 12],
+        loop("for p in model.parameters(): (p.grad is not None) and p.grad.data.zero_()"),
+    ),
+    "closure": (
+        """
+        w = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.LBFGS([w], max_iter=4)
+        def closure():
+            loss = (w.exp() - 2).square().sum()
+            loss.backward()
+            return loss
+        for _ in range(3):
+            optimizer.zero_grad()
+            optimizer.step(closure)
+        """,
+        "GL401",
+        [6, 6, 6],
+        """
+        w = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.LBFGS([w], max_iter=4)
+        def closure():
+            optimizer.zero_grad(set_to_none=False)
+            loss = (w.exp() - 2).square().sum()
+            loss.backward()
+            return loss
+        for _ in range(3):
+            optimizer.step(closure)
+        """,
+    ),
+    "cleared before the step": (
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i in range(6):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            if i % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        "GL402",
+        [6, 5, 8],
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i in range(6):
+            model(torch.ones(4, 2)).sum().backward()
+            if i % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+    ),
+    "behind the version counter": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        y = w.exp()
+        y.data.mul_(2)
+        y.sum().backward()
+        """,
+        "GL205",
+        [3, 4, 5],
+        """
+        w = torch.rand(3, requires_grad=True)
+        y = w.exp()
+        y.data.mul_(2).mul_(0.5)
+        z = torch.zeros(2, 3)
+        rows = [(w * z[0]).sum()]
+        z.data[1].fill_(1)
+        (y.sum() + rows[0]).backward()
+        """,
+    ),
+    "fused step": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.Adam([w], fused=True)
+        first, second = w.square().sum(), w.exp().sum() + w.pow(3).sum()
+        first.backward()
+        optimizer.step()
+        second.backward()
+        """,
+        "GL202",
+        [4, 6, 7],
+        """
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.Adam([w], fused=True)
+        first, second = w.square().sum(), w.exp().sum() + w.pow(3).sum()
+        first.backward()
+        second.backward()
+        optimizer.step()
+        """,
+    ),
+    "cut off": (
+        """
+        def train(detached):
+            encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                h = encoder(torch.randn(4, 2))
+                h = h.detach() if detached else h
+                head(h).square().mean().backward()
+                optimizer.step()
+        train(True)
+        """,
+        "GL504",
+        [4, 8, 10],
+        """
+        def train():
+            encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                h = encoder(torch.randn(4, 2))
+                loss = head(h).square().mean()
+                print(loss.item(), h.detach().mean().item(), end="")
+                loss.backward()
+                optimizer.step()
+        train()
+        """,
+    ),
+    "no optimizer": (
+        """
+        def train():
+            encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                head(encoder(torch.randn(4, 2))).square().mean().backward()
+                optimizer.step()
+        train()
+        """,
+        "GL319",
+        [3, 4, 7],
+        """
+        def train():
+            encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            encoder.requires_grad_(False)
+            optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                head(encoder(torch.randn(4, 2))).square().mean().backward()
+                optimizer.step()
+        train()
+        """,
+    ),
+    "constant term": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            hard = (y > 0.2).float() + w.detach()
+            loss = y.sum() + 0.1 * hard.mean()
+            loss.backward()
+            optimizer.step()
+        """,
+        "GL515",
+        [7, 8],
+        """
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        loss = torch.zeros(())
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            baseline = y.detach().mean()
+            loss = torch.zeros(()) + y.sum() + ((y.mean() - baseline) * y).sum()
+            loss.backward()
+            optimizer.step()
+        """,
+    ),
+    "graphs kept": (
+        loop("optimizer.zero_grad()", "losses = globals().setdefault('losses', []); losses.append(loss)"),
+        "GL602",
+        [8],
+        loop(
+            "optimizer.zero_grad()", "losses = globals().setdefault('losses', []); losses.append(loss.item())"
+        ),
+    ),
+    "clipping nothing": (
+        """
+        model = torch.nn.Linear(2, 1)
+        parameters = filter(None.__ne__, model.parameters())
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+        """,
+        "GL317",
+        [8],
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            torch.nn.utils.clip_grad_norm_((p for p in model.parameters()), 1.0)
+            optimizer.step()
+        """,
+    ),
+    "flag of a module": (
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+        model[0].requires_grad = False
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+        "GL316",
+        [2],
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+        model[0].requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "evaluation mode": (
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i in range(6):
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            optimizer.step()
+            if i == 2:
+                model.eval()
+        """,
+        "GL516",
+        [9, 7],
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i in range(6):
+            model.train()
+            optimizer.zero_grad()
+            model(torch.ones(4, 2)).sum().backward()
+            optimizer.step()
+            if i % 2:
+                model.eval()
+        """,
+    ),
+    "no gradient for an input": (
+        """
+        class Affine(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, b):
+                return x + b
+            @staticmethod
+            def backward(ctx, g):
+                return g, None
+        x, b = (torch.nn.Parameter(torch.rand(2)) for _ in range(2))
+        optimizer = torch.optim.SGD([x, b], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            Affine.apply(x, b).square().sum().backward()
+            optimizer.step()
+        """,
+        "GL720",
+        [13],
+        """
+        x = torch.nn.Parameter(torch.rand(2))
+        optimizer = torch.optim.SGD([x], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            x.square().sum().backward()
+            optimizer.step()
+        """,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_mistake_is_told(name):
+    text, code, rows, _ = PROGRAMS[name]
+    told, raised = watched(text)
+    assert raised is None
+    assert {one.code for one in told} == {code}
+    assert story(told[0]) == rows
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_right_program_is_left_alone(name):
+    told, raised = watched(PROGRAMS[name][3])
+    assert raised is None
+    assert told == []
+
+
+def test_what_happens_once_is_no_mistake():
+    told, _ = watched(loop("(_ != 2) and optimizer.zero_grad()"))
+    assert told == []
