@@ -261,3 +261,8 @@ class Attack:
 @each(QUIET)
 def test_nothing_is_reported_where_others_may_have_made_it_right(program: str) -> None:
     check_quiet(program)
+
+
+def test_tests_get_an_object_of_their_own() -> None:
+    case = OPEN["what the constructor computes is differentiated in each call"]
+    assert told(case.wrong.replace("def learn(", "def test_learning("), strict=False) == []
