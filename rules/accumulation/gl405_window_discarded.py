@@ -290,18 +290,14 @@ class _Unit:
                 continue
             without = self._reached(self._function.entry, block.id)
             if not any(b in without for b in steps) and all(b in without for b in (at, *backwards)):
-                return None if self._waits(clear) else test
+                return None if self._waits(at, backwards) else test
         return None
 
-    def _waits(self, clear: nodes.Call) -> bool:
-        """Does the clearing wait for a counter, too?"""
-        at, entry = self._block_of(clear), self._function.entry
-        ends = [(block.id, block.terminator) for block in self._function.blocks.values()]
-        return any(
-            self._counter(end) is not None and at not in self._reached(entry, block)
-            for block, end in ends
-            if isinstance(end, nodes.Branch)
-        )
+    def _waits(self, at: int, backwards: list[int]) -> bool:
+        """Does the clearing wait for a test that a backward does not wait for?"""
+        branches = [b.id for b in self._function.blocks.values() if isinstance(b.terminator, nodes.Branch)]
+        reached = [self._reached(self._function.entry, block) for block in branches]
+        return any(at not in without and any(b in without for b in backwards) for without in reached)
 
     def _before(self, clear: nodes.Call, block: int) -> set[int]:
         """The block itself, if its backward comes before the clearing."""

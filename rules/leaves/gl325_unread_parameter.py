@@ -149,8 +149,8 @@ def _attributes(body: FunctionBody) -> list[str]:
 
 def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:
     """Parameters that the constructor makes and nothing in the file but their initialisation mentions."""
-    later = [body for name, body in methods.items() if not _INITIAL.fullmatch(name)]
-    initial = [body for name, body in methods.items() if _INITIAL.fullmatch(name)]
+    initial = [body for name, body in methods.items() if _INITIAL.fullmatch(name) and not _gives(body)]
+    later = [body for body in methods.values() if body not in initial]
     read = {name for body in later for name in _attributes(body)}
     if read & _ALL or not _computes(methods["forward"]):
         return
@@ -173,6 +173,11 @@ def _made(body: FunctionBody) -> Iterator[tuple[str, Any]]:
         frozen = isinstance(made, nodes.Call) and any(arg.name == "requires_grad" for arg in made.args)
         if named == "Parameter" and not frozen and body.params:
             yield i.name, i.node
+
+
+def _gives(method: FunctionBody) -> bool:
+    """Does it return a value? What only initialises does not."""
+    return any(end.value is not None for end in method.returns())
 
 
 def _computes(forward: FunctionBody) -> bool:

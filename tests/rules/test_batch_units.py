@@ -22,6 +22,10 @@ RIGHT = {
     "cleared after a step, at the begin of the next window": UNIT.replace(
         "    opt.zero_grad()", "    if i % k == 1:\n        opt.zero_grad()"
     ),
+    "cleared before the first batch, and after each step": UNIT.replace(
+        "    opt.zero_grad()", "    if i == 0:\n        opt.zero_grad()"
+    )
+    + "        opt.zero_grad()\n",
     "nothing is computed for other batches": """
 def update(model, opt, batch, i, k):
     if i % k == 0:

@@ -23,7 +23,7 @@ from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.facts import BackwardRan, Taken
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of
+from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of, is_excluded
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
 
@@ -154,6 +154,8 @@ def run_pass(m: Interpreter, s: State, p: engine.BackwardPass) -> None:
         engine.run_backward(s, p)
     except Raised as error:
         if isinstance(error.event, FreedGraph):
+            if is_excluded(m, s, error.event):
+                raise Raised(None) from error
             freed = dataclasses.replace(cause_of(s, error.event), carrier=carrier(s, p))
             raise Raised(freed, error.kind) from error
         raise

@@ -6,12 +6,18 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.values import Const
+from gradcheck_tool.interp.places import branches, path_to
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.domain.events import FreedGraph, Site
+    from gradcheck_tool.domain.records import Frame
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import BackwardPass
+    from gradcheck_tool.interp.api import Interpreter
 
 
 def cause_of(s: State, event: FreedGraph) -> FreedGraph:
@@ -26,6 +32,41 @@ def cause_of(s: State, event: FreedGraph) -> FreedGraph:
     inside = loop is None or built.module is not event.site.module or _contains(loop, built.node)
     outside_function = loop is not None and not inside and not _same_function(event.site, built)
     return dataclasses.replace(event, cause="carried" if inside or outside_function else "outside-loop")
+
+
+def is_excluded(m: Interpreter, s: State, event: FreedGraph) -> bool:
+    """Does the call that has freed the graph wait for a test that is meant to end the loop?
+
+    It is a test of the loop's own variable against something unknown (`retain_graph=i < last`,
+    `if i == last: ... else: ...`): the path on which the loop goes on after it is one that data exclude.
+    """
+    freed = event.story[1].site
+    found = m.places.loop_of(freed)
+    loop = found.node if found is not None else None
+    way = path_to(loop, freed.node) if isinstance(loop, syntax.For) else None
+    if way is None or path_to(loop, event.site.node) is None:
+        return False
+    tests = [node.test for node in branches(way) if isinstance(node, (syntax.If, syntax.IfExp))]
+    tests += [node.test for node in _below(freed.node) if isinstance(node, syntax.IfExp)]
+    counted = set(_names(loop.target))  # type: ignore[union-attr]
+    return any(counted & set(_names(test)) and not _is_known(s, test) for test in tests)
+
+
+def _is_known(s: State, test: Any) -> bool:
+    """Are all variables of a test numbers that are known?"""
+    frame: Frame = s[s.frames[-1]]
+    values = [frame.locals.get(name, s.variable(frame.env.globals, name)) for name in _names(test)]
+    return all(isinstance(value, Const) for value in values)
+
+
+def _names(node: Any) -> Iterator[str]:
+    return (each.value for each in _below(node) if isinstance(each, syntax.Name))
+
+
+def _below(node: Any) -> Iterator[Any]:
+    yield node
+    for child in node.children:
+        yield from _below(child)
 
 
 def carrier(s: State, p: BackwardPass) -> str:

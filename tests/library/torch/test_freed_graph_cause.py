@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcheck_tool import FreedGraph
 from tests.cases import TRAINING, each
-from tests.running import Analysis, events, happened
+from tests.running import Analysis, events, findings, happened
 
 START = """
 import torch
@@ -62,3 +62,37 @@ def test_the_line_that_freed_the_graph_and_raises_is_the_last_step_of_the_story(
     (event,) = events(source, FreedGraph)
     assert [step.message.rpartition(" ")[2] for step in event.story] == ["here", "here", "again"]
     assert event.story[1].site.node is event.story[2].site.node is event.site.node
+
+
+LAST = """
+import torch
+def fisher(net, batches, last):
+    for x in batches:
+        sums = torch.log_softmax(net(x), 1).sum(0)
+        for i, part in enumerate(sums):
+            {call}
+"""
+LOOPS = {
+    "a conditional expression": ("part.backward(retain_graph=True if i < last else False)", True),
+    "two branches": ("part.backward(retain_graph=True) if i < last else part.backward()", True),
+    "a test of something else": ("part.backward(retain_graph=True if last else False)", False),
+}
+
+
+@each(LOOPS)
+def test_what_frees_the_graph_in_the_last_iteration_is_right(program: tuple[str, bool]) -> None:
+    call, is_right = program
+    assert (findings(LAST.format(call=call)) == []) is is_right
+
+
+def test_a_test_of_known_numbers_is_no_test_for_the_last_iteration() -> None:
+    body = """
+for i, part in enumerate(w.exp()):
+    if i < 1:
+        part.backward(retain_graph=True)
+    else:
+        part.sum().backward()
+        part.sum().backward()
+"""
+    analysis = Analysis(START + body)
+    assert [analysis.row(event) for event in analysis.of(FreedGraph)] == [happened(START + body)[0]]

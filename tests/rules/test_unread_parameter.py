@@ -1,0 +1,37 @@
+"""Parameters that nothing reads but their initialisation (GL325)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.running import findings
+
+CELL = """
+import torch
+from torch import nn
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, 2))
+
+    def forward(self, x):
+        return {used}
+
+    def {method}
+"""
+METHODS = {
+    "a method that gives a value reads it": (
+        "self.compute_init_state(x)",
+        "compute_init_state(self, x): return x @ self.weight",
+        [],
+    ),
+    "its initialisation only": ("x + 1", "init_weights(self): nn.init.zeros_(self.weight)", ["GL325"]),
+}
+
+
+@pytest.mark.parametrize(("used", "method", "expected"), METHODS.values(), ids=METHODS)
+def test_a_method_that_only_initialises_reads_no_parameter(
+    used: str, method: str, expected: list[str]
+) -> None:
+    assert [code for _, code in findings(CELL.format(used=used, method=method))] == expected
