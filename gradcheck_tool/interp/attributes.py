@@ -130,6 +130,8 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     if isinstance(obj, NoGradient):
         raise_none(m, s, "AttributeError", obj, site)
         return [(s, NONE)]
+    if isinstance(obj, Const) and name == "value":
+        return [(s, obj)]  # of a member of an enumeration, which is taken for its value
     if isinstance(obj, Partial):
         return [(s, {"func": obj.func, "args": Tup(obj.args)}.get(name, unknown()))]
     return [(s, Method(obj, name))]

@@ -116,9 +116,8 @@ def instantiate(
     record: Class = s[cls]
     if is_subclass(s, cls, "typing.NamedTuple"):
         return [(s, named_tuple(record.name, fields_of(s, cls), args, kwargs))]
-    special = _enum_member(s, cls)
-    if special is not None:
-        return [(s, special)]
+    if _is_enumeration(s, cls):
+        return [(s, _member(s, cls, args))]
     ref = s.new(Instance(cls))
     s.edit(ref).site = site
     s.edit(ref).open = record.open
@@ -135,10 +134,19 @@ def instantiate(
     return [(state, ref) for state in states]
 
 
-def _enum_member(s: State, cls: Ref) -> Value | None:
-    if any(is_subclass(s, cls, f"enum.{name}") for name in ("Enum", "IntEnum", "StrEnum", "Flag")):
-        return unknown()
-    return None
+def _is_enumeration(s: State, cls: Ref) -> bool:
+    return any(is_subclass(s, cls, f"enum.{name}") for name in ("Enum", "IntEnum", "StrEnum", "Flag"))
+
+
+def _member(s: State, cls: Ref, args: list[Value]) -> Value:
+    """The member of an enumeration that has a value.
+
+    A member is taken for its value: one of an enumeration that is no string equals a string, then.
+    """
+    value = args[0] if args else NONE
+    of_classes = (s.get(each, Class) for each in s[cls].mro)
+    is_listed = any(record is not None and value in record.attrs.values() for record in of_classes)
+    return value if isinstance(value, Const) and is_listed else unknown()
 
 
 def fields_of(s: State, cls: Value) -> list[tuple[str, Value | None]]:

@@ -6,6 +6,27 @@ from tests.cases import check_agreement, check_right, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "members of an enumeration and their values": """
+import torch
+from enum import Enum
+class Reduction(str, Enum):
+    NONE = "none"
+    MEAN = "mean"
+class Loss(torch.nn.Module):
+    def __init__(self, reduction=Reduction.MEAN):
+        super().__init__()
+        self.reduction = Reduction(reduction).value
+    def forward(self, x):
+        if self.reduction == Reduction.MEAN.value:
+            return x.mean()
+        if self.reduction == Reduction.NONE.value:
+            return x
+        raise ValueError
+w = torch.ones(3, requires_grad=True)
+Loss("mean")(w * 2).backward()
+Loss()(w * 2).backward()
+Loss("none")(w * 2).backward()  # raises
+""",
     "super() through two classes": """
 import torch
 from torch import nn

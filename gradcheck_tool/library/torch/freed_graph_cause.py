@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -11,7 +12,7 @@ from gradcheck_tool.interp.places import branches, path_to
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.domain.events import FreedGraph, Site
     from gradcheck_tool.domain.records import Frame
@@ -40,23 +41,32 @@ def is_excluded(m: Interpreter, s: State, event: FreedGraph) -> bool:
     It is a test of the loop's own variable against something unknown (`retain_graph=i < last`,
     `if i == last: ... else: ...`): the path on which the loop goes on after it is one that data exclude.
     """
-    freed = event.story[1].site
-    found = m.places.loop_of(freed)
+    freed, again = event.story[1].site.node, event.site.node
+    found = m.places.loop_of(event.story[1].site)
     loop = found.node if found is not None else None
-    way = path_to(loop, freed.node) if isinstance(loop, syntax.For) else None
-    if way is None or path_to(loop, event.site.node) is None:
+    ways = [path_to(loop, node) for node in (freed, again)] if isinstance(loop, syntax.For) else [None]
+    if not all(ways) or (freed is not again and _is_on_one_side(*ways)):
         return False
-    tests = [node.test for node in branches(way) if isinstance(node, (syntax.If, syntax.IfExp))]
-    tests += [node.test for node in _below(freed.node) if isinstance(node, syntax.IfExp)]
+    tests = [node.test for node in branches(ways[0]) if isinstance(node, (syntax.If, syntax.IfExp))]  # type: ignore[arg-type]
+    tests += [node.test for node in _below(freed) if isinstance(node, syntax.IfExp)]
     counted = set(_names(loop.target))  # type: ignore[union-attr]
-    return any(counted & set(_names(test)) and not _is_known(s, test) for test in tests)
+    return any(_is_of_unknown(s, test, counted) for test in tests)
 
 
-def _is_known(s: State, test: Any) -> bool:
-    """Are all variables of a test numbers that are known?"""
+def _is_on_one_side(way: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Are two calls on the same side of each test that the first waits for, so in one iteration?"""
+    below = [after for node, after in pairwise(way) if node in branches(way)]
+    return all(any(node is after for node in other) for after in below)
+
+
+def _is_of_unknown(s: State, test: Any, counted: set[str]) -> bool:
+    """Does a test compare what the loop counts, not each so many-th, with something that is not known?"""
+    if any(isinstance(node, syntax.Modulo) for node in _below(test)):
+        return False
     frame: Frame = s[s.frames[-1]]
-    values = [frame.locals.get(name, s.variable(frame.env.globals, name)) for name in _names(test)]
-    return all(isinstance(value, Const) for value in values)
+    names = set(_names(test))
+    others = [frame.locals.get(n, s.variable(frame.env.globals, n)) for n in names - counted]
+    return bool(counted & names) and not all(isinstance(value, Const) for value in others)
 
 
 def _names(node: Any) -> Iterator[str]:
