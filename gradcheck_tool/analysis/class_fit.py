@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import methods_of
+from gradcheck_tool.analysis.ordinary_use import MODULE as MODULE_CLASS
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.interp import attributes
@@ -83,11 +84,19 @@ def is_part(s: State, cls: Ref) -> bool:
 
 def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
     """Is it the one class of the file that is trained: no part of another, and called as it can be?"""
+    if _is_bare(s, cls):
+        return False
     module = s[s.frames[0]].env.module
     classes = [(ref, record) for ref, record in module_classes(s) if record.env.module is module]
     parts = {name for ref, _ in classes for name in named_in(s, ref)}
     whole = [ref for ref, record in classes if record.name not in parts]
     return whole == [cls] and _takes(s, cls, usage.arity)
+
+
+def _is_bare(s: State, cls: Ref) -> bool:
+    """Has a module nothing to train, as it derives straight from `nn.Module` and has no constructor?"""
+    known = not s[cls].open and attributes.lib_bases(s, cls)[:1] == [MODULE_CLASS]
+    return known and attributes.in_class(s, cls, "__init__") is None
 
 
 def _takes(s: State, cls: Ref, arity: set[int]) -> bool:

@@ -30,6 +30,7 @@ from gradcheck_tool.analysis.optimizer_roles import (
     named_alike,
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
+from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
@@ -308,13 +309,21 @@ class _Casting:
         self._out.assumes.append(f"`{name}` is enabled")
         return self._out.state.new(record)
 
-    def optimizer_of(self, name: str, made_from: Value | None) -> Value:
+    def result(self, name: str, usage: Usage, node: Any, given: Tup) -> Value:
+        """What a call that was given this has returned, unless it is an optimizer."""
+        s = self._out.state
+        wrapper = wrap(s, given, name) if usage.called or usage.methods & MODULE else None
+        if wrapper is not None:
+            self._out.assumes.append(f"`{name}` has the parameters of the module that it is made from")
+            return wrapper
+        return unknown() if is_bare(s, given) else self.value(name, usage, node)
+
+    def optimizer_of(self, name: str, given: Sequence[Value]) -> Value:
         """An optimizer that is made where modules are in sight.
 
         They are arguments of the call that made it, or variables, or attributes of the same object.
         """
         s = self._out.state
-        given = made_from.items if isinstance(made_from, Tup) else ()
         modules = {str(s[v].name): v for v in given if isinstance(v, Ref) and is_module_object(s, v)}
         if modules:
             self._out.values, self._optimizers = dict(modules), 1
@@ -403,10 +412,11 @@ class Refinement:
         if usage is None or not (usage.called or usage.methods or usage.iterated):
             return s, value
         casting = _Casting(self._m, s, place, 1)
+        given = made_from(s, value)
         if is_optimizer(name, usage, trains=casting.trains):
-            made = casting.optimizer_of(name, s.memory.get(Symbol(("made-from", value))))
+            made = casting.optimizer_of(name, given.items)
         else:
-            made = casting.value(name, usage, node)
+            made = casting.result(name, usage, node, given)
         out = casting.out
         if isinstance(made, Symbol) and made.kind is None:
             return s, value

@@ -25,7 +25,7 @@ from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function
-from gradcheck_tool.interp.havoc import forget_written, havoc, may_change_layers, written_by
+from gradcheck_tool.interp.havoc import forget_filled, forget_written, havoc, may_change_layers, written_by
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
@@ -180,11 +180,15 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     name, owner = _named(func)
     given = [*receiver, *call.args, *call.kwargs.values()]
     made_from = Tup(tuple(_as_given(s, value) for value in given))
+    before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
     havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
+    forget_filled(s, given, call.kwargs)
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unknown()
     if any(isinstance(value, Ref) for value in given):
         s.memory[Symbol(("made-from", result))] = made_from
+    elif before is not None:
+        s.memory[Symbol(("made-from", result))] = before
     return [(s, result)]
 
 

@@ -51,6 +51,8 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 
 # Names of functions that are given a module to freeze, train or write to its parameters.
 _CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+# What tells a callee how to differentiate.
+_OF_BACKWARD = frozenset({"retain_graph", "create_graph"})
 
 
 def may_change_layers(name: str) -> bool:
@@ -163,6 +165,13 @@ def forget_gradient(s: State, ref: Ref) -> None:
     if isinstance(s.heap[ref.id], Tensor):
         leaf = s.edit(ref)
         leaf.grad_state, leaf.grad = "unknown", unknown()
+
+
+def forget_filled(s: State, values: Iterable[Value], options: Iterable[str]) -> None:
+    """A callee with the options of a backward pass may have filled the gradients of what it got."""
+    if not _OF_BACKWARD.isdisjoint(options):
+        for ref in reachable(s, values):
+            forget_gradient(s, ref)
 
 
 def graph_behind(s: State, start: Ref | None) -> list[Ref]:

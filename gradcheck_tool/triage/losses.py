@@ -7,7 +7,7 @@ import re
 # What computes something to be minimised, and what only reports it.
 _LOSS = re.compile(
     r"(?:^|_)(?:loss(?:es)?|criterion|penalty|objective|nll|elbo|dice|focal|hinge|triplet|contrastive|divergence|"
-    r"\w*nce|\w*xent|kl|kld|cross_entropy)(?:_|$)|(?:Loss|Criterion|Penalty)$"
+    r"(?:info)?nce|\w*[dD]i(?:stance|vergence)|\w*xent|kl|kld|cross_entropy)(?:_|$)|(?:Loss|Criterion|Penalty)$"
 )
 _REPORTS = re.compile(
     r"(?:^|_)(?:get|eval\w*|val\w*|test|metrics?|log|plot|print|save|load|read|update|record|report|make|build|"

@@ -371,6 +371,51 @@ class Attack:
         out = self.model(self.normalize(self.resize(data + delta)))
         return torch.autograd.grad(F.cross_entropy(out, label), delta)[0]
 """,
+    "a wrapper takes the place of the module whose parameters are trained": """
+from elsewhere import make_net, make_optimizer, wrap
+class Trainer:
+    def __init__(self, args):
+        self.net = make_net(args)
+        self.optimizer = make_optimizer(self.net.parameters())
+
+    def train(self, x):
+        self.net.train()
+        self.net = wrap(self.net).to("cpu")
+        self.optimizer.zero_grad()
+        self.net(x).sum().backward()
+        self.optimizer.step()
+""",
+    "what is made from a module without parameters has none": """
+from elsewhere import named
+def values(x):
+    net = nn.Sequential(nn.ReLU(), nn.Sigmoid())
+    marked = named("net")(net)
+    marked.eval()
+    return marked(x).numpy()
+""",
+    "a module that is told to keep the graph may differentiate": """
+from elsewhere import Hooked
+class Saliency:
+    def __init__(self, net: nn.Module):
+        self.net = net if isinstance(net, Hooked) else Hooked(net)
+
+    def gradient(self, x):
+        self.net.eval()
+        x.requires_grad = True
+        self.net(x, index=0, retain_graph=True)
+        return x.grad.detach()
+""",
+    "the one class of modules is a function without parameters": """
+class Clip(nn.Module):
+    def forward(self, x):
+        return torch.where(x > 0, x.detach(), 0)
+
+def train(model, data, optimizer):
+    for x in data:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+""",
 }
 
 

@@ -68,3 +68,9 @@ def test_the_finding_tells_what_it_assumes() -> None:
         "`logits` requires a gradient",
         "the result of `dice_loss` is differentiated",
     }
+
+
+@pytest.mark.parametrize(("name", "is_loss"), [("feature_distance", True), ("remap_instance_id", False)])
+def test_a_function_on_labels_is_no_loss(name: str, is_loss: bool) -> None:
+    program = HEAD + FUNCTION.format(line="prob = prob.detach()").replace("dice_loss", name)
+    assert findings(program) == ([(5, "GL501")] if is_loss else [])

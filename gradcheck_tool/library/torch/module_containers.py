@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
-from gradcheck_tool.library.torch.module_tree import LISTS, SEQUENTIAL, container_items, mapped
+from gradcheck_tool.library.torch.module_tree import LISTS, SEQUENTIAL, WRAPPERS, container_items, mapped
 
 
 def container(s: State, cls: Value, items: Sequence[Value], site: Any) -> Ref:
@@ -97,6 +97,8 @@ def init_module(m: Interpreter, s: State, call: Call) -> Result:
     for name in names:
         if name in SEQUENTIAL or name in LISTS:
             return _fill_list(m, s, call.self, name, call)
+        if name in WRAPPERS:
+            s.edit(call.self).attrs["module"] = call.get(0, "module") or unknown()
         if layers.is_layer(name):
             layers.construct(m, s, call.self, name, call)
             return NONE

@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import GRAPH, NONE, Const, LibraryObject, Ref,
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
+from gradcheck_tool.interp.havoc import forget_filled
 from gradcheck_tool.interp.registry import Result, method
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from gradcheck_tool.library.torch.module_tree import named_parameters
@@ -52,7 +53,8 @@ def computes(name: str, call: Call) -> bool:
 
 
 def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
-    """The result of an opaque module."""
+    """The result of an opaque module; one that is told how to differentiate may have filled gradients."""
+    forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
     if s.grad is False:
         return graph_symbol(s, NONE)

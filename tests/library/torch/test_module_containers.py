@@ -21,6 +21,15 @@ parts.update({"a": nn.Linear(2, 2)})
 parts["b"] = nn.Linear(2, 2)
 parts["b"](parts.pop("a")(torch.ones(1, 2))).sum().backward()
 """,
+    "a class that derives from DataParallel holds the module": """
+import torch
+from torch import nn
+class Wrapper(nn.DataParallel):
+    def __init__(self, module):
+        super().__init__(module)
+net = Wrapper(nn.Linear(3, 1))
+net(torch.ones(2, 3)).numpy()  # raises
+""",
 }
 
 
