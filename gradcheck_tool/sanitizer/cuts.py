@@ -7,14 +7,16 @@ interesting again where it is added to a loss: a constant term has no gradient.
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.sanitizer.graphs import leaves_of
-from gradcheck_tool.sanitizer.sites import site_of
+from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
 
 if TYPE_CHECKING:
@@ -105,7 +107,12 @@ class Cuts:
         """An operation makes no node: the cut that its result comes from, if any."""
         if self.passes.current is not None or self.steps.under_way:
             return None
-        for tensor in _tensors(args):
+        if name.startswith("new_") or name.endswith("_like"):
+            return None  # takes the shape alone
+        in_place = name.endswith("_")
+        for position, tensor in enumerate(_tensors(args)):
+            if in_place and position == 0:
+                continue  # what is written to stays what it is
             if tensor.requires_grad:
                 return self._cut(func, tensor, name, frame)
             known = self._cut_off.get(id(tensor))
@@ -118,6 +125,12 @@ class Cuts:
         ):
             return self.last if site_of(frame) is self.last.site else None
         return None
+
+    def from_array(self, result: Tensor) -> None:
+        """A tensor is made of an array: what the same function has cut off last goes on in it."""
+        site, last = here(), self.last
+        if site is not None and last is not None and site.frames[0][0] is last.site.frames[0][0]:
+            self.result(result, last)
 
     def result(self, result: Any, cut: Cut) -> None:
         """What an operation gives goes on without graph."""
@@ -167,6 +180,25 @@ class Cuts:
             cut = self.known[site, name] = Cut(name, site, tracked)
         cut.times += 1
         return cut
+
+
+@contextmanager
+def arrays_watched(cuts: Cuts) -> Iterator[None]:
+    """Each tensor that is made of an array is told to `cuts`."""
+    module: Any = torch
+    original = module.from_numpy
+
+    @wraps(original)
+    def from_numpy(array: Any) -> Tensor:
+        result: Tensor = original(array)
+        cuts.from_array(result)
+        return result
+
+    module.from_numpy = from_numpy
+    try:
+        yield
+    finally:
+        module.from_numpy = original
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

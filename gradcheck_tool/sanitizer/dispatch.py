@@ -39,6 +39,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._storages = storages
         self._steps = steps
         self._cuts = cuts
+        # The newest node when the last operation was called. What an operation saves of its inputs is logged
+        # before it comes here: the log alone does not tell whether it makes a node.
+        self._newest = log.last
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -54,8 +57,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         log = self._log
         number = next_number() - 1
-        if number != log.last:
-            log.made(number, site_of(sys._getframe(1)))
+        if number != self._newest:
+            self._newest = number
+            if number != log.last:
+                log.made(number, site_of(sys._getframe(1)))
             self._cuts.node(func, args, log.site(number))
         elif self._cuts.watching:
             cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))

@@ -49,14 +49,14 @@ class Leaf:
         passes: how many of the passes that were looked at reach it.
         reader: where the operation stands that reads it.
         reader_name: the name of that operation's node, and whether it is a custom Function.
-        is_custom: whether a custom Function reads it.
+        custom: the class of the custom Function that reads it; None for another operation.
     """
 
     shape: tuple[int, ...]
     is_parameter: bool
     reader: Site | None
     reader_name: str
-    is_custom: bool
+    custom: type[Any] | None
     passes: int = 0
 
 
@@ -114,7 +114,7 @@ class Graphs:
             log = log_here()
             site = log.site(reader._sequence_nr()) if log is not None and reader is not None else None
             name = reader.name() if reader is not None else ""
-            custom = hasattr(reader, "_forward_cls")
+            custom = getattr(reader, "_forward_cls", None)
             known = Leaf(shape_of(leaf), isinstance(leaf, Parameter), site, name, custom)
             self.leaves[token] = known
         known.passes += 1

@@ -5,12 +5,10 @@ from __future__ import annotations
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torch.nn.modules.module import (
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
+from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -18,10 +16,12 @@ from gradcheck_tool.sanitizer.tokens import token_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.steps import Steps
+
+_FLAG = "requires_grad"
 
 
 @dataclass(slots=True, eq=False)
@@ -47,14 +47,14 @@ class Parameters:
 
     Attributes:
         origins: by token.
-        flags: the places where modules were made whose `requires_grad` was set to False and whose parameters
-            are trainable, with their class.
+        flags: the places where `requires_grad` of modules was set to False whose parameters are trainable,
+            with their class.
     """
 
     steps: Steps
     origins: dict[int, Origin] = field(default_factory=dict)
     flags: dict[Site, str] = field(default_factory=dict)
-    _modules: list[tuple[weakref.ref[nn.Module], Site]] = field(default_factory=list)
+    _set: list[tuple[weakref.ref[nn.Module], Site]] = field(default_factory=list)
 
     def registered(self, module: nn.Module, name: str, parameter: Tensor | None) -> None:
         """A module gets a parameter."""
@@ -62,11 +62,11 @@ class Parameters:
             owner = f"{type(module).__name__}.{name}"
             self.origins[token_of(parameter)] = Origin(weakref.ref(module), owner, here(), self.steps.total)
 
-    def joined(self, _: nn.Module, __: str, module: nn.Module | None) -> None:
-        """A module becomes a part of another."""
+    def flag_set(self, module: nn.Module) -> None:
+        """A program sets `requires_grad` of a module to False, as if it were a tensor."""
         site = here()
-        if module is not None and site is not None:
-            self._modules.append((weakref.ref(module), site))
+        if site is not None:
+            self._set.append((weakref.ref(module), site))
 
     def look(self) -> None:
         """In which mode are the modules, and what has been set on them?"""
@@ -74,25 +74,48 @@ class Parameters:
             module = origin.module()
             if module is not None:
                 origin.training = module.training
-        for reference, site in self._modules:
+        for reference, site in self._set:
             module = reference()
-            if module is not None and vars(module).get("requires_grad") is False:
-                self._flagged(module, site)
+            if module is not None and any(parameter.requires_grad for parameter in module.parameters()):
+                self.flags[site] = type(module).__name__
 
-    def _flagged(self, module: nn.Module, site: Site) -> None:
-        if any(parameter.requires_grad for parameter in module.parameters()):
-            self.flags[site] = type(module).__name__
+
+class _Flag:
+    """The attribute `requires_grad` that programs give modules; it is kept where it would be without this."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    def __get__(self, module: nn.Module | None, kind: type) -> Any:
+        try:
+            return vars(module)[_FLAG]
+        except (KeyError, TypeError):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {_FLAG!r}") from None
+
+    def __set__(self, module: nn.Module, value: Any) -> None:
+        vars(module)[_FLAG] = value
+        if value is False:
+            self._parameters.flag_set(module)
+
+    def __delete__(self, module: nn.Module) -> None:
+        try:
+            del vars(module)[_FLAG]
+        except KeyError:
+            raise AttributeError(_FLAG) from None
 
 
 @contextmanager
 def parameters_watched(parameters: Parameters) -> Iterator[None]:
     """Each parameter that a module gets is told to `parameters`."""
-    handles = [
-        register_module_parameter_registration_hook(parameters.registered),
-        register_module_module_registration_hook(parameters.joined),
-    ]
+    handle = register_module_parameter_registration_hook(parameters.registered)
+    kind: Any = nn.Module
+    outer = vars(kind).get(_FLAG)
+    kind.requires_grad = _Flag(parameters)
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        if outer is None:
+            del kind.requires_grad
+        else:
+            kind.requires_grad = outer
+        handle.remove()

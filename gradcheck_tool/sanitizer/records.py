@@ -8,6 +8,7 @@ from gradcheck_tool.sanitizer.clearing import Clearing
 from gradcheck_tool.sanitizer.clipping import Clipping
 from gradcheck_tool.sanitizer.cuts import Cuts
 from gradcheck_tool.sanitizer.graphs import Graphs
+from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
@@ -43,6 +44,7 @@ class Records:
         self.clipping = Clipping()
         self.warned = Warned()
         self.modes = Modes()
+        self.hooks = Hooks()
         self.clearing = Clearing(self.steps, self.graphs)
         self.steps.listeners.append(self.modes.stepped)
         self.steps.listeners.append(lambda record: self.clearing.stepped(record.step_site))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import re
@@ -154,6 +155,22 @@ def site_of_traceback(traceback: TracebackType | None) -> Site | None:
         traceback = traceback.tb_next
     chosen = frames or library
     return Site(tuple(reversed(chosen))) if chosen else None
+
+
+def returned(code: CodeType) -> set[Location]:
+    """The places where a function returns."""
+    ends = (one for one in dis.get_instructions(code) if one.opname.startswith("RETURN_"))
+    return {_location(code, one.offset) for one in ends if one.opname != "RETURN_GENERATOR"}
+
+
+def binds_argument(function: Any) -> bool:
+    """Does a Python function bind its first argument to something else?"""
+    method = hasattr(function, "__self__")
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None or code.co_argcount <= method:
+        return False
+    name = code.co_varnames[method]
+    return any(one.opname.startswith("STORE_") and one.argval == name for one in dis.get_instructions(code))
 
 
 def is_ours(filename: str) -> bool:

@@ -50,6 +50,7 @@ class OptimizerRecord:
         site: where it was made.
         steps: how many steps it made, and where it made the last one.
         without: how many of them found no gradient at all.
+        pass_site: where the last backward before its last step was called.
         parameters: what it holds, by token.
     """
 
@@ -59,6 +60,7 @@ class OptimizerRecord:
     steps: int = 0
     step_site: Site | None = None
     without: int = 0
+    pass_site: Site | None = None
     parameters: dict[int, Parameter] = field(default_factory=dict)
 
     def of(self, tensor: Tensor) -> Parameter:
@@ -155,6 +157,9 @@ class Steps:
         self.under_way = record.kind
         self._with_closure = optimizer if args[1:] or kwargs.get("closure") else None
         site = here()
+        last = self.passes.last
+        if last is not None and last.accumulates:
+            record.pass_site = last.site
         found = False
         for parameter in _parameters(optimizer):
             known = record.of(parameter)

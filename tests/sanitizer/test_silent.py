@@ -245,7 +245,7 @@ PROGRAMS = {
             optimizer.step()
         """,
         "GL316",
-        [2],
+        [3],
         """
         model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
         model[0].requires_grad_(False)
@@ -298,7 +298,7 @@ PROGRAMS = {
             optimizer.step()
         """,
         "GL720",
-        [13],
+        [13, 8],
         """
         x = torch.nn.Parameter(torch.rand(2))
         optimizer = torch.optim.SGD([x], lr=0.1)
@@ -306,6 +306,135 @@ PROGRAMS = {
             optimizer.zero_grad()
             x.square().sum().backward()
             optimizer.step()
+        """,
+    ),
+    "hook that returns nothing": (
+        """
+        w = torch.ones(3, requires_grad=True)
+        def halve(gradient):
+            gradient = gradient * 0.5
+        w.register_hook(halve)
+        for _ in range(3):
+            w.exp().sum().backward()
+        """,
+        "GL809",
+        [5, 4],
+        """
+        kept = []
+        w = torch.ones(3, requires_grad=True)
+        def keep(gradient):
+            gradient = gradient * 0.5
+            kept.append(gradient)
+        def show(gradient):
+            gradient = gradient * 0.5
+            print(gradient.sum().item(), end="")
+        def halve(gradient):
+            gradient = gradient * 0.5
+            return gradient
+        for hook in (keep, show, halve):
+            w.register_hook(hook)
+        for _ in range(3):
+            w.exp().sum().backward()
+        """,
+    ),
+    "constant through NumPy": (
+        """
+        def rounded(y):
+            return torch.from_numpy(y.detach().numpy().round(1))
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            loss = y.sum() + rounded(y).mean()
+            loss.backward()
+            optimizer.step()
+        """,
+        "GL515",
+        [3, 9],
+        """
+        import numpy as np
+        def weights():
+            return torch.from_numpy(np.random.rand(3))
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            print(y.detach().numpy().sum(), end="")
+            loss = (y * weights()).sum()
+            loss.backward()
+            optimizer.step()
+        """,
+    ),
+    "inner update through .data": (
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            inner, = torch.autograd.grad(w.sin().sum(), [w], create_graph=True)
+            (w.data - 0.1 * inner.data).requires_grad_().square().sum().backward()
+            optimizer.step()
+        """,
+        "GL504",
+        [3, 7, 8],
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            inner, = torch.autograd.grad(w.sin().sum(), [w], create_graph=True)
+            (w - 0.1 * inner).square().sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "optimizer of another model": (
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model = torch.nn.Linear(2, 1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+        "GL504",
+        [3, 7, 8],
+        """
+        import copy
+        model = copy.deepcopy(torch.nn.Linear(2, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "evaluated without a graph": (
+        """
+        def train():
+            encoder, head = torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                with torch.no_grad():
+                    h = encoder(torch.randn(4, 2))
+                head(h).square().mean().backward()
+                optimizer.step()
+        train()
+        """,
+        "GL504",
+        [4, 8, 10],
+        """
+        def train():
+            unused, head = torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*unused.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                head(torch.randn(4, 2)).square().mean().backward()
+                optimizer.step()
+        train()
         """,
     ),
 }
@@ -331,4 +460,23 @@ def test_the_right_program_is_left_alone(name):
 
 def test_what_happens_once_is_no_mistake():
     told, _ = watched(loop("(_ != 2) and optimizer.zero_grad()"))
+    assert told == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_flag_of_a_module_is_what_it_is_without_the_watch():
+    told, raised = watched(
+        """
+        import gradcheck_tool
+        with gradcheck_tool.watch(quiet=True):
+            model = torch.nn.Linear(2, 1)
+            assert not hasattr(model, "requires_grad")
+            model.requires_grad = True
+            assert model.requires_grad is True and vars(model)["requires_grad"] is True
+            del model.requires_grad
+            assert getattr(model, "requires_grad", None) is None
+        assert not hasattr(model, "requires_grad")
+        """
+    )
+    assert raised is None
     assert told == []

@@ -10,6 +10,7 @@ from gradcheck_tool.sanitizer.judges import (
     discarded,
     evaluated,
     flags,
+    hooks,
     kept,
     starved,
     untrained,
@@ -30,6 +31,7 @@ _JUDGES = (
     kept.judge,
     clipped.judge,
     flags.judge,
+    hooks.judge,
     warned.judge,
 )
 

@@ -20,11 +20,11 @@ def judge(records: Records) -> Iterator[Told]:
     for site, kind in records.parameters.flags.items():
         if not records.steps.total:
             continue
-        one = step(site, "this module has an attribute `requires_grad`, which means nothing to PyTorch")
+        one = step(site, "this sets an attribute of the module, which means nothing to PyTorch")
         yield Told(
             TYPO,
             site.location,
-            f"`requires_grad = False` of {kind} ({quoted(site, 'made here')}) freezes nothing: its "
-            "parameters still require grad; call `requires_grad_(False)`",
+            f"setting {quoted(site, '`requires_grad`')} freezes nothing of {kind}: its parameters still "
+            "require grad; call `requires_grad_(False)`",
             () if one is None else (one,),
         )

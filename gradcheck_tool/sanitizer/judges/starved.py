@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.sites import returned
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.findings import Location
     from gradcheck_tool.sanitizer.cuts import Cut
     from gradcheck_tool.sanitizer.records import Records
     from gradcheck_tool.sanitizer.sites import Site
@@ -37,6 +40,8 @@ def judge(records: Records) -> Iterator[Told]:
                 by_cut.setdefault(cut, []).append(token)
         for cut, tokens in by_cut.items():
             yield _told(records, optimizer, cut, tokens)
+        if not by_cut and optimizer.without == optimizer.steps:
+            yield from _without_any(records, optimizer)
 
 
 def names_of(records: Records, shapes: dict[int, tuple[int, ...]]) -> str:
@@ -80,21 +85,60 @@ def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[i
     )
 
 
+def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]:
+    """No step finds any gradient, and it is not known why: the backward before them reaches other leaves."""
+    before, site = optimizer.pass_site, optimizer.step_site
+    shapes = {token: optimizer.parameters[token].shape for token in _starving(optimizer)}
+    if before is None or site is None or len(shapes) < len(optimizer.parameters):
+        return
+    steps = (
+        step(optimizer.site, f"these parameters are given to {optimizer.kind} here"),
+        step(before, "this backward reaches none of them"),
+        step(site, "none of the steps finds a gradient of theirs"),
+    )
+    yield Told(
+        STARVED,
+        before.location,
+        f"{quoted(before, 'the backward')} reaches none of the parameters of {optimizer.kind} "
+        f"({names_of(records, shapes)}): none of its steps changes anything",
+        tuple(one for one in steps if one is not None),
+        evidence={"steps": f"{optimizer.without} of {optimizer.steps}", "parameters": len(shapes)},
+    )
+
+
 def _refused(records: Records, token: int, optimizer: OptimizerRecord) -> Told | None:
     """Passes reach the parameter, but the Function that reads it returns no gradient for it."""
     leaf = records.graphs.leaves.get(token)
-    if leaf is None or not leaf.is_custom or leaf.reader is None:
+    if leaf is None or leaf.custom is None or leaf.reader is None:
         return None
-    # The node is known by what runs first for it, within the Function's forward.
-    applied = next(leaf.reader.callers, leaf.reader.location)
+    applied = _applied(leaf.reader, leaf.custom)
     return Told(
         NO_GRADIENT,
         applied,
         f"the backward of `{leaf.reader_name.removesuffix('Backward')}` returns no gradient for "
         f"{names_of(records, {token: leaf.shape})}, which {optimizer.kind} is to train",
-        (TraceStep(applied, "the Function is applied to it here"),),
+        (
+            TraceStep(applied, "the Function is applied to it here"),
+            *(TraceStep(place, "its backward returns the gradients here") for place in _returns(leaf.custom)),
+        ),
         evidence={"steps": f"{optimizer.steps} of {optimizer.steps}"},
     )
+
+
+def _applied(reader: Site, function: type[Any]) -> Location:
+    """Where a custom Function is applied: its node is known by what runs first within its forward."""
+    forward = getattr(getattr(function, "forward", None), "__code__", None)
+    codes = [code for code, _ in reader.frames]
+    outside = codes.index(forward) + 1 if forward in codes else 0
+    return next(islice([reader.location, *reader.callers], outside, None), reader.location)
+
+
+def _returns(function: type[Any]) -> Iterator[Location]:
+    """The place where the backward of a custom Function returns, where it returns in one place."""
+    code = getattr(getattr(function, "backward", None), "__code__", None)
+    places = returned(code) if code is not None else set()
+    if len(places) == 1:
+        yield places.pop()
 
 
 def _story(site: Site | None, message: str) -> list[TraceStep]:
