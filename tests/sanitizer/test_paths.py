@@ -1,0 +1,127 @@
+"""Parameters that the loss does not reach: each program shows one way, and its right twin none."""
+
+import pytest
+
+from tests.sanitizer.programs import story, watched
+
+# The program, its code, the rows of the story, and the program made right.
+PROGRAMS = {
+    "constant through NumPy": (
+        """
+        def rounded(y):
+            return torch.from_numpy(y.detach().numpy().round(1))
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            loss = y.sum() + rounded(y).mean()
+            loss.backward()
+            optimizer.step()
+        """,
+        "GL515",
+        [3, 9],
+        """
+        import numpy as np
+        def weights():
+            return torch.from_numpy(np.random.rand(3))
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            y = w.sin()
+            print(y.detach().numpy().sum(), end="")
+            loss = (y * weights()).sum()
+            loss.backward()
+            optimizer.step()
+        """,
+    ),
+    "inner update through .data": (
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            inner, = torch.autograd.grad(w.sin().sum(), [w], create_graph=True)
+            (w.data - 0.1 * inner.data).requires_grad_().square().sum().backward()
+            optimizer.step()
+        """,
+        "GL504",
+        [3, 7, 8],
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            inner, = torch.autograd.grad(w.sin().sum(), [w], create_graph=True)
+            (w - 0.1 * inner).square().sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "optimizer of another model": (
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model = torch.nn.Linear(2, 1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+        "GL504",
+        [3, 7, 8],
+        """
+        import copy
+        model = copy.deepcopy(torch.nn.Linear(2, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "evaluated without a graph": (
+        """
+        def train():
+            encoder, head = torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                with torch.no_grad():
+                    h = encoder(torch.randn(4, 2))
+                head(h).square().mean().backward()
+                optimizer.step()
+        train()
+        """,
+        "GL504",
+        [4, 8, 10],
+        """
+        def train():
+            unused, head = torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*unused.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                head(torch.randn(4, 2)).square().mean().backward()
+                optimizer.step()
+        train()
+        """,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_mistake_is_told(name):
+    text, code, rows, _ = PROGRAMS[name]
+    told, raised = watched(text)
+    assert raised is None
+    assert {one.code for one in told} == {code}
+    assert story(told[0]) == rows
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_right_program_is_left_alone(name):
+    told, raised = watched(PROGRAMS[name][3])
+    assert raised is None
+    assert told == []
