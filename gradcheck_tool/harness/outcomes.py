@@ -193,12 +193,12 @@ def unpack_finding(data: dict[str, Any]) -> Finding:
     """The finding of plain data; findings of the run-time engine have no story and no fix."""
     start, end = data["location"], data["end_location"]
     place = Location(data["filename"], Position(**start), Position(**end), data["cell"])
-    words = ("code", "name", "message", "predicts", "url", "function", "device", "dtype", "evidence")
+    words = ("code", "name", "message", "predicts", "url", "source")
+    about = ("function", "device", "dtype", "evidence")
     return Finding(
         severity=Severity(data["severity"]),
         location=place,
-        **{word: data[word] for word in words},
-        source="gradcheck",
+        **{word: data[word] for word in (*words, *about)},
     )
 
 
