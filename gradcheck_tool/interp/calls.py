@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, Iter, List, Record
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     NONE,
     Bound,
@@ -194,10 +194,12 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
 
 def _as_given(s: State, value: Value) -> Value:
     """An argument as the callee finds it: the call may use an iterator up, or change a list."""
-    record = s.get(value, Record)
-    if isinstance(record, Iter) and record.kind == "items" and isinstance(record.parts[0], Tup):
-        return Tup(record.parts[0].items[record.position :], open=record.parts[0].open)
-    return Tup(tuple(record.items), open=record.open) if isinstance(record, List) else value
+    iterator = s.get(value, Iter)
+    is_listed = iterator is not None and iterator.kind == "items" and isinstance(iterator.parts[0], Tup)
+    if not is_listed and s.get(value, List) is None:
+        return value
+    items, is_open = iterate.elements(s, value)
+    return Tup(tuple(items), open=is_open)
 
 
 def _named(func: Value) -> tuple[str, list[Value]]:

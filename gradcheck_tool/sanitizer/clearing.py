@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 from torch.optim import Optimizer
 
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
 
 if TYPE_CHECKING:
@@ -67,10 +69,7 @@ class Clearing:
         """The gradients of an optimizer or of a module are cleared."""
         if self._pending is None or self.steps.under_way:
             return
-        groups = getattr(owner, "param_groups", None)
-        parameters = (
-            owner.parameters() if groups is None else (one for group in groups for one in group["params"])
-        )
+        parameters = parameters_of(owner) if hasattr(owner, "param_groups") else owner.parameters()
         reached = self.graphs.of_place.get(self._pending.site, ()) if self._pending.site is not None else ()
         waiting = (
             token_of(one) in reached and not self.steps.is_applied(one.grad)
@@ -94,15 +93,11 @@ class Clearing:
 @contextmanager
 def clearing_watched(clearing: Clearing) -> Iterator[None]:
     """Each call of `zero_grad` is told to `clearing`."""
-    kinds: tuple[Any, ...] = (Optimizer, nn.Module)
-    originals = [kind.zero_grad for kind in kinds]
-    for kind, original in zip(kinds, originals, strict=True):
-        kind.zero_grad = _watched(original, clearing)
-    try:
+    with (
+        replaced(Optimizer, zero_grad=_watched(Optimizer.zero_grad, clearing)),
+        replaced(nn.Module, zero_grad=_watched(nn.Module.zero_grad, clearing)),
+    ):
         yield
-    finally:
-        for kind, original in zip(kinds, originals, strict=True):
-            kind.zero_grad = original
 
 
 def _watched(original: Callable[..., None], clearing: Clearing) -> Callable[..., None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 
 if TYPE_CHECKING:
@@ -49,18 +50,10 @@ class Clipping:
 @contextmanager
 def clipping_watched(clipping: Clipping) -> Iterator[None]:
     """Each call is told to `clipping`."""
-    utils: Any = torch.nn.utils
-    originals = {name: getattr(utils, name) for name in _NAMES}
-    for name, original in originals.items():
-        replacement = _watched(original, clipping)
-        setattr(utils, name, replacement)
-        setattr(utils.clip_grad, name, replacement)
-    try:
+    utils = torch.nn.utils
+    functions = {name: _watched(getattr(utils, name), clipping) for name in _NAMES}
+    with replaced(utils, **functions), replaced(utils.clip_grad, **functions):
         yield
-    finally:
-        for name, original in originals.items():
-            setattr(utils, name, original)
-            setattr(utils.clip_grad, name, original)
 
 
 def _watched(original: Callable[..., Any], clipping: Clipping) -> Callable[..., Any]:

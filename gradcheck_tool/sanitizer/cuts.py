@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.sanitizer.graphs import leaves_of
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
 
@@ -185,8 +186,7 @@ class Cuts:
 @contextmanager
 def arrays_watched(cuts: Cuts) -> Iterator[None]:
     """Each tensor that is made of an array is told to `cuts`."""
-    module: Any = torch
-    original = module.from_numpy
+    original = torch.from_numpy
 
     @wraps(original)
     def from_numpy(array: Any) -> Tensor:
@@ -194,11 +194,8 @@ def arrays_watched(cuts: Cuts) -> Iterator[None]:
         cuts.from_array(result)
         return result
 
-    module.from_numpy = from_numpy
-    try:
+    with replaced(torch, from_numpy=from_numpy):
         yield
-    finally:
-        module.from_numpy = original
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

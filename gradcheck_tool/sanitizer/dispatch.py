@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Storages, Write
@@ -28,13 +28,11 @@ _written: dict[Any, _Written] = {}
 _unversioned: set[Any] = set()
 
 
-class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Dispatch(Below):  # type: ignore[no-untyped-call]
     """Tells where nodes are made, what is written and where a path is cut."""
 
-    supports_higher_order_operators = True
-
     def __init__(self, log: NodeLog, storages: Storages, steps: Steps, cuts: Cuts) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._log = log
         self._storages = storages
         self._steps = steps
@@ -42,11 +40,6 @@ class Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # The newest node when the last operation was called. What an operation saves of its inputs is logged
         # before it comes here: the log alone does not tell whether it makes a node.
         self._newest = log.last
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Compiled regions are left alone."""
-        return True
 
     def __torch_dispatch__(
         self,

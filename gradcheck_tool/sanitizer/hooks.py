@@ -9,8 +9,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradcheck_tool.sanitizer.below import Below
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import binds_argument, here
 
 if TYPE_CHECKING:
@@ -75,21 +76,14 @@ class Hooks:
         return looked_at
 
 
-class _Last(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Last(Below):  # type: ignore[no-untyped-call]
     """Remembers the last operation, without holding its result."""
 
-    supports_higher_order_operators = True
-
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.site: Site | None = None
         self._shape: torch.Size | None = None
         self._result: weakref.ref[Tensor] | None = None
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Compiled regions are left alone."""
-        return True
 
     def __torch_dispatch__(
         self,
@@ -113,15 +107,11 @@ class _Last(TorchDispatchMode):  # type: ignore[no-untyped-call]
 @contextmanager
 def hooks_watched(hooks: Hooks) -> Iterator[None]:
     """Each hook that is registered on a tensor is told to `hooks`."""
-    kind: Any = torch.Tensor
-    original = kind.register_hook
+    original: Any = torch.Tensor.register_hook
 
     @wraps(original)
     def register_hook(tensor: Tensor, hook: Callable[..., Any]) -> Any:
         return original(tensor, hooks.watched(hook))
 
-    kind.register_hook = register_hook
-    try:
+    with replaced(torch.Tensor, register_hook=register_hook):
         yield
-    finally:
-        kind.register_hook = original

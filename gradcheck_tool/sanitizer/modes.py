@@ -5,12 +5,13 @@ from __future__ import annotations
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import token_of
 
@@ -80,14 +81,13 @@ class Modes:
 @contextmanager
 def modes_watched(modes: Modes) -> Iterator[None]:
     """Each call of `train` and `eval` is told to `modes`."""
-    kind: Any = nn.Module
-    original = kind.train
+    original = nn.Module.train
     inside = False
 
     def train(module: nn.Module, mode: bool = True) -> nn.Module:
         nonlocal inside
         if inside:
-            return original(module, mode)  # type: ignore[no-any-return]
+            return original(module, mode)
         inside = True
         try:
             result: nn.Module = original(module, mode)
@@ -96,8 +96,5 @@ def modes_watched(modes: Modes) -> Iterator[None]:
         modes.set(module, mode)
         return result
 
-    kind.train = train
-    try:
+    with replaced(nn.Module, train=train):
         yield
-    finally:
-        kind.train = original

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.sanitizer.nodes import next_number
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 
 if TYPE_CHECKING:
@@ -107,8 +108,5 @@ def passes_watched(passes: Passes) -> Iterator[None]:
             listener(begun, result)
         return result
 
-    module._engine_run_backward = run_backward
-    try:
+    with replaced(module, _engine_run_backward=run_backward):
         yield
-    finally:
-        module._engine_run_backward = original

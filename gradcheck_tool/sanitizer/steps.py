@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.storages import storage_of
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Steps:
         if last is not None and last.accumulates:
             record.pass_site = last.site
         found = False
-        for parameter in _parameters(optimizer):
+        for parameter in parameters_of(optimizer):
             known = record.of(parameter)
             known.required = parameter.requires_grad
             if parameter.grad is None:
@@ -190,7 +192,7 @@ class Steps:
         optimizer = self._with_closure
         if optimizer is None:
             return
-        for parameter in _parameters(optimizer):
+        for parameter in parameters_of(optimizer):
             applied = self._same(parameter.grad) if parameter.grad is not None else None
             if applied is not None and applied.closure == self.total + 1 and not applied.touched:
                 self._twice(self.made(optimizer), applied.step, begun.site, begun.site)
@@ -208,7 +210,7 @@ class Steps:
 
     def _remember(self, optimizer: Optimizer, closure: int) -> None:
         site = here()
-        for parameter in _parameters(optimizer):
+        for parameter in parameters_of(optimizer):
             gradient = parameter.grad
             if gradient is not None:
                 self._applied[_storage(gradient)] = Applied(weakref.ref(gradient), site, closure)
@@ -226,16 +228,15 @@ class Steps:
             known.times += 1
 
 
-def _parameters(optimizer: Optimizer) -> Iterator[Tensor]:
+def parameters_of(optimizer: Optimizer) -> Iterator[Tensor]:
+    """The parameters of all its groups."""
     for group in optimizer.param_groups:
         yield from group["params"]
 
 
 def _storage(tensor: Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
-        return 0
+    storage = storage_of(tensor)
+    return 0 if storage is None else int(storage._cdata)
 
 
 @contextmanager
@@ -245,7 +246,7 @@ def steps_watched(steps: Steps) -> Iterator[None]:
         register_optimizer_step_pre_hook(steps.begins),
         register_optimizer_step_post_hook(steps.ended),
     ]
-    original = Optimizer.add_param_group
+    original: Any = Optimizer.add_param_group
 
     def add_param_group(optimizer: Optimizer, group: dict[str, Any]) -> None:
         original(optimizer, group)
@@ -253,13 +254,11 @@ def steps_watched(steps: Steps) -> Iterator[None]:
         for parameter in group["params"] if isinstance(group["params"], list) else [group["params"]]:
             record.of(parameter)
 
-    kind: Any = Optimizer
-    kind.add_param_group = add_param_group
     steps.passes.listeners.append(steps.pass_begins)
     try:
-        yield
+        with replaced(Optimizer, add_param_group=add_param_group):
+            yield
     finally:
-        kind.add_param_group = original
         steps.passes.listeners.remove(steps.pass_begins)
         for handle in handles:
             handle.remove()

@@ -134,10 +134,9 @@ class Storages:
         """The record of a tensor's storage, which is needed from now on; None where it has none."""
         if tensor.is_nested:
             return None
-        try:
-            storage = tensor.untyped_storage()
-        except (NotImplementedError, RuntimeError):
-            return None  # sparse, or a wrapper of other tensors
+        storage = storage_of(tensor)
+        if storage is None:
+            return None
         key: int = storage._cdata
         record = self._records.get(key)
         if record is None:
@@ -148,7 +147,13 @@ class Storages:
         """The record of a tensor's storage where something needs it."""
         if not self._records:
             return None
-        try:
-            return self._records.get(tensor.untyped_storage()._cdata)
-        except (NotImplementedError, RuntimeError):
-            return None
+        storage = storage_of(tensor)
+        return None if storage is None else self._records.get(storage._cdata)
+
+
+def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
+    """The storage of a tensor; None where it has none: it is sparse, or a wrapper of others."""
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return None

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import _pop_mode, _push_mode
 from gradcheck_tool.sanitizer.dispatch import Dispatch
 from gradcheck_tool.sanitizer.logs import set_log
 from gradcheck_tool.sanitizer.nodes import NodeLog
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.saved import SavedTensors
 
 if TYPE_CHECKING:
@@ -105,11 +106,8 @@ def _new_threads_watched(records: Records) -> Iterator[None]:
         with thread_watched(records):
             original(thread)
 
-    kind._bootstrap_inner = bootstrap_inner
-    try:
+    with replaced(kind, _bootstrap_inner=bootstrap_inner):
         yield
-    finally:
-        kind._bootstrap_inner = original
 
 
 @contextmanager
@@ -127,8 +125,5 @@ def _hooks_step_aside() -> Iterator[None]:
         if _local.observers is not None:
             _local.observers.push()
 
-    _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = step_aside, come_back
-    try:
+    with replaced(_autograd, _saved_tensors_hooks_disable=step_aside, _saved_tensors_hooks_enable=come_back):
         yield
-    finally:
-        _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = disable, enable

@@ -54,3 +54,18 @@ def story(told: Told) -> list[int]:
     """The rows of the story; the first row of the program is 1."""
     steps = [step.location for step in told.trace if step.location.filename.startswith("/programs")]
     return [location.start.row - 1 for location in steps]
+
+
+def check_told(text: str, code: str, rows: list[int]) -> None:
+    """A program raises nothing, and one mistake is told of it, with this story."""
+    told, raised = watched(text)
+    assert raised is None
+    assert {one.code for one in told} == {code}
+    assert story(told[0]) == rows
+
+
+def check_left_alone(text: str) -> None:
+    """A program raises nothing, and nothing is told of it."""
+    told, raised = watched(text)
+    assert raised is None
+    assert told == []

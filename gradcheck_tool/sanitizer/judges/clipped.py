@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -14,15 +15,13 @@ if TYPE_CHECKING:
 
 WITHOUT_EFFECT, USED_UP = "GL403", "GL317"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell which call clips nothing, every time."""
-    if records.steps.total < _OFTEN_ENOUGH:
+    if records.steps.total < OFTEN_ENOUGH:
         return
     for site, clip in records.clipping.known.items():
-        if clip.times < _OFTEN_ENOUGH or clip.without_gradients < clip.times:
+        if clip.times < OFTEN_ENOUGH or clip.without_gradients < clip.times:
             continue
         used_up = clip.without_parameters == clip.times
         what = "is given no parameters: an iterator is used up" if used_up else "finds no gradients"
@@ -31,6 +30,6 @@ def judge(records: Records) -> Iterator[Told]:
             USED_UP if used_up else WITHOUT_EFFECT,
             site.location,
             f"{quoted(site, 'this call')} {what}, every time that it runs: nothing is clipped",
-            () if one is None else (one,),
+            placed(one),
             evidence={"times": clip.times},
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.cuts import Cut
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 CONSTANT, NUMBERS, PENALTY = "GL515", "GL503", "GL803"
 
-_OFTEN_ENOUGH = 2
 _CONVERTED = "Converting a tensor with requires_grad=True to a scalar"
 
 
@@ -23,7 +23,7 @@ def judge(records: Records) -> Iterator[Told]:
     """Tell where the constant is added, and where its graph was cut off."""
     for term in records.cuts.terms.values():
         cut = term.cut or _conversion(records)
-        is_loss = term.site in records.graphs.sums and term.times >= _OFTEN_ENOUGH
+        is_loss = term.site in records.graphs.sums and term.times >= OFTEN_ENOUGH
         if not is_loss or cut is None or not term.varies:
             continue
         steps = (step(cut.site, cut.message), step(term.site, "what comes of it is added to the loss here"))
@@ -32,7 +32,7 @@ def judge(records: Records) -> Iterator[Told]:
             cut.site.location,
             f"{quoted(term.site, 'the loss')} has a constant term, which has no gradient: "
             f"{quoted(cut.site, f'`{cut.operation}`')} has cut its graph off",
-            tuple(one for one in steps if one is not None),
+            placed(*steps),
             evidence={"times": term.times},
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 CLEARED = "GL402"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell which pass computed them and which call cleared them.
@@ -23,7 +22,7 @@ def judge(records: Records) -> Iterator[Told]:
     Passes whose gradients are never applied compute them for something else.
     """
     for site, one in records.clearing.passes.items():
-        if one.times < _OFTEN_ENOUGH or one.times < one.applied or not one.applied or one.clear is None:
+        if one.times < OFTEN_ENOUGH or one.times < one.applied or not one.applied or one.clear is None:
             continue
         steps = (
             step(site, "this backward computes gradients"),
@@ -35,6 +34,6 @@ def judge(records: Records) -> Iterator[Told]:
             one.clear.location,
             f"{quoted(one.clear, 'this call')} clears gradients of {quoted(site, 'a backward')} that no step "
             "has applied",
-            tuple(known for known in steps if known is not None),
+            placed(*steps),
             evidence={"passes": f"{one.times} of {one.times + one.applied}"},
         )

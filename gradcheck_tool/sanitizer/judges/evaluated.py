@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
 
 EVALUATED = "GL516"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell where training mode was left, and which steps went on."""
     for one in records.modes.switched.values():
-        if not one.before or one.steps < _OFTEN_ENOUGH:
+        if not one.before or one.steps < OFTEN_ENOUGH:
             continue
         steps = (
             step(one.site, f"{one.kind} is put into evaluation mode here"),
@@ -31,6 +30,6 @@ def judge(records: Records) -> Iterator[Told]:
             one.site.location,
             f"{quoted(one.site, 'this')} puts {one.kind} into evaluation mode, and nothing puts it back: "
             "dropout and batch norm are off in all further steps",
-            tuple(known for known in steps if known is not None),
+            placed(*steps),
             evidence={"steps": f"{one.steps} of {one.steps + one.before}"},
         )

@@ -69,10 +69,10 @@ class Raised:
     ) -> Told:
         """The verdict; it is told where the program raises, unless another place is given."""
         place = location or self.site.location
-        known = [step for step in steps if step is not None]
+        known = placed(*steps)
         if known and all(step.location != place for step in known):
-            known.append(TraceStep(place, "PyTorch raises here"))
-        return Told(code, place, message, tuple(known), self.text)
+            known = (*known, TraceStep(place, "PyTorch raises here"))
+        return Told(code, place, message, known, self.text)
 
 
 def step(site: Site | None, message: str) -> TraceStep | None:
@@ -80,6 +80,11 @@ def step(site: Site | None, message: str) -> TraceStep | None:
     if site is None:
         return None
     return TraceStep(site.location, f"{message} (in `{site.module}`)" if site.module else message)
+
+
+def placed(*steps: TraceStep | None) -> tuple[TraceStep, ...]:
+    """The steps of which the place is known."""
+    return tuple(one for one in steps if one is not None)
 
 
 def call_of(site: Site, reader: Site | None) -> TraceStep | None:

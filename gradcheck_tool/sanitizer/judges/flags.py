@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -26,5 +26,5 @@ def judge(records: Records) -> Iterator[Told]:
             site.location,
             f"setting {quoted(site, '`requires_grad`')} freezes nothing of {kind}: its parameters still "
             "require grad; call `requires_grad_(False)`",
-            () if one is None else (one,),
+            placed(one),
         )

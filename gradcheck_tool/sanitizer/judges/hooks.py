@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
 
 NOTHING = "GL809"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell which hook loses the gradient that it computes, each time it is called."""
     for hook in records.hooks.known.values():
-        if hook.lost < _OFTEN_ENOUGH or hook.lost < hook.times or hook.place is None:
+        if hook.lost < OFTEN_ENOUGH or hook.lost < hook.times or hook.place is None:
             continue
         steps = (
             step(hook.site, f"`{hook.name}` is registered here"),
@@ -31,6 +30,6 @@ def judge(records: Records) -> Iterator[Told]:
             hook.place.location,
             f"`{hook.name}` computes {quoted(hook.place, 'another gradient')} and returns nothing: the "
             "gradient stays as it is",
-            tuple(one for one in steps if one is not None),
+            placed(*steps),
             evidence={"calls": f"{hook.lost} of {hook.times}"},
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -32,6 +32,6 @@ def judge(records: Records) -> Iterator[Told]:
         site.location,
         f"the graph behind {quoted(site, 'this')} outlives the backward that freed it: something keeps it, "
         "and memory grows with every step",
-        () if one is None else (one,),
+        placed(one),
         evidence={"graphs kept": len(kept)},
     )

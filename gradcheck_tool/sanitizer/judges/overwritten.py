@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import TraceStep
-from gradcheck_tool.sanitizer.judges.exception import quoted
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted
 from gradcheck_tool.sanitizer.judges.modified import STEP, story, writes_since
 from gradcheck_tool.sanitizer.storages import Area
 from gradcheck_tool.sanitizer.told import Told
@@ -30,7 +30,7 @@ def judge(need: Need) -> Told | None:
     assert site is not None
     made = need.saved.log.site(need.saved.number)
     during = need.during.site if need.during is not None else None
-    steps = [one for one in story(need, by_program, during) if one is not None]
+    steps = list(placed(*story(need, by_program, during)))
     if during is not None:
         steps.append(TraceStep(during.location, f"`{need.node}` computes with the changed values here"))
     return Told(

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.sites import returned
 from gradcheck_tool.sanitizer.told import Told
 
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
 
 STARVED, NUMBERS, NO_GRADIENT = "GL504", "GL503", "GL720"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell, for each place that cuts paths, which parameters starve behind it."""
     for optimizer in records.steps.known.values():
-        if optimizer.steps < _OFTEN_ENOUGH:
+        if optimizer.steps < OFTEN_ENOUGH:
             continue
         by_cut: dict[Cut, list[int]] = {}
         for token in _starving(optimizer):
@@ -56,31 +55,30 @@ def names_of(records: Records, shapes: dict[int, tuple[int, ...]]) -> str:
 
 def _starving(optimizer: OptimizerRecord) -> Iterator[int]:
     for token, parameter in optimizer.parameters.items():
-        never = parameter.without >= _OFTEN_ENOUGH and not parameter.with_gradient
+        never = parameter.without >= OFTEN_ENOUGH and not parameter.with_gradient
         if parameter.required and never:
             yield token
 
 
 def _cut_of(records: Records, token: int) -> Cut | None:
     """A place that cuts off what depends on a parameter; one where values are only read last of all."""
-    behind = [
-        cut for cut in records.cuts.known.values() if token in cut.leaves and cut.times >= _OFTEN_ENOUGH
-    ]
+    behind = [cut for cut in records.cuts.known.values() if token in cut.leaves and cut.times >= OFTEN_ENOUGH]
     return max(behind, key=lambda cut: (cut.operation != "_local_scalar_dense", cut.tracked), default=None)
 
 
 def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[int]) -> Told:
     shapes = {token: optimizer.parameters[token].shape for token in tokens}
-    story = _story(optimizer.site, f"these parameters are given to {optimizer.kind} here") + [
-        one for one in (step(cut.site, cut.message),) if one is not None
-    ]
-    applied = step(optimizer.step_site, "none of the steps finds a gradient of theirs")
+    steps = (
+        step(optimizer.site, f"these parameters are given to {optimizer.kind} here"),
+        step(cut.site, cut.message),
+        step(optimizer.step_site, "none of the steps finds a gradient of theirs"),
+    )
     return Told(
         NUMBERS if cut.operation == "_local_scalar_dense" else STARVED,
         cut.site.location,
         f"{quoted(cut.site, f'`{cut.operation}`')} cuts the path from {names_of(records, shapes)} to the "
         f"loss: {optimizer.kind} never sees a gradient of theirs",
-        (*story, *((applied,) if applied is not None else ())),
+        placed(*steps),
         evidence={"steps": f"{optimizer.steps} of {optimizer.steps}", "parameters": len(tokens)},
     )
 
@@ -101,7 +99,7 @@ def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]
         before.location,
         f"{quoted(before, 'the backward')} reaches none of the parameters of {optimizer.kind} "
         f"({names_of(records, shapes)}): none of its steps changes anything",
-        tuple(one for one in steps if one is not None),
+        placed(*steps),
         evidence={"steps": f"{optimizer.without} of {optimizer.steps}", "parameters": len(shapes)},
     )
 
@@ -139,8 +137,3 @@ def _returns(function: type[Any]) -> Iterator[Location]:
     places = returned(code) if code is not None else set()
     if len(places) == 1:
         yield places.pop()
-
-
-def _story(site: Site | None, message: str) -> list[TraceStep]:
-    one = step(site, message)
-    return [] if one is None else [one]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.judges.starved import names_of
 from gradcheck_tool.sanitizer.told import Told
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.steps import OptimizerRecord
 
 UNTRAINED, REPLACED, MOVED = "GL319", "GL318", "GL314"
-
-_OFTEN_ENOUGH = 2
 
 
 def judge(records: Records) -> Iterator[Told]:
@@ -36,7 +35,7 @@ def judge(records: Records) -> Iterator[Told]:
         together = sum(
             token in walk and (replaces or not walk.isdisjoint(stepped)) for walk in records.graphs.walks
         )
-        if not leaf.is_parameter or token in held or together < _OFTEN_ENOUGH:
+        if not leaf.is_parameter or token in held or together < OFTEN_ENOUGH:
             continue
         code = _code_of(origin)
         if code:
@@ -51,7 +50,7 @@ def _trains_modules(records: Records) -> OptimizerRecord | None:
     """An optimizer that trains parameters of modules, and has made steps."""
     for one in records.steps.known.values():
         in_modules = any(token in records.parameters.origins for token in one.parameters)
-        if one.steps >= _OFTEN_ENOUGH and in_modules:
+        if one.steps >= OFTEN_ENOUGH and in_modules:
             return one
     return None
 
@@ -80,6 +79,6 @@ def _told(
         place.location,
         f"{names_of(records, shapes)} ({quoted(place, 'made here')}) get gradients in every backward, but no "
         "optimizer has them: they stay as they are",
-        tuple(one for one in steps if one is not None),
+        placed(*steps),
         evidence={"parameters": len(found), "optimizer steps": optimizer.steps},
     )

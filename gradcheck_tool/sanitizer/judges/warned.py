@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -36,4 +36,4 @@ def judge(records: Records) -> Iterator[Told]:
             if part in text:
                 one = step(site, "PyTorch warns here")
                 message = f"{quoted(site, 'this')} {why}"
-                yield Told(code, site.location, message, () if one is None else (one,), text)
+                yield Told(code, site.location, message, placed(one), text)

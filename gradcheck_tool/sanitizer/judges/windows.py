@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import quoted, step
+from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
 
 NEVER_CLEARED = "GL401"
 
-_OFTEN_ENOUGH = 2
-
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell which step applied them, which pass added to them, and which step applies them again."""
     for again in records.steps.twice.values():
-        if again.times < _OFTEN_ENOUGH:
+        if again.times < OFTEN_ENOUGH:
             continue
         steps = (
             step(again.before, "the gradients are applied here"),
@@ -32,6 +31,6 @@ def judge(records: Records) -> Iterator[Told]:
             again.added.location,
             f"{quoted(again.added, 'this backward')} adds to gradients of {again.of.kind} that an earlier "
             "step has already applied: nothing clears them in between",
-            tuple(one for one in steps if one is not None),
+            placed(*steps),
             evidence={"steps": f"{again.times} of {again.of.steps}"},
         )
