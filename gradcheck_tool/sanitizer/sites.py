@@ -173,9 +173,13 @@ def binds_argument(function: Any) -> bool:
     return any(one.opname.startswith("STORE_") and one.argval == name for one in dis.get_instructions(code))
 
 
-def is_ours(filename: str) -> bool:
-    """Is a file one of this package?"""
-    return filename.startswith(_OURS)
+def without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback that the program would have without us."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+        traceback = traceback.tb_next
+    if traceback is not None:
+        traceback.tb_next = without_ours(traceback.tb_next)
+    return traceback
 
 
 def _kind(filename: str) -> int:

@@ -14,7 +14,7 @@ from gradcheck_tool.sanitizer.delivery import RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
 from gradcheck_tool.sanitizer.records import Records
-from gradcheck_tool.sanitizer.sites import is_ours
+from gradcheck_tool.sanitizer.sites import without_ours
 from gradcheck_tool.sanitizer.watch import observed
 
 if TYPE_CHECKING:
@@ -54,22 +54,13 @@ def _hear_of_exceptions(records: Records) -> None:
     ) -> None:
         if isinstance(error, Exception):
             records.told.add_all(explain(error, records))
-        whole(kind, error, _without_ours(traceback))
+        whole(kind, error, without_ours(traceback))
 
     def left_thread(args: threading.ExceptHookArgs) -> None:
         if isinstance(args.exc_value, Exception):
             records.told.add_all(explain(args.exc_value, records))
-            args.exc_value.__traceback__ = _without_ours(args.exc_traceback)
+            args.exc_value.__traceback__ = without_ours(args.exc_traceback)
         part(args)
 
     sys.excepthook = left_program
     threading.excepthook = left_thread
-
-
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames of a traceback that the program would have without us."""
-    while traceback is not None and is_ours(traceback.tb_frame.f_code.co_filename):
-        traceback = traceback.tb_next
-    if traceback is not None:
-        traceback.tb_next = _without_ours(traceback.tb_next)
-    return traceback
