@@ -41,6 +41,10 @@ def run(
         int | None,
         typer.Option(metavar="N", min=1, help="Watch up to the Nth optimizer step, and no further."),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Report what PyTorch refuses, and go on where there is a way."),
+    ] = False,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
     ] = None,
@@ -80,7 +84,7 @@ def run(
     try:
         session = Session(folder, Options(overrides))
         session.rules_known()
-        watched = run_watched(command, steps)
+        watched = run_watched(command, steps, keep_going=keep_going)
         outcome = completed(watched.told, session)
     except ConfigError as error:
         fail(str(error))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.delivery import RUN, STEPS, delivered
+from gradcheck_tool.sanitizer.delivery import KEEP_GOING, RUN, STEPS, delivered
 from gradcheck_tool.startup.launch import launch
 
 if TYPE_CHECKING:
@@ -31,9 +31,14 @@ class Run:
     told: list[Told]
 
 
-def run_watched(arguments: Sequence[str], steps: int | None) -> Run:
-    """Run `python ARGUMENTS` and watch autograd in all its processes; `steps` is how long."""
+def run_watched(arguments: Sequence[str], steps: int | None, *, keep_going: bool = False) -> Run:
+    """Run `python ARGUMENTS` and watch autograd in all its processes; `steps` is how long.
+
+    With `keep_going` they go on after what PyTorch refuses, where there is a way.
+    """
     with tempfile.TemporaryDirectory(prefix="gradlint-run-") as name:
         settings = {RUN: name} if steps is None else {RUN: name, STEPS: str(steps)}
+        if keep_going:
+            settings[KEEP_GOING] = "1"
         status = launch(arguments, [_START], settings)
         return Run(status, delivered(Path(name)))

@@ -18,6 +18,10 @@ STEPS = "GRADLINT_RUN_STEPS"
 """The environment variable that says after how many optimizer steps they are left alone."""
 
 
+KEEP_GOING = "GRADLINT_RUN_KEEP_GOING"
+"""The environment variable that is there if they go on after what PyTorch refuses."""
+
+
 def deliver(folder: Path, told: Iterable[Told]) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"

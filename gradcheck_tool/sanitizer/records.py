@@ -12,6 +12,7 @@ from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
+from gradcheck_tool.sanitizer.refusals import Refusals
 from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
 from gradcheck_tool.sanitizer.telling import Telling
@@ -34,7 +35,8 @@ class Records:
             them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_going: bool = False) -> None:
+        self.refusals = Refusals(keep_going)
         self.storages = Storages()
         self.passes = Passes()
         self.steps = Steps(self.passes)

@@ -16,8 +16,8 @@ from torch.autograd import Function
 from torch.nn import Parameter
 
 from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
-from gradcheck_tool.sanitizer.sites import site_of
-from gradcheck_tool.sanitizer.versions import detached_text, modified_text
+from gradcheck_tool.sanitizer.sites import here, site_of
+from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gradcheck_tool.sanitizer.passes import Pass, Passes
+    from gradcheck_tool.sanitizer.refusals import Refusals
     from gradcheck_tool.sanitizer.storages import StorageRecord, Storages
 
 _PLAIN = (torch.Tensor, Parameter)
@@ -83,12 +84,18 @@ class SavedTensors:
     """The hooks of one thread."""
 
     def __init__(
-        self, log: NodeLog, storages: Storages, passes: Passes, overwritten: Callable[[Need], None]
+        self,
+        log: NodeLog,
+        storages: Storages,
+        passes: Passes,
+        refusals: Refusals,
+        overwritten: Callable[[Need], None],
     ) -> None:
         """`overwritten` is told of saved tensors that were written behind the version counter."""
         self._log = log
         self._storages = storages
         self._passes = passes
+        self._refusals = refusals
         self._overwritten = overwritten
 
     def pack(self, tensor: Tensor) -> Any:
@@ -122,17 +129,31 @@ class SavedTensors:
             RuntimeError: what PyTorch raises without hooks.
         """
         tensor: Tensor = saved.tensor
+        if self._refusals.keep_going:
+            self._kept(saved)
         if tensor._version != saved.version:
-            raise self._modified(saved)
-        if saved.had_history and tensor.grad_fn is None:
-            raise RuntimeError(detached_text())
-        record = saved.record
-        if record is not None and record.total != saved.since:
+            self._refuse(saved, self._modified(saved))
+        elif saved.had_history and tensor.grad_fn is None:
+            self._refuse(saved, RuntimeError(detached_text()))
+        elif (record := saved.record) is not None and record.total != saved.since:
             self._overwritten(self._need(saved))
         current = self._passes.current
         if current is not None and current.frees:
             saved.log.freed(saved.number, current.number)
         return tensor
+
+    def _kept(self, saved: Saved) -> None:
+        """Without us, what an earlier pass had to free would be gone."""
+        by, current = saved.log.freed_by(saved.number), self._passes.current
+        if by and current is not None and by != current.number:
+            self._refuse(saved, RuntimeError(freed_text()))
+
+    def _refuse(self, saved: Saved, error: RuntimeError) -> None:
+        """Raise what PyTorch raises, unless the run goes on."""
+        vars(error)[NEED] = self._need(saved)
+        current = self._passes.current
+        if not self._refusals.goes_on(error, here() or (current.site if current is not None else None)):
+            raise error
 
     def _modified(self, saved: Saved) -> RuntimeError:
         tensor, producer = saved.tensor, saved.producer
@@ -142,9 +163,7 @@ class SavedTensors:
             producer = (tensor.grad_fn.name(), 0)
         elif producer is not None and saved.view is not None and saved.view() is None:
             producer = (_current_node().name(), producer[1])
-        error = RuntimeError(modified_text(tensor, saved.version, producer))
-        vars(error)[NEED] = self._need(saved)
-        return error
+        return RuntimeError(modified_text(tensor, saved.version, producer))
 
     def _need(self, saved: Saved) -> Need:
         node = _current_node()

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.delivery import RUN, STEPS, deliver
+from gradcheck_tool.sanitizer.delivery import KEEP_GOING, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
 from gradcheck_tool.sanitizer.records import Records
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def start() -> None:
     """Watch this process from now on, to its end."""
-    records, folder = Records(), Path(os.environ[RUN])
+    records, folder = Records(keep_going=KEEP_GOING in os.environ), Path(os.environ[RUN])
     watching = ExitStack()
     watching.enter_context(observed(records))
     records.told.listeners.append(lambda: deliver(folder, records.told.all()))

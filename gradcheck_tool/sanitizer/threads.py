@@ -29,7 +29,9 @@ class Observers:
     def __init__(self, records: Records) -> None:
         self.log = NodeLog()
         self._mode = Dispatch(self.log, records.storages, records.steps, records.cuts)
-        self._hooks = SavedTensors(self.log, records.storages, records.passes, records.overwritten)
+        self._hooks = SavedTensors(
+            self.log, records.storages, records.passes, records.refusals, records.overwritten
+        )
         self._pushed = False
 
     @contextmanager

@@ -65,6 +65,18 @@ def detached_text() -> str:
 
 
 @cache
+def freed_text() -> str:
+    """What PyTorch says of a pass through what an earlier one has freed."""
+    return _raised_by(_twice)
+
+
+@cache
+def unused_text() -> str:
+    """What PyTorch says of an input that a result does not depend on."""
+    return _raised_by(_differentiated_by_another)
+
+
+@cache
 def _wording(anomaly: bool) -> _Wording:  # noqa: ARG001 - what is remembered holds for one of the modes
     text = _raised_by(_written_in_place)
     return _Wording(text.partition(" instead.")[2], "of ExpBackward0," in text)
@@ -100,6 +112,17 @@ def _detached_in_place() -> None:
     result = source.sin()
     source.detach_()
     torch.autograd.backward(result.sum())
+
+
+def _twice() -> None:
+    result = torch.ones(1, requires_grad=True).exp().sum()
+    torch.autograd.backward(result)
+    torch.autograd.backward(result)
+
+
+def _differentiated_by_another() -> None:
+    one, other = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    torch.autograd.grad(one.exp().sum(), other)
 
 
 def _raised_by(program: Callable[[], None]) -> str:

@@ -12,11 +12,12 @@ from gradcheck_tool.sanitizer.cuts import arrays_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten
 from gradcheck_tool.sanitizer.judges.ending import conclude
-from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.judges.raised import explain, went_on
 from gradcheck_tool.sanitizer.modes import modes_watched
 from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
 from gradcheck_tool.sanitizer.records import Records
+from gradcheck_tool.sanitizer.refusals import refusals_watched
 from gradcheck_tool.sanitizer.steps import steps_watched
 from gradcheck_tool.sanitizer.threads import threads_watched
 from gradcheck_tool.sanitizer.warned import warnings_watched
@@ -39,18 +40,19 @@ class Watched:
 
 
 @contextmanager
-def watch(*, quiet: bool = False) -> Iterator[Watched]:
+def watch(*, quiet: bool = False, keep_going: bool = False) -> Iterator[Watched]:
     """Watch autograd in a part of a program, and report its mistakes at the end.
 
     The program does what it would do, and raises what it would raise. Findings are printed to standard error
-    unless `quiet`, and are in the `findings` of what `with ... as` binds.
+    unless `quiet`, and are in the `findings` of what `with ... as` binds. With `keep_going`, what PyTorch
+    refuses is reported, and the program goes on where there is a way.
 
     Example::
 
         with gradcheck_tool.watch():
             train(model, batches)
     """
-    seen, records = Watched(), Records()
+    seen, records = Watched(), Records(keep_going=keep_going)
     try:
         with observed(records):
             yield seen
@@ -66,7 +68,9 @@ def watch(*, quiet: bool = False) -> Iterator[Watched]:
 def observed(records: Records) -> Iterator[None]:
     """What happens inside is recorded."""
     records.judges_of_needs.append(overwritten.judge)
+    records.refusals.listeners.append(lambda error, site: records.told.add_all(went_on(error, records, site)))
     with ExitStack() as stack:
+        stack.enter_context(refusals_watched(records.refusals))
         stack.enter_context(passes_watched(records.passes))
         stack.enter_context(steps_watched(records.steps))
         stack.enter_context(parameters_watched(records.parameters))

@@ -37,9 +37,9 @@ def raised_by(text: str) -> str | None:
     return None
 
 
-def watched(text: str) -> tuple[list[Told], str | None]:
+def watched(text: str, *, keep_going: bool = False) -> tuple[list[Told], str | None]:
     """What is told of a program, and what it raises under the watch."""
-    records, raised = Records(), None
+    records, raised = Records(keep_going=keep_going), None
     with observed(records):
         try:
             run(text)

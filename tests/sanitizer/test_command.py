@@ -87,6 +87,13 @@ def test_findings_can_fail_a_run(project):
     assert watched(project, "--error-exitcode", "9", "loop.py").returncode == 9
 
 
+def test_a_run_can_go_on_after_what_pytorch_refuses(project):
+    seen = watched(project, "--keep-going", "bug.py")
+    assert seen.returncode == 0
+    assert "error[GL201]" in seen.stderr
+    assert "went on: yes" in seen.stderr
+
+
 def test_modules_and_installed_commands(project):
     seen = watched(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert (seen.returncode, "1 passed" in seen.stdout) == (0, True)

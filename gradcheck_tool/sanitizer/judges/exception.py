@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
@@ -44,8 +45,10 @@ class Raised:
 
     @property
     def frames(self) -> Iterator[FrameType]:
-        """The frames that it came through, the outermost first."""
+        """The frames that it came through, the outermost first; those that run where nothing was raised."""
         traceback = self.error.__traceback__
+        if traceback is None:
+            yield from reversed([frame for frame, _ in walk_stack(None)])
         while traceback is not None:
             yield traceback.tb_frame
             traceback = traceback.tb_next

@@ -6,12 +6,14 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.sanitizer.judges.exception import Raised, quoted, step
+from gradcheck_tool.sanitizer.saved import NEED, Need
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.told import Told
 
 SECOND, CARRIED, FIELD = "GL101", "GL102", "GL104"
@@ -21,13 +23,19 @@ _MOST_NODES = 500_000
 
 def judge(raised: Raised) -> Told | None:
     """Tell which line built the shared part, and which pass freed it."""
+    need: Need | None = getattr(raised.error, NEED, None)
+    if need is not None:
+        by = need.saved.log.freed_by(need.saved.number)
+        return _told(raised, need.node, need.saved.log.site(need.saved.number), raised.records.passes.get(by))
     roots = raised.local("run_backward", "roots")
     if roots is None:
         return raised.told(FIELD, "what the node saved was freed by an earlier backward")
     node = _reached(raised, roots)
     made = raised.log.site(node._sequence_nr()) if node is not None and raised.log is not None else None
-    freeing = _freed_by(raised, node)
-    name = node.name() if node is not None else "a node"
+    return _told(raised, node.name() if node is not None else "a node", made, _freed_by(raised, node))
+
+
+def _told(raised: Raised, name: str, made: Site | None, freeing: Pass | None) -> Told:
     here = raised.site
     before = freeing.site if freeing is not None else None
     again = before is not None and before.location == here.location

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.judges import freed, modified, no_gradient, roots
@@ -12,6 +13,7 @@ from gradcheck_tool.sanitizer.sites import site_of_traceback
 
 if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.told import Told
 
 _VIEW = (
@@ -155,10 +157,18 @@ def explain(error: BaseException, records: Records) -> list[Told]:
     return found
 
 
+def went_on(error: BaseException, records: Records, site: Site) -> list[Told]:
+    """What an error means that nothing raises: the run goes on, which it says."""
+    told = _judged(error, records, site)
+    return [] if told is None else [replace(told, evidence={**told.evidence, "went_on": "yes"})]
+
+
 def _explained(error: BaseException, records: Records) -> Told | None:
     site = site_of_traceback(error.__traceback__)
+    return None if site is None else _judged(error, records, site)
+
+
+def _judged(error: BaseException, records: Records, site: Site) -> Told | None:
     text = str(error)
-    if site is None:
-        return None
     judge = next((judge for pattern, judge in _JUDGES if pattern.search(text)), None)
     return None if judge is None else judge(Raised(error, records, site))

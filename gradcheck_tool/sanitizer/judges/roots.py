@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from gradcheck_tool.sanitizer.judges.exception import Raised, quoted, step
+from gradcheck_tool.sanitizer.judges.freed import nodes_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.sanitizer.told import Told
 
 NO_GRAPH, NON_SCALAR, UNUSED = "GL501", "GL103", "GL801"
 
+_INPUTS = 3
+"""The position of the inputs among what the engine is called with, behind the roots."""
 _INDEX = re.compile(r"(?:element|index) (\d+)")
 
 
@@ -41,17 +48,29 @@ def non_scalar(raised: Raised) -> Told | None:
 
 def unused(raised: Raised) -> Told | None:
     """Tell where the input was made that the roots do not depend on."""
-    given = raised.local("grad", "inputs", "t_inputs")
-    tensor = _one(given, raised.text)
-    shape = f" (shape {list(tensor.shape)})" if tensor is not None else ""
-    index = _INDEX.search(raised.text)
-    which = f"input {index.group(1)}" if index else "an input"
+    roots, args = raised.local("run_backward", "roots"), raised.local("run_backward", "args")
+    inputs = args[_INPUTS] if args is not None else ()
+    index = _unreached(roots or (), inputs)
+    tensor = None if index is None else inputs[index]
+    shape = f" (shape {list(tensor.shape)})" if isinstance(tensor, Tensor) else ""
+    which = "an input" if index is None else f"input {index}"
     return raised.told(
         UNUSED,
         f"{quoted(raised.site, 'this call')} differentiates with respect to {which}{shape}, on which the "
         "result does not depend",
         step(raised.made(tensor), "this input is made here, and not used for the result"),
     )
+
+
+def _unreached(roots: Sequence[Any], inputs: Sequence[Any]) -> int | None:
+    """Which input do the roots not depend on?"""
+    nodes = set(nodes_of(roots))
+    leaves = {id(node.variable) for node in nodes if hasattr(node, "variable")}
+    for index, given in enumerate(inputs):
+        node = getattr(given, "grad_fn", None) or getattr(given, "node", None)
+        if node not in nodes and id(given) not in leaves:
+            return index
+    return None
 
 
 def _one(given: Any, text: str) -> Any:
