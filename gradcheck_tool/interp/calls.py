@@ -22,6 +22,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function
@@ -184,7 +185,7 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
     forget_filled(s, given, call.kwargs)
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
-    result = unknown()
+    result = unsure_graph(s) if any(is_marked(s, value) for value in (*owner, *given)) else unknown()
     if any(isinstance(value, Ref) for value in given):
         s.memory[Symbol(("made-from", result))] = made_from
     elif before is not None:

@@ -21,9 +21,9 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.constants import inherit_terms
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.models import model_of
 
@@ -87,7 +87,7 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
     joined = _containers(s, op, left, right)
     if joined is not None:
         return [(s, joined)]
-    return [(s, inherit(s, _symbolic(op, left, right), (left, right)))]
+    return [(s, inherit_terms(s, op, _symbolic(op, left, right), left, right))]
 
 
 def _fold(func: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import GRAPH, TRUE, LibraryObject, Method, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, LibraryObject, Method, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.conditions import known
+from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.havoc import forget_groups
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
@@ -161,16 +162,12 @@ def _of_data(s: State, call: Call) -> Value:
     """What an object of a library returns that only carries data: data, unless it is given a graph."""
     if not any(_may_have_graph(s, value) for value in (*call.args, *call.kwargs.values())):
         return unknown("data")
-    result = unknown()
-    s.memory[Symbol(("may-have-graph", result))] = TRUE
-    return result
+    return unsure_graph(s)
 
 
 def _may_have_graph(s: State, value: Value) -> bool:
     tensor = s.get(value, Tensor)
-    if tensor is not None:
-        return tensor.requires_grad is True
-    return _is_graph(value) or Symbol(("may-have-graph", value)) in s.memory
+    return is_marked(s, value) if tensor is None else tensor.requires_grad is True
 
 
 def _is_unknown(value: Value) -> bool:

@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import GRAPH, NONE, Const, LibraryObject, Ref,
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
+from gradcheck_tool.interp.constants import unsure_graph
 from gradcheck_tool.interp.havoc import forget_filled
 from gradcheck_tool.interp.registry import Result, method
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
@@ -60,7 +61,7 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
         return graph_symbol(s, NONE)
     trained = [p for p in parameters if s[p].requires_grad]
     if s.grad is None or not trained:
-        return unknown()
+        return unsure_graph(s)
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
     inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call), unknown()]
     node = _node(s, "module", call, inputs)
