@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Source = Literal["check", "gradcheck", "run"]
 
+InRun = Literal["confirmed", "not reached", "contradicted", "open"]
+"""What a watched run says of what is predicted."""
+
 
 class Severity(str, Enum):
     """How much a finding matters; the value is the word used in every report."""
@@ -84,7 +87,8 @@ class Finding:
     what the code shows. `units` are the functions whose execution on their own shows it, where the top-level
     code of no program leads to it. `unless` has attributes, with their classes, that no other file of the
     repository mentions where the finding is right. `function`, `device`, `dtype` are set by the run-time
-    engine, `evidence` where something was measured. `source` is the command that found it.
+    engine, `evidence` where something was measured. `source` is the command that found it. `in_run` is
+    what a watched run says of it, where one was asked.
     """
 
     code: str
@@ -102,6 +106,7 @@ class Finding:
     dtype: str | None = None
     evidence: Mapping[str, Any] | None = field(default=None, hash=False)
     source: Source = "check"
+    in_run: InRun | None = field(default=None, compare=False)
     units: tuple[str, ...] = field(default=(), compare=False, repr=False)
     unless: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 

@@ -52,6 +52,10 @@ def check(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
     ] = None,
+    with_run: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Say of each finding what `gradlint run --save FILE` saw of it."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Report only what assumes nothing beyond the code.")
     ] = False,
@@ -140,6 +144,7 @@ def check(
         diff=diff,
         add_noqa=add_noqa,
         write_baseline=absolute(write_baseline) if write_baseline else None,
+        with_run=with_run,
         show_files=show_files,
         watch=watch,
         exit_zero=exit_zero,

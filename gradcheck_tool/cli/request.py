@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.cache.snapshot import Snapshot
     from gradcheck_tool.cli.output import Output
+    from gradcheck_tool.findings import Finding
     from gradcheck_tool.session.fixing import Change
     from gradcheck_tool.session.session import Outcome, Session
 
@@ -45,6 +46,7 @@ class Request:
         fix, unsafe, diff: make fixes, the unsafe ones too, or only show them.
         add_noqa: suppress findings by comments.
         write_baseline: file to write all findings to.
+        with_run: file that has what a run showed.
         show_files: list the files, and check none.
         watch: check again whenever a file changes.
         exit_zero: findings leave the status at 0.
@@ -58,6 +60,7 @@ class Request:
     diff: bool
     add_noqa: bool
     write_baseline: Path | None
+    with_run: Path | None
     show_files: bool
     watch: bool
     exit_zero: bool
@@ -66,7 +69,7 @@ class Request:
     @property
     def only_prints(self) -> bool:
         """Whether no file is changed, and nothing printed that is another each time."""
-        return not (self.fix or self.watch or self.verbose)
+        return not (self.fix or self.watch or self.verbose or self.with_run)
 
     @property
     def from_stdin(self) -> bool:
@@ -84,6 +87,8 @@ def refuse_mixtures(request: Request) -> None:
         fail("`-` is standard input, which is checked by itself: give no other path")
     if request.stdin_filename is not None and not request.from_stdin:
         fail("--stdin-filename is the name of a program on standard input: give `-` as the path, or none")
+    if request.from_stdin and request.with_run is not None:
+        fail("--with-run is for files, not for standard input")
     tasks = {
         "--add-noqa": request.add_noqa,
         "--write-baseline": request.write_baseline is not None,
@@ -142,12 +147,28 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
         outcome = session.recheck(outcome, changes)
         if changes:
             output.tell(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
+    if request.with_run is not None:
+        outcome.findings = _joined(outcome.findings, request.with_run, session, output.folder)
     out, err = output.write(outcome, session, SourceLines())
     status = _status(outcome, request.exit_zero)
     seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
         last.save(session.root, seen, Printed(out, err, status))
     return status
+
+
+def _joined(findings: list[Finding], path: Path, session: Session, folder: Path) -> list[Finding]:
+    """The findings with what a run says of them."""
+    from gradcheck_tool.observed.run import NotARunError, read
+    from gradcheck_tool.observed.verdicts import judged
+
+    try:
+        run = read(path, folder)
+    except NotARunError:
+        fail(f"{path}: not a file that `gradlint run --save FILE` wrote")
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    return judged(findings, run, {rule.code: rule.effect for rule in session.rules_known()})
 
 
 def _tell_work(outcome: Outcome, seconds: float) -> None:

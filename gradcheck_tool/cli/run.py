@@ -18,6 +18,7 @@ from gradcheck_tool.report import FORMATS
 from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
+    from gradcheck_tool.sanitizer.command import Run
     from gradcheck_tool.session.session import Outcome, Session
 
 CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -45,6 +46,10 @@ def run(
         bool,
         typer.Option("--keep-going", help="Report what PyTorch refuses, and go on where there is a way."),
     ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep what the run showed, for `gradlint check --with-run`."),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
     ] = None,
@@ -84,10 +89,12 @@ def run(
     try:
         session = Session(folder, Options(overrides))
         session.rules_known()
-        watched = run_watched(command, steps, keep_going=keep_going)
+        watched = run_watched(command, steps, keep_going=keep_going, lines=save is not None)
         outcome = completed(watched.told, session)
     except ConfigError as error:
         fail(str(error))
+    if save is not None:
+        _save(save, folder, session, watched)
     _print(outcome, session, wanted, folder, quiet)
     raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
 
@@ -104,6 +111,18 @@ def _command(arguments: list[str]) -> list[str]:
     if script is None:
         fail(f"{arguments[0]}: no such file; {_USAGE}")
     return [script, *arguments[1:]]
+
+
+def _save(path: Path, folder: Path, session: Session, watched: Run) -> None:
+    from gradcheck_tool.observed.run import write
+    from gradcheck_tool.report.json import to_dict
+    from gradcheck_tool.sanitizer.findings import findings_of
+
+    try:
+        findings = [to_dict(finding) for finding in findings_of(watched.told, session)]
+        write(path, folder, findings, watched.observed)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
 
 
 def _print(outcome: Outcome, session: Session, wanted: tuple[Target, ...], folder: Path, quiet: bool) -> None:

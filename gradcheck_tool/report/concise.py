@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report."""
     return "".join(
-        f"{place(finding.location, context)}: {finding.code} {finding.message}{_checked(finding)}\n"
+        f"{place(finding.location, context)}: {finding.code} {finding.message}"
+        f"{_checked(finding)}{_in_run(finding)}\n"
         for finding in findings
     )
 
@@ -25,6 +26,10 @@ def _checked(finding: Finding) -> str:
         return ""
     how = "-".join(filter(None, (finding.device, finding.dtype)))
     return f" ({finding.function}[{how}])" if how else f" ({finding.function})"
+
+
+def _in_run(finding: Finding) -> str:
+    return "" if finding.in_run is None else f" [{finding.in_run}]"
 
 
 def place(location: Location, context: ReportContext) -> str:

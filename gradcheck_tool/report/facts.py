@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.findings import Finding, InRun
 
 # What the line about one element says.
 _ELEMENT = ("input", "argument", "index", "analytic", "numeric", "numeric_error", "ratio")
+
+_IN_RUN: dict[InRun, str] = {
+    "confirmed": "confirmed: it happened",
+    "not reached": "not reached: the program did not come there in this way",
+    "contradicted": "contradicted: it came about, and PyTorch raised nothing; please report this finding",
+    "open": "open: the program came there, which shows neither that it is so nor that it is not",
+}
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -22,6 +29,8 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "predicts", finding.predicts
     for assumed in finding.assumes:
         yield "assumes", assumed
+    if finding.in_run is not None:
+        yield "in the run", _IN_RUN[finding.in_run]
     yield from _measured(finding.evidence or {})
 
 

@@ -37,8 +37,11 @@ def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any
     }
     if finding.trace:
         issue["other_locations"] = [_location(step.location, context) for step in finding.trace]
-    if finding.predicts:
-        issue["content"] = {"body": f"predicts: {finding.predicts}"}
+    known = [f"predicts: {finding.predicts}"] if finding.predicts else []
+    if finding.in_run is not None:
+        known.append(f"in the run: {finding.in_run}")
+    if known:
+        issue["content"] = {"body": "\n\n".join(known)}
     return issue
 
 

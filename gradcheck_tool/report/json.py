@@ -32,6 +32,8 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         "fix": None if finding.fix is None else _fix(finding.fix),
         "url": finding.url,
     }
+    if finding.in_run is not None:
+        data["in_run"] = finding.in_run
     if finding.function is not None:
         data |= {
             "function": finding.function,

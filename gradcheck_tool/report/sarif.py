@@ -165,8 +165,13 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _properties(finding: Finding) -> dict[str, Any]:
-    """What the run-time engine knows besides."""
-    facts = {"function": finding.function, "device": finding.device, "dtype": finding.dtype}
+    """What runs show besides."""
+    facts = {
+        "function": finding.function,
+        "device": finding.device,
+        "dtype": finding.dtype,
+        "inRun": finding.in_run,
+    }
     known: dict[str, Any] = {key: value for key, value in facts.items() if value is not None}
     return {**known, "evidence": dict(finding.evidence)} if finding.evidence else known
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.delivery import KEEP_GOING, RUN, STEPS, delivered
+from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, delivered
 from gradcheck_tool.startup.launch import launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.observed.run import ObservedProcess
     from gradcheck_tool.sanitizer.told import Told
 
 _START = "gradcheck_tool.sanitizer.start"
@@ -25,20 +26,28 @@ class Run:
     Attributes:
         status: exit status of the command, as a shell gives it.
         told: the mistakes, each once.
+        observed: what its processes did, where that is wanted.
     """
 
     status: int
     told: list[Told]
+    observed: list[ObservedProcess]
 
 
-def run_watched(arguments: Sequence[str], steps: int | None, *, keep_going: bool = False) -> Run:
+def run_watched(
+    arguments: Sequence[str], steps: int | None, *, keep_going: bool = False, lines: bool = False
+) -> Run:
     """Run `python ARGUMENTS` and watch autograd in all its processes; `steps` is how long.
 
-    With `keep_going` they go on after what PyTorch refuses, where there is a way.
+    With `keep_going` they go on after what PyTorch refuses, where there is a way; with `lines`, the lines
+    that run are kept.
     """
     with tempfile.TemporaryDirectory(prefix="gradlint-run-") as name:
         settings = {RUN: name} if steps is None else {RUN: name, STEPS: str(steps)}
         if keep_going:
             settings[KEEP_GOING] = "1"
+        if lines:
+            settings[LINES] = "1"
         status = launch(arguments, [_START], settings)
-        return Run(status, delivered(Path(name)))
+        left = delivered(Path(name))
+        return Run(status, left.told, left.observed)

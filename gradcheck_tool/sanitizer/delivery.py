@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.observed.run import ObservedProcess
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -20,25 +22,48 @@ STEPS = "GRADLINT_RUN_STEPS"
 
 KEEP_GOING = "GRADLINT_RUN_KEEP_GOING"
 """The environment variable that is there if they go on after what PyTorch refuses."""
+LINES = "GRADLINT_RUN_LINES"
+"""The environment variable that is set where the lines that run are wanted."""
 
 
-def deliver(folder: Path, told: Iterable[Told]) -> None:
+def deliver(folder: Path, told: Iterable[Told], observed: ObservedProcess | None) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
     draft = path.with_suffix(".draft")
     try:
-        draft.write_text(json.dumps([one.to_json() for one in told]), encoding="utf-8")
+        data = {
+            "told": [one.to_json() for one in told],
+            "observed": None if observed is None else observed.to_json(),
+        }
+        draft.write_text(json.dumps(data), encoding="utf-8")
         draft.replace(path)
     except OSError:
         return  # the command has ended: nobody reads it any more
 
 
-def delivered(folder: Path) -> list[Told]:
-    """What all processes told, in the order in which they ended; the same mistake is told once."""
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What all processes of a run left.
+
+    Attributes:
+        told: the mistakes in the order in which the processes ended, each once.
+        observed: what the processes did, where that was kept.
+    """
+
+    told: list[Told]
+    observed: list[ObservedProcess]
+
+
+def delivered(folder: Path) -> Delivered:
+    """Read what the processes left."""
     files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
     found: dict[object, Told] = {}
+    observed: list[ObservedProcess] = []
     for path in files:
-        for data in json.loads(path.read_text(encoding="utf-8")):
+        left = json.loads(path.read_text(encoding="utf-8"))
+        if left["observed"] is not None:
+            observed.append(ObservedProcess.from_json(left["observed"]))
+        for data in left["told"]:
             told = Told.from_json(data)
             found.setdefault(told.key, told)
-    return list(found.values())
+    return Delivered(list(found.values()), observed)

@@ -15,17 +15,27 @@ if TYPE_CHECKING:
     from gradcheck_tool.session.session import Outcome, Session
 
 
+def findings_of(told: Iterable[Told], session: Session) -> list[Finding]:
+    """All findings, whatever is reported.
+
+    Raises:
+        ConfigError: a rule pack cannot be used.
+    """
+    rules = {rule.code: rule for rule in session.rules_known()}
+    return [finding_of(one, rules[one.code]) for one in told if one.code in rules]
+
+
 def completed(told: Iterable[Told], session: Session) -> Outcome:
     """The findings that the configurations of their files report.
 
     Raises:
         ConfigError: a configuration, a selector, a rule pack or a baseline cannot be used.
     """
-    rules = {rule.code: rule for rule in session.rules_known()}
-    return session.reported([_finding(one, rules[one.code]) for one in told if one.code in rules])
+    return session.reported(findings_of(told, session))
 
 
-def _finding(told: Told, rule: Rule) -> Finding:
+def finding_of(told: Told, rule: Rule) -> Finding:
+    """What was told, with what its rule says of it."""
     return Finding(
         code=rule.code,
         name=rule.name,

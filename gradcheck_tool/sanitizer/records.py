@@ -9,6 +9,7 @@ from gradcheck_tool.sanitizer.clipping import Clipping
 from gradcheck_tool.sanitizer.cuts import Cuts
 from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
+from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
@@ -30,13 +31,15 @@ class Records:
     """The records of one process, which the observers of all its threads share.
 
     Attributes:
+        lines: the lines that ran, where that is wanted.
         told: the mistakes that are known so far.
         judges_of_needs: judge saved tensors that were written behind the version counter, once a pass needs
             them.
     """
 
-    def __init__(self, *, keep_going: bool = False) -> None:
+    def __init__(self, *, keep_going: bool = False, lines: bool = False) -> None:
         self.refusals = Refusals(keep_going)
+        self.lines = Lines() if lines else None
         self.storages = Storages()
         self.passes = Passes()
         self.steps = Steps(self.passes)

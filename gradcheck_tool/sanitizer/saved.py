@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.refusals import Refusals
+    from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.storages import StorageRecord, Storages
 
 _PLAIN = (torch.Tensor, Parameter)
@@ -90,13 +91,19 @@ class SavedTensors:
         passes: Passes,
         refusals: Refusals,
         overwritten: Callable[[Need], None],
+        needed: Callable[[Site | None], None] | None,
     ) -> None:
-        """`overwritten` is told of saved tensors that were written behind the version counter."""
+        """Set whom the hooks tell of what they see.
+
+        `overwritten` is told of saved tensors that were written behind the version counter, `needed` of the
+        places where what a pass needs was saved.
+        """
         self._log = log
         self._storages = storages
         self._passes = passes
         self._refusals = refusals
         self._overwritten = overwritten
+        self._needed = needed
 
     def pack(self, tensor: Tensor) -> Any:
         """Called by PyTorch with each tensor that a node saves."""
@@ -135,8 +142,12 @@ class SavedTensors:
             self._refuse(saved, self._modified(saved))
         elif saved.had_history and tensor.grad_fn is None:
             self._refuse(saved, RuntimeError(detached_text()))
-        elif (record := saved.record) is not None and record.total != saved.since:
-            self._overwritten(self._need(saved))
+        else:
+            record = saved.record
+            if record is not None and record.total != saved.since:
+                self._overwritten(self._need(saved))
+            if self._needed is not None:
+                self._needed(saved.log.site(saved.number))
         current = self._passes.current
         if current is not None and current.frees:
             saved.log.freed(saved.number, current.number)

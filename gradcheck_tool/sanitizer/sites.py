@@ -182,6 +182,16 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
     return traceback
 
 
+def is_users(filename: str) -> bool:
+    """Is a file one that the user wrote?"""
+    return not filename.startswith("<") and _kind(filename) == _USER
+
+
+def absolute(filename: str) -> str:
+    """The name by which the file of some code is told."""
+    return filename if filename.startswith("<") else str(Path(filename).absolute())
+
+
 def _kind(filename: str) -> int:
     kind = _kinds.get(filename)
     if kind is None:
@@ -196,9 +206,7 @@ def _kind(filename: str) -> int:
 
 
 def _location(code: CodeType, instruction: int) -> Location:
-    filename = (
-        code.co_filename if code.co_filename.startswith("<") else str(Path(code.co_filename).absolute())
-    )
+    filename = absolute(code.co_filename)
     if sys.version_info >= (3, 11):
         row, end_row, start, end = next(
             islice(code.co_positions(), max(instruction, 0) // 2, None), (None, None, None, None)

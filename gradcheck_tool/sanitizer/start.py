@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.delivery import KEEP_GOING, RUN, STEPS, deliver
+from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
 from gradcheck_tool.sanitizer.records import Records
@@ -20,20 +20,22 @@ from gradcheck_tool.sanitizer.watch import observed
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from gradcheck_tool.observed.run import ObservedProcess
     from gradcheck_tool.sanitizer.steps import OptimizerRecord
 
 
 def start() -> None:
     """Watch this process from now on, to its end."""
-    records, folder = Records(keep_going=KEEP_GOING in os.environ), Path(os.environ[RUN])
+    records = Records(keep_going=KEEP_GOING in os.environ, lines=LINES in os.environ)
+    folder = Path(os.environ[RUN])
     watching = ExitStack()
     watching.enter_context(observed(records))
-    records.told.listeners.append(lambda: deliver(folder, records.told.all()))
+    records.told.listeners.append(lambda: deliver(folder, records.told.all(), _observed(records)))
 
     def ended() -> None:
         watching.close()
         conclude(records)
-        deliver(folder, records.told.all())
+        deliver(folder, records.told.all(), _observed(records))
 
     def enough(_: OptimizerRecord) -> None:
         if records.steps.total == limit:
@@ -43,6 +45,10 @@ def start() -> None:
     records.steps.listeners.append(enough)
     atexit.register(ended)
     _hear_of_exceptions(records)
+
+
+def _observed(records: Records) -> ObservedProcess | None:
+    return None if records.lines is None else records.lines.observed
 
 
 def _hear_of_exceptions(records: Records) -> None:

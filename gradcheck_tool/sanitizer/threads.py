@@ -29,8 +29,9 @@ class Observers:
     def __init__(self, records: Records) -> None:
         self.log = NodeLog()
         self._mode = Dispatch(self.log, records.storages, records.steps, records.cuts)
+        needed = None if records.lines is None else records.lines.needed
         self._hooks = SavedTensors(
-            self.log, records.storages, records.passes, records.refusals, records.overwritten
+            self.log, records.storages, records.passes, records.refusals, records.overwritten, needed
         )
         self._pushed = False
 

@@ -13,6 +13,7 @@ from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain, went_on
+from gradcheck_tool.sanitizer.lines import lines_watched
 from gradcheck_tool.sanitizer.modes import modes_watched
 from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
@@ -81,6 +82,8 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(hooks_watched(records.hooks))
         stack.enter_context(warnings_watched(records.warned))
         stack.enter_context(threads_watched(records))
+        if records.lines is not None:
+            stack.enter_context(lines_watched(records.lines))
         yield
 
 

@@ -7,12 +7,18 @@ import textwrap
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.observed.run import ObservedRun
+from gradcheck_tool.report.json import to_dict
+from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.sanitizer.findings import finding_of
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.watch import observed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.sanitizer.told import Told
 
 _numbers = count()
@@ -69,3 +75,17 @@ def check_left_alone(text: str) -> None:
     told, raised = watched(text)
     assert raised is None
     assert told == []
+
+
+def observed_run(program: Callable[[], Exception | None]) -> ObservedRun:
+    """What `gradlint run --save` would keep of a program, which returns what it raised."""
+    records = Records(lines=True)
+    with observed(records):
+        error = program()
+    if error is not None:
+        records.told.add_all(explain(error, records))
+    conclude(records)
+    assert records.lines is not None
+    rules = {rule.code: rule for rule in RuleSet.load().known}
+    findings = [to_dict(finding_of(told, rules[told.code])) for told in records.told.all()]
+    return ObservedRun(findings, [records.lines.observed], {})
