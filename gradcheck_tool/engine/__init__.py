@@ -2,7 +2,15 @@
 
 from gradcheck_tool.engine.backward import BackwardPass, run_backward
 from gradcheck_tool.engine.cuts import cut_off, write_off
-from gradcheck_tool.engine.edges import edge, follow_base, history, only_inference, refresh_view, requires
+from gradcheck_tool.engine.edges import (
+    edge,
+    edges_of,
+    follow_base,
+    history,
+    only_inference,
+    refresh_view,
+    requires,
+)
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
 from gradcheck_tool.engine.gradients import accumulate, added_to, expanded, gradient, unused
@@ -27,6 +35,7 @@ __all__ = [
     "check_write",
     "cut_off",
     "edge",
+    "edges_of",
     "expanded",
     "follow_base",
     "function_output",

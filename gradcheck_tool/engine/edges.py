@@ -42,6 +42,23 @@ def history(s: State, ref: Ref) -> Value:
     return unknown()
 
 
+def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tuple[Value, ...]:
+    """Where the gradients of the inputs of one node go, as far as they certainly go there.
+
+    An input that is not known to require grad may have no graph. If it is the only one that could have one, the
+    node is there because of it and leads to it, unless the node `is_recorded` in any case.
+
+    Raises:
+        Raised: as `edge`.
+    """
+    edges = [edge(s, ref) for ref in refs]
+    answers = [s[ref].requires_grad for ref in refs]
+    decides = not is_recorded and True not in answers and answers.count(None) == 1
+    return tuple(
+        at if decides or answer is not None else unknown() for at, answer in zip(edges, answers, strict=True)
+    )
+
+
 def follow_base(s: State, ref: Ref) -> None:
     """A view requires grad as soon as its base does, also one made under no_grad; it has no history yet."""
     tensor: Tensor = s[ref]

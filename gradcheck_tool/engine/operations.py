@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import ConstantInput, Node, SavedTensor, SavingHooks, Storage, Tensor
-from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh, unknown
+from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh
 from gradcheck_tool.engine.cuts import cut_off, cuts_of, write_off
-from gradcheck_tool.engine.edges import edge, only_inference, requires, tracked
+from gradcheck_tool.engine.edges import edge, edges_of, only_inference, requires, tracked
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused, story
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, promoted
 from gradcheck_tool.engine.writes import bump, check_write, rebase
@@ -86,17 +86,11 @@ class OpCall:
         answers = [self.param_requires(name) for name in names]
         return True if True in answers else None if None in answers else False
 
-    def node(self, requires_grad: bool | None) -> Node:
+    def node(self) -> Node:
         """The graph node of this call, without the slots of its outputs."""
         s, effect = self.s, self.effect
         node = Node(effect.node, self.text, self.site)
-        # If the one unsure input decides whether this node is there at all, the node leads to it.
-        decides = requires_grad is None and sum(s[ref].requires_grad is None for ref in self.refs) == 1
-        edges = [edge(s, ref) for ref in self.refs]
-        node.inputs = tuple(
-            e if decides or s[ref].requires_grad is not None else unknown()
-            for e, ref in zip(edges, self.refs, strict=True)
-        )
+        edges = node.inputs = edges_of(s, self.refs)
         node.saved_tensors = tuple(self._input_slots())
         node.constant_inputs = tuple(
             # Whether what was written to memory is a term of a sum is not for the memory to say.
@@ -312,7 +306,7 @@ def apply(
         # Autograd does not see a view; a call that is made of several operations may have others among them.
         requires_grad = False if requires_grad is False or effect.view is not None else None
     elif requires_grad is not False and s.grad is not None:
-        node = call.node(requires_grad)
+        node = call.node()
         node_ref = s.new(node)
     outputs = [call.result(i, requires_grad, node_ref, shape) for i, shape in enumerate(shapes)]
     if node_ref is not None:
@@ -351,7 +345,7 @@ def apply_inplace(
     check_write(s, target, floats, site, text, effect.guarded)
     call = OpCall(s, effect, args, site, text)
     requires_grad = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
-    node_ref = s.new(call.node(requires_grad)) if requires_grad is not False and s.grad is not None else None
+    node_ref = s.new(call.node()) if requires_grad is not False and s.grad is not None else None
     whole = effect.node in OVERWRITING and (s[target].base is None or s[target].view in APART)
     if s[target].view == "data":
         write_off(s, target, "data", others, site, text, whole)

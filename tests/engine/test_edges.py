@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.domain.values import Ref
+from gradcheck_tool.engine import edges_of, new_tensor
 from tests.cases import check_raises, check_runs, each
 
 # Programs that raise.
@@ -70,3 +75,25 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_recorded", "certain"),
+    [
+        ([None], False, [True]),
+        ([None], True, [False]),
+        ([None, False], False, [True, False]),
+        ([None, True], False, [False, True]),
+        ([None, None], False, [False, False]),
+    ],
+)
+def test_an_unsure_input_is_certain_to_have_a_graph_where_it_alone_can(
+    answers: list[bool | None], is_recorded: bool, certain: list[bool]
+) -> None:
+    s = State()
+    leaf = new_tensor(s, None, requires_grad=True)
+    tensors = [new_tensor(s, None, requires_grad=answer, leaf=bool(answer)) for answer in answers]
+    for ref in tensors:
+        s.edit(ref).grad_fn = leaf if s[ref].requires_grad is None else None
+    found = edges_of(s, tensors, is_recorded=is_recorded)
+    assert [isinstance(at, Ref) for at in found] == certain

@@ -189,7 +189,7 @@ def function_name(s: State, cls: Value) -> str:
 
 def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list[Ref], call: Call) -> Ref:
     node = Node(f"{function_name(s, cls)}Backward", call.text, call.site)
-    node.inputs = tuple(engine.edge(s, ref) for ref in tensors)
+    node.inputs = engine.edges_of(s, tensors)
     # A gradient that is computed without a graph depends on nothing but the one that comes in.
     once = is_once_differentiable(s.get(backward_of(s, cls), Func))
     node.needs = tuple(() for _ in tensors) if once else None

@@ -63,7 +63,7 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
     if s.grad is None or not trained:
         return unsure_graph(s)
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
-    inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call), unknown()]
+    inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call, is_recorded=True), unknown()]
     node = _node(s, "module", call, inputs)
     s.edit(node).saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)
     return graph_symbol(s, node)
@@ -91,9 +91,10 @@ def criterion(s: State, name: str) -> Ref:
     return s.new(record)
 
 
-def _histories(s: State, call: Call) -> list[Value]:
+def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value]:
     """The edges of the arguments that are tensors, or parts of what an opaque module returned."""
     found: list[Value] = []
+    tensors: list[Ref] = []
     for value in (*call.args, *call.kwargs.values()):
         if isinstance(value, Symbol) and value.kind == GRAPH:
             node = node_of(s, value)
@@ -101,8 +102,9 @@ def _histories(s: State, call: Call) -> list[Value]:
         elif isinstance(value, Symbol) and value.kind is None:
             found.append(unknown())
         elif isinstance(value, Ref) and s.get(value, Tensor) is not None:
-            found.append(edges.edge(s, value))
-    return found
+            tensors.append(value)
+    is_recorded = is_recorded or any(isinstance(at, Ref) for at in found)
+    return [*edges.edges_of(s, tensors, is_recorded=is_recorded), *found]
 
 
 def _tensor(m: Interpreter, s: State, value: Value, call: Call) -> Ref | None:

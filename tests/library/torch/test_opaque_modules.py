@@ -34,6 +34,20 @@ def test_what_a_module_returns_has_a_graph(body: str, expected: list[str]) -> No
     assert sorted(set(codes(body))) == expected
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("torch.cat(x)[torch.randperm(9)]", []),
+        ("model.embed(x)", ["GL102"]),
+    ],
+)
+def test_only_what_certainly_has_a_graph_carries_it_into_a_module(data: str, expected: list[str]) -> None:
+    loop = (
+        "    loss = model(data).sum()\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()"
+    )
+    assert codes(f"data = {data}\nfor epoch in range(9):\n{loop}") == expected
+
+
 def test_parts_of_an_output_are_differentiated_on_their_own() -> None:
     both = "out = model(x)\nout.generator_loss.backward()\nout.discriminator_loss.backward()\n"
     assert "GL101" not in codes(both + "optimizer.step()\noptimizer.zero_grad()")
