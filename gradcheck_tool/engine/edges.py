@@ -45,7 +45,7 @@ def history(s: State, ref: Ref) -> Value:
 def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tuple[Value, ...]:
     """Where the gradients of the inputs of one node go, as far as they certainly go there.
 
-    An input that is not known to require grad may have no graph. If it is the only one that could have one, the
+    An input that is not known to require grad may have no graph. If it is the only one that can have one, the
     node is there because of it and leads to it, unless the node `is_recorded` in any case.
 
     Raises:

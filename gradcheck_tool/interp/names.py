@@ -17,6 +17,12 @@ def canonical(name: str) -> str:
     return name
 
 
+# The modules that the layers of torch.nn are written in.
+_LAYERS = (
+    *("activation", "adaptive", "batchnorm", "channelshuffle", "container", "conv", "distance", "dropout"),
+    *("flatten", "fold", "instancenorm", "linear", "loss", "normalization", "padding", "pixelshuffle"),
+    *("pooling", "rnn", "sparse", "transformer", "upsampling"),
+)
 _ALIASES = (
     ("torch.nn.modules.module", "torch.nn"),
     ("torch.nn.parameter.Parameter", "torch.nn.Parameter"),
@@ -33,9 +39,7 @@ _ALIASES = (
     ("torch.optim.adamw", "torch.optim"),
     ("torch.utils.data.dataloader", "torch.utils.data"),
     ("torch.utils.data.dataset", "torch.utils.data"),
-    ("torch.nn.modules.loss", "torch.nn"),
-    ("torch.nn.modules.container", "torch.nn"),
-    ("torch.nn.modules.linear", "torch.nn"),
+    *((f"torch.nn.modules.{module}", "torch.nn") for module in _LAYERS),
     ("torch.nn.modules", "torch.nn"),
 )
 

@@ -29,6 +29,7 @@ from gradcheck_tool.interp.facts import AttributeWritten
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name
+from gradcheck_tool.library.torch.layer_bases import derives
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -90,22 +91,13 @@ def _object_is(s: State, record: Instance, kind: Value, name: str) -> bool | Non
         return is_module(s, record)
     if name == "torch.optim.Optimizer":
         return lib_name(record.cls).startswith("torch.optim.")
+    if any(derives(base, name) for base in attributes.lib_bases(s, record.cls)):
+        return True
     if isinstance(record.cls, LibraryObject) and name.startswith("torch.nn."):
-        return _lib_subclass(record.cls.name, name)
+        return False
     if name in _TENSOR_CLASSES or name.startswith("builtins."):
         return False
     return None if (cls is not None and cls.open) or record.open else False
-
-
-def _lib_subclass(mine: str, theirs: str) -> bool | None:
-    families = {
-        "torch.nn.modules.conv._ConvNd": "Conv",
-        "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm",
-        "torch.nn.RNNBase": "",
-    }
-    if theirs in families:
-        return None
-    return False
 
 
 def _python_type(s: State, value: Value, record: Any) -> type | None:

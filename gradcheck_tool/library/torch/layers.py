@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    truth,
+    unknown,
+)
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.library.torch import packed
 from gradcheck_tool.library.torch.functions import apply_profile, fact, tensor_arguments, unknown_result
+from gradcheck_tool.library.torch.layer_bases import base_spec
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -31,7 +43,7 @@ def is_layer(name: str) -> bool:
 def _spec(name: str) -> optable.LayerSpec | None:
     """The entry for a class such as `torch.nn.Linear`; a lazy layer is the layer that it becomes."""
     eager = name.replace("torch.nn.Lazy", "torch.nn.", 1)
-    spec = optable.layer(eager)
+    spec = optable.layer(eager) or base_spec(name)
     if spec is None or eager == name:
         return spec
     return dataclasses.replace(spec, params=tuple(p for p in spec.params if p not in LEARNED))
@@ -46,6 +58,8 @@ def construct(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> None
         given = call.get(index, param)
         default = Const(spec.defaults[param]) if param in spec.defaults else unknown("data")
         mine.attrs[param] = default if given is None else given
+    if "size_average" in spec.params:
+        mine.attrs["reduction"] = _reduction(mine)
     facts = {param: fact(s, mine.attrs[param]) for param in spec.params}
     for tensor in spec.tensors:
         if tensor.kind == "buffer" and tensor.name in spec.params:
@@ -56,6 +70,17 @@ def construct(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> None
     buffers = tuple(Const(tensor.name) for tensor in spec.tensors if tensor.kind == "buffer")
     if buffers:
         s.edit(ref).attrs["#buffers"] = Tup(buffers)
+
+
+def _reduction(loss: Instance) -> Value:
+    """The reduction of a loss: what it is given, or what the two flags of old stand for."""
+    old = (loss.attrs["size_average"], loss.attrs["reduce"])
+    if old == (NONE, NONE):
+        return loss.attrs["reduction"]
+    average, reduce = (truth(TRUE if flag == NONE else flag) for flag in old)
+    if average is None or reduce is None:
+        return unknown("str")
+    return Const("none" if not reduce else "mean" if average else "sum")
 
 
 def _place(s: State, ref: Ref, name: str, value: Value) -> None:
