@@ -37,7 +37,7 @@ from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.held_parameters import HELD
+from gradcheck_tool.library.torch.held_parameters import hold
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import criterion
@@ -217,7 +217,7 @@ class _Casting:
             return unknown("data")
         called = usage.differentiated or _CRITERION.search(name) or self._is_given(name, "criterion")
         if usage.called and not usage.attributes and called:
-            return criterion(self._out.state, name)
+            return criterion(self._out.state, name, parts=usage.taken_apart)
         return unknown()
 
     def _is_module(self, name: str, usage: Usage) -> bool:
@@ -361,10 +361,11 @@ class _Casting:
         return self._made(optimizer, held, is_open=True)
 
     def _made(self, name: str, held: Sequence[Value], *, is_open: bool) -> Value:
-        parameters = Tup(tuple(held), open=is_open)
-        record = Instance(LibraryObject("torch.optim.Optimizer"), {HELD: parameters}, open=True)
+        record = Instance(LibraryObject("torch.optim.Optimizer"), open=True)
         record.name = name
-        return self._out.state.new(record)
+        ref = self._out.state.new(record)
+        hold(self._out.state, ref, held, is_open=is_open)
+        return ref
 
 
 class Refinement:

@@ -32,6 +32,7 @@ class Usage:
         called: it is called itself; `arity` has the numbers of positional arguments.
         iterated: a loop goes through it.
         differentiated: what a call of it returned has its `backward` called.
+        taken_apart: what a call of it returned is unpacked, indexed or iterated over.
         optimized: its `parameters()` are given to what makes an optimizer.
         stepped: it is given to the `step` or `unscale_` of something else.
         passed: to what it is passed: a name or `self.method`, and the position or the keyword.
@@ -44,6 +45,7 @@ class Usage:
     arity: set[int] = field(default_factory=set)
     iterated: bool = False
     differentiated: bool = False
+    taken_apart: bool = False
     optimized: bool = False
     stepped: bool = False
     passed: set[tuple[str, int | str]] = field(default_factory=set)
@@ -57,6 +59,7 @@ class Usage:
         self.called = self.called or other.called
         self.iterated = self.iterated or other.iterated
         self.differentiated = self.differentiated or other.differentiated
+        self.taken_apart = self.taken_apart or other.taken_apart
         self.optimized = self.optimized or other.optimized
         self.stepped = self.stepped or other.stepped
         self.passed |= other.passed
@@ -135,6 +138,10 @@ class _Reader:
                 paths.update({dst: paths[item] for dst, item in parts if item in paths})
             elif isinstance(instr, ir.GetIter) and instr.src in paths:
                 self._of(paths[instr.src]).iterated = True
+            if isinstance(instr, ir.Unpack | ir.GetIter) and instr.src in results:
+                self._of(results[instr.src]).taken_apart = True
+            elif isinstance(instr, ir.GetItem) and instr.obj in results:
+                self._of(results[instr.obj]).taken_apart = True
 
     def _attribute(
         self,

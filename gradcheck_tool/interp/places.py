@@ -145,12 +145,17 @@ def receiver_text(site: Site, default: str = "") -> str:
     return text_of(site, node.value) if type(node).__name__ == "Attribute" else default
 
 
-def chain_owner(site: Site) -> str:
-    """What a chain of method calls starts from, where that has a name: `x` in `x.detach().cpu()`."""
-    node = site.node
+def chain_owner(site: Site) -> tuple[str, bool]:
+    """What a chain of calls of methods starts from, where that has a name: `x` in `x.detach().cpu()`.
+
+    Returns:
+        its text, empty where it has no name, and whether other calls come before the last one.
+    """
+    node, length = site.node, 0
     while type(node).__name__ == "Call" and type(node.func).__name__ == "Attribute":
-        node = node.func.value
-    return text_of(site, node) if type(node).__name__ in ("Name", "Attribute", "Subscript") else ""
+        node, length = node.func.value, length + 1
+    text = text_of(site, node) if type(node).__name__ in ("Name", "Attribute", "Subscript") else ""
+    return text, length > 1
 
 
 def owner_text(site: Site, default: str = "") -> str:

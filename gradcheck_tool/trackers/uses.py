@@ -11,6 +11,7 @@ from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Ref, Symb
 from gradcheck_tool.interp.imports import resolve_import
 from gradcheck_tool.interp.names import canonical
 from gradcheck_tool.interp.places import chain_owner, receiver_text, running_function, text_of
+from gradcheck_tool.interp.transfer import lookup
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.model_names import model_names
 from gradcheck_tool.library.torch.module_tree import is_module
@@ -48,7 +49,7 @@ class Uses(Tracker):
         kind, site = receiver_kind(s, func.receiver), m.site(s, fact.instr.node)
         self._report_call(site, kind, func.name, fact)
         if kind == "tensor" and not m.places.is_read(running_function(s), fact.instr.dst):
-            owner = chain_owner(site)
+            owner = _unchanged(m, s, site)
             if owner:
                 call = text_of(site, fact.instr.node)
                 self.report(DroppedResult(site=site, tensor=owner, call=call, name=func.name))
@@ -128,6 +129,18 @@ def receiver_kind(s: State, value: Value) -> str:
     if "scheduler" in names:
         return "scheduler"
     return "optimizer" if "torch.optim.Optimizer" in names else "unknown"
+
+
+def _unchanged(m: Interpreter, s: State, site: Site) -> str:
+    """The tensor that a chain of methods starts from; empty where it starts from anything else.
+
+    `torch.zeros(1).cuda()` and `self.net(x).detach()` make the tensor that they drop.
+    """
+    owner, is_long = chain_owner(site)
+    if not is_long:
+        return owner
+    scope = ir.Scope.LOCAL if owner in running_function(s).local_names else ir.Scope.FREE
+    return owner if s.get(lookup(m, s, owner, scope), Tensor) is not None else ""
 
 
 def _mark(s: State, value: Value) -> object:

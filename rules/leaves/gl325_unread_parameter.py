@@ -147,11 +147,18 @@ def _attributes(body: FunctionBody) -> list[str]:
     return [i.name for i in body.function.instructions() if isinstance(i, (nodes.GetAttr, nodes.SetAttr))]
 
 
+def _shared(body: FunctionBody) -> set[str]:
+    """The attributes that a function stores in another one: `self.decoder.bias = self.bias`."""
+    stored = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
+    return {made.name for made in stored if isinstance(made, nodes.GetAttr)}
+
+
 def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:
     """Parameters that the constructor makes and nothing in the file but their initialisation mentions."""
     initial = [body for name, body in methods.items() if _INITIAL.fullmatch(name) and not _gives(body)]
     later = [body for body in methods.values() if body not in initial]
     read = {name for body in later for name in _attributes(body)}
+    read |= {name for body in initial for name in _shared(body)}
     if read & _ALL or not _computes(methods["forward"]):
         return
     for name, node in _made(methods["__init__"]):

@@ -280,6 +280,16 @@ x = torch.linspace(-1, 1, 10, requires_grad=True)
 (first,) = torch.autograd.grad(soft(x).sum(), x, create_graph=True)
 (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
 """,
+    "a criterion gives several things": """
+def step(model, criterion, optimizer, x, y, off=False):
+    model.train()
+    optimizer.zero_grad()
+    loss, size, log = criterion(model, x)
+    if off:
+        loss *= 0
+    loss.backward()
+    optimizer.step()
+""",
     "what a text names may be anything": """
 import importlib
 net = eval("Net")(1, 1)

@@ -14,6 +14,7 @@ class Cell(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(2, 2))
+        self.head = nn.Linear(2, 2)
 
     def forward(self, x):
         return {used}
@@ -24,6 +25,11 @@ METHODS = {
     "a method that gives a value reads it": (
         "self.compute_init_state(x)",
         "compute_init_state(self, x): return x @ self.weight",
+        [],
+    ),
+    "another module has it, too": (
+        "self.head(x)",
+        "init_weights(self): self.head.weight = self.weight",
         [],
     ),
     "its initialisation only": ("x + 1", "init_weights(self): nn.init.zeros_(self.weight)", ["GL325"]),

@@ -112,3 +112,33 @@ def test_an_argument_is_of_the_one_class_that_has_what_is_asked_of_it(tmp_path: 
     assert reports({"nets.py": nets, "step.py": step, "more.py": other}, tmp_path / "two") == []
     less = step.replace(".body.train()", ".train()")
     assert reports({"nets.py": nets, "step.py": less}, tmp_path / "little") == []
+
+
+# A function of another file, or of the same, clears the gradients of an optimizer that is a parameter.
+CLEARING = """import torch
+
+
+def clear(optimizer):
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = None
+"""
+TRAINER = """
+
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def step(self, x):
+        clear(self.optimizer)
+        self.model(x).mean().backward()
+        self.optimizer.step()
+"""
+
+
+def test_a_function_of_another_file_clears_the_gradients(tmp_path: Path) -> None:
+    files = {"clearing.py": CLEARING, "train.py": "from clearing import clear\n" + TRAINER}
+    assert reports({"train.py": CLEARING + TRAINER}, tmp_path / "one") == []
+    assert reports(files, tmp_path / "two") == []
+    without = {**files, "clearing.py": CLEARING.replace("parameter.grad = None", "print(parameter.grad)")}
+    assert [code for _, code in reports(without, tmp_path / "none")] == ["GL401"]

@@ -84,10 +84,14 @@ def test_a_method_is_reported_with_the_kind_of_its_receiver(expression: str, kin
         ("print(out.detach())", 0),
         ("out = out.detach()", 0),
         ("library.wrap(out).detach()", 0),
+        ("out.detach().cpu()", 1),
+        ("torch.zeros(1).cpu()", 0),
+        ("net.weight.detach()", 1),
+        ("nets[0](out).detach()", 0),
     ],
 )
 def test_only_the_result_of_a_method_of_a_tensor_is_reported_as_dropped(statement: str, count: int) -> None:
-    source = TRAINING + f"import library\nout = net(torch.ones(2))\n{statement}\n"
+    source = TRAINING + f"import library\nout, nets = net(torch.ones(2)), [net]\n{statement}\n"
     assert len(events(source, "DroppedResult")) == count
 
 

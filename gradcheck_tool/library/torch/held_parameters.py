@@ -5,15 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Dict, Instance, List
-from gradcheck_tool.domain.values import Const, Tup, Value
+from gradcheck_tool.domain.values import Const, Tup, Value, unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Ref
 
 
 # The attribute of an optimizer that has its parameters.
 HELD = "#params"
+
+
+def hold(s: State, optimizer: Ref, params: Sequence[Value], *, is_open: bool) -> None:
+    """Give an optimizer its parameters, and the `param_groups` that programs go through."""
+    table: dict[Value, Value] = {Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}
+    record = s.edit(optimizer)
+    record.attrs[HELD] = Tup(tuple(params), open=is_open)
+    record.attrs["param_groups"] = s.new(List([s.new(Dict(table, open=True))]))
 
 
 def held_by(s: State, optimizer: Instance) -> Tup | None:

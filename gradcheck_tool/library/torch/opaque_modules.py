@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import GRAPH, NONE, Const, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, NONE, TRUE, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
@@ -71,22 +71,29 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
 
 @method(CRITERION, "__call__")
 def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
-    """A criterion gives a single number that depends on its arguments."""
+    """A criterion gives a single number that depends on its arguments, or several things that do."""
+    record = s.get(call.receiver, Instance)
+    gives_parts = record is not None and "#parts" in record.attrs
     inputs = [edge for edge in _histories(s, call) if edge != NONE]
     tensors = [ref for ref in (_tensor(m, s, value, call) for value in call.args) if ref is not None]
     if not inputs and tensors:
+        if gives_parts:
+            return graph_symbol(s, NONE)
         effect = engine.Effect(node="criterion", frees=True)
         return engine.apply(s, effect, {"args": tensors}, call.site, call.text, [()])[0]
     if s.grad is not True or not inputs:
         return unknown()
+    node = _node(s, "criterion", call, inputs)
+    if gives_parts:
+        return graph_symbol(s, node)
     ref = new_tensor(s, call.site, requires_grad=True, leaf=False, shape=(), name=str(call.text))
-    s.edit(ref).grad_fn = _node(s, "criterion", call, inputs)
+    s.edit(ref).grad_fn = node
     return ref
 
 
-def criterion(s: State, name: str) -> Ref:
-    """An object that is called with predictions and targets."""
-    record = Instance(LibraryObject(CRITERION), open=True)
+def criterion(s: State, name: str, *, parts: bool) -> Ref:
+    """An object that is called with predictions and targets; `parts`: it returns several things."""
+    record = Instance(LibraryObject(CRITERION), {"#parts": TRUE} if parts else {}, open=True)
     record.name = name
     return s.new(record)
 

@@ -15,7 +15,7 @@ from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, Schedul
 from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
-from gradcheck_tool.library.torch.held_parameters import held_by, put_in
+from gradcheck_tool.library.torch.held_parameters import held_by, hold, put_in
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
@@ -77,14 +77,11 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
             )
     if is_open or call.unsure:
         params = [*params, unknown_group(s, call.site)]
+    hold(s, ref, params, is_open=is_open or call.unsure)
     mine = s.edit(ref)
-    mine.attrs["#params"] = Tup(tuple(params), open=is_open or call.unsure)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
     mine.attrs["#again"] = Const(registry.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
-    group = Dict({Const("params"): s.new(List(params, is_open)), Const("lr"): unknown("float")}, open=True)
-    mine = s.edit(ref)
-    mine.attrs["param_groups"] = s.new(List([s.new(group)], open=False))
     listed = elements(s, call.args[0])[0] if call.args else []
     groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
     m.tell(s, OptimizerMade(ref, params, is_open or call.unsure, call, groups))
