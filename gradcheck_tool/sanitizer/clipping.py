@@ -32,12 +32,18 @@ class Clip:
 
 @dataclass(slots=True)
 class Clipping:
-    """All calls that clip gradients, by place."""
+    """All calls that clip gradients.
+
+    Attributes:
+        known: by place.
+        listeners: are told of the place, the parameters and the limit of each.
+    """
 
     known: dict[Site, Clip] = field(default_factory=dict)
+    listeners: list[Callable[[Site, list[Any], Any], None]] = field(default_factory=list)
 
-    def called(self, parameters: list[Any]) -> None:
-        """Gradients of parameters are clipped."""
+    def called(self, parameters: list[Any], limit: Any) -> None:
+        """Gradients of parameters are clipped to a limit."""
         site = here()
         if site is None:
             return
@@ -45,6 +51,8 @@ class Clipping:
         clip.times += 1
         clip.without_parameters += not parameters
         clip.without_gradients += all(getattr(one, "grad", None) is None for one in parameters)
+        for listener in self.listeners:
+            listener(site, parameters, limit)
 
 
 @contextmanager
@@ -60,7 +68,8 @@ def _watched(original: Callable[..., Any], clipping: Clipping) -> Callable[..., 
     @wraps(original)
     def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
         given = parameters if isinstance(parameters, Tensor) else list(parameters)
-        clipping.called([given] if isinstance(given, Tensor) else given)
+        limit = args[0] if args else kwargs.get("max_norm", kwargs.get("clip_value"))
+        clipping.called([given] if isinstance(given, Tensor) else given, limit)
         return original(given, *args, **kwargs)
 
     return clip

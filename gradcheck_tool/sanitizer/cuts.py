@@ -7,16 +7,13 @@ interesting again where it is added to a loss: a constant term has no gradient.
 from __future__ import annotations
 
 import weakref
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.sanitizer.graphs import leaves_of
-from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
 
@@ -181,21 +178,6 @@ class Cuts:
             cut = self.known[site, name] = Cut(name, site, tracked)
         cut.times += 1
         return cut
-
-
-@contextmanager
-def arrays_watched(cuts: Cuts) -> Iterator[None]:
-    """Each tensor that is made of an array is told to `cuts`."""
-    original = torch.from_numpy
-
-    @wraps(original)
-    def from_numpy(array: Any) -> Tensor:
-        result: Tensor = original(array)
-        cuts.from_array(result)
-        return result
-
-    with replaced(torch, from_numpy=from_numpy):
-        yield
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

@@ -105,7 +105,8 @@ class Graphs:
         if begun.frees:
             self._marks[number] = marks
         if log is not None:
-            self.sums.update(site for site in map(log.site, _sums(roots)) if site is not None)
+            numbers = (node._sequence_nr() for node in nodes_that_add(roots))
+            self.sums.update(site for site in map(log.site, numbers) if site is not None)
 
     def _reached(self, leaf: Tensor, reader: Any) -> int:
         token = token_of(leaf)
@@ -145,8 +146,8 @@ def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
             yield leaf
 
 
-def _sums(roots: Sequence[Any]) -> Iterator[int]:
-    """The numbers of the nodes from roots on that only add, and scale by what has no graph."""
+def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:
+    """The nodes from roots on that only add, and scale by what has no graph."""
     stack = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
     for _ in range(_MOST_TERMS):
         if not stack:
@@ -154,11 +155,10 @@ def _sums(roots: Sequence[Any]) -> Iterator[int]:
         node = stack.pop()
         name = type(node).__name__
         following = [reached for reached, _ in node.next_functions if reached is not None]
-        if name.startswith(_ADDING):
-            yield node._sequence_nr()
-        elif not (name.startswith(_SCALING) and len(following) == 1):
-            continue
-        stack += following
+        scales = name.startswith(_SCALING) and len(following) == 1
+        if scales or name.startswith(_ADDING):
+            yield node
+            stack += following
 
 
 def _nodes(roots: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

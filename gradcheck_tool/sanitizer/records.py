@@ -14,6 +14,7 @@ from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
 from gradcheck_tool.sanitizer.refusals import Refusals
+from gradcheck_tool.sanitizer.scaling import Scaling
 from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
 from gradcheck_tool.sanitizer.telling import Telling
@@ -44,9 +45,11 @@ class Records:
         self.passes = Passes()
         self.steps = Steps(self.passes)
         self.cuts = Cuts(self.passes, self.steps)
+        self.storages.arrays.listeners.append(self.cuts.from_array)
         self.graphs = Graphs()
         self.parameters = Parameters(self.steps)
         self.clipping = Clipping()
+        self.scaling = Scaling(self.steps, self.graphs)
         self.warned = Warned()
         self.modes = Modes()
         self.hooks = Hooks()
@@ -55,6 +58,10 @@ class Records:
         self.steps.listeners.append(lambda record: self.clearing.stepped(record.step_site))
         self.passes.ends.append(self.clearing.pass_ends)
         self.passes.listeners.append(self.graphs.pass_begins)
+        self.passes.listeners.append(self.scaling.pass_begins)
+        self.passes.ends.append(self.scaling.pass_ends)
+        self.clipping.listeners.append(self.scaling.clipped)
+        self.steps.listeners.append(self.scaling.stepped)
         self.passes.listeners.append(self._look)
         self.passes.ends.append(self.cuts.gradients)
         self.told = Telling()

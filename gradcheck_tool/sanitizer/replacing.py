@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replaced(owner: Any, **functions: Callable[..., Any]) -> Iterator[None]:
-    """Functions of a class or module are others inside, by name."""
-    originals = {name: getattr(owner, name) for name in functions}
+    """Functions of a class or module are others inside, by name; what is inherited is so again."""
+    originals = {name: vars(owner)[name] for name in functions if name in vars(owner)}
     for name, function in functions.items():
         setattr(owner, name, function)
     try:
         yield
     finally:
-        for name, original in originals.items():
-            setattr(owner, name, original)
+        for name in functions:
+            if name in originals:
+                setattr(owner, name, originals[name])
+            else:
+                delattr(owner, name)

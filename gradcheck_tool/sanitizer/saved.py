@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from gradcheck_tool.sanitizer.arrays import Shared
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.refusals import Refusals
     from gradcheck_tool.sanitizer.sites import Site
@@ -53,10 +54,22 @@ class Saved:
         record: its storage; None where it has none.
         since: how many writes to the storage there were before.
         producer: for a node's own result: the node's name, and which result it is.
+        shared: what its memory held if an array of NumPy has it, too.
         view: for a result that is a view: the tensor itself, which may be gone.
     """
 
-    __slots__ = ("had_history", "log", "number", "producer", "record", "since", "tensor", "version", "view")
+    __slots__ = (
+        "had_history",
+        "log",
+        "number",
+        "producer",
+        "record",
+        "shared",
+        "since",
+        "tensor",
+        "version",
+        "view",
+    )
 
     def __init__(
         self, tensor: Tensor, version: int, number: int, log: NodeLog, record: StorageRecord | None
@@ -67,6 +80,7 @@ class Saved:
         self.log = log
         self.record = record
         self.since = record.total if record is not None else 0
+        self.shared: Shared | None = None
         self.producer: tuple[str, int] | None = None
         self.had_history = False
         self.view: weakref.ref[Tensor] | None = None
@@ -115,16 +129,21 @@ class SavedTensors:
         version = tensor._version
         node = tensor.grad_fn
         record = self._storages.needed(tensor)
+        shared = self._storages.arrays.state(tensor)
         if node is None:
-            return Saved(tensor, version, number, log, record)
+            saved = Saved(tensor, version, number, log, record)
+            saved.shared = shared
+            return saved
         made = node._sequence_nr()
         is_result = made == number or (hasattr(node, "_forward_cls") and frame.f_code is _apply_code)
         if not is_result:
             saved = Saved(tensor, version, number, log, record)
             saved.had_history = True
+            saved.shared = shared
             return saved
         saved = Saved(_without_history(tensor), version, number, log, record)
         saved.producer = (node.name(), tensor.output_nr)
+        saved.shared = shared
         if tensor._is_view():
             saved.view = weakref.ref(tensor)
         return saved
@@ -144,7 +163,7 @@ class SavedTensors:
             self._refuse(saved, RuntimeError(detached_text()))
         else:
             record = saved.record
-            if record is not None and record.total != saved.since:
+            if record is not None and (record.total != saved.since or _is_changed(saved)):
                 self._overwritten(self._need(saved))
             if self._needed is not None:
                 self._needed(saved.log.site(saved.number))
@@ -183,6 +202,14 @@ class SavedTensors:
 
 NEED = "_gradlint_need"
 """The attribute by which an error that was raised here leads to its `Need`."""
+
+
+def _is_changed(saved: Saved) -> bool:
+    """Has NumPy written to what was saved?"""
+    shared = saved.shared
+    if shared is None and saved.record is not None:
+        shared = saved.shared = saved.record.shared
+    return shared is not None and shared.is_changed(saved.tensor)
 
 
 def _without_history(tensor: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from gradcheck_tool.sanitizer.memory import storage_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
-from gradcheck_tool.sanitizer.storages import storage_of
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:

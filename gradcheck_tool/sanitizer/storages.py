@@ -15,6 +15,9 @@ from weakref import WeakValueDictionary
 
 import torch
 
+from gradcheck_tool.sanitizer.arrays import Arrays, Shared
+from gradcheck_tool.sanitizer.memory import storage_of
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -91,18 +94,21 @@ class StorageRecord:
     Attributes:
         writes: the remembered ones.
         total: how many there were.
+        shared: what was there when NumPy got some of the memory, too; None if it was written since.
     """
 
-    __slots__ = ("__weakref__", "_storage", "total", "writes")
+    __slots__ = ("__weakref__", "_storage", "shared", "total", "writes")
 
     def __init__(self, storage: Any) -> None:
         self._storage = storage
         self.writes: list[Write] = []
         self.total = 0
+        self.shared: Shared | None = None
 
     def add(self, write: Write) -> None:
         """Remember a write."""
         self.total += 1
+        self.shared = None
         if len(self.writes) == _KEPT:
             self.writes[-1] = write
         else:
@@ -125,9 +131,15 @@ class StorageRecord:
 
 
 class Storages:
-    """The records of all storages that are needed."""
+    """The records of all storages that are needed.
+
+    Attributes:
+        arrays: the memory that NumPy may write.
+    """
 
     def __init__(self) -> None:
+        self.arrays = Arrays()
+        self.arrays.exported.append(self._exported)
         self._records: WeakValueDictionary[int, StorageRecord] = WeakValueDictionary()
 
     def needed(self, tensor: Tensor) -> StorageRecord | None:
@@ -143,17 +155,15 @@ class Storages:
             record = self._records[key] = StorageRecord(storage)
         return record
 
+    def _exported(self, tensor: Tensor) -> None:
+        """NumPy gets the memory of a tensor: has a node saved it?"""
+        record = self.known(tensor)
+        if record is not None:
+            record.shared = self.arrays.state(tensor)
+
     def known(self, tensor: Tensor) -> StorageRecord | None:
         """The record of a tensor's storage where something needs it."""
         if not self._records:
             return None
         storage = storage_of(tensor)
         return None if storage is None else self._records.get(storage._cdata)
-
-
-def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
-    """The storage of a tensor; None where it has none: it is sparse, or a wrapper of others."""
-    try:
-        return tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):
-        return None

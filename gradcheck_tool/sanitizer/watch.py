@@ -6,9 +6,9 @@ import sys
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sanitizer.arrays import arrays_watched
 from gradcheck_tool.sanitizer.clearing import clearing_watched
 from gradcheck_tool.sanitizer.clipping import clipping_watched
-from gradcheck_tool.sanitizer.cuts import arrays_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten
 from gradcheck_tool.sanitizer.judges.ending import conclude
@@ -19,6 +19,7 @@ from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.refusals import refusals_watched
+from gradcheck_tool.sanitizer.scaling import scaling_watched
 from gradcheck_tool.sanitizer.steps import steps_watched
 from gradcheck_tool.sanitizer.threads import threads_watched
 from gradcheck_tool.sanitizer.warned import warnings_watched
@@ -76,9 +77,10 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(steps_watched(records.steps))
         stack.enter_context(parameters_watched(records.parameters))
         stack.enter_context(clipping_watched(records.clipping))
+        stack.enter_context(scaling_watched(records.scaling))
         stack.enter_context(modes_watched(records.modes))
         stack.enter_context(clearing_watched(records.clearing))
-        stack.enter_context(arrays_watched(records.cuts))
+        stack.enter_context(arrays_watched(records.storages.arrays))
         stack.enter_context(hooks_watched(records.hooks))
         stack.enter_context(warnings_watched(records.warned))
         stack.enter_context(threads_watched(records))

@@ -26,7 +26,7 @@ _numbers = count()
 
 def run(text: str) -> dict[str, Any]:
     """Execute a program; its `import torch` stands already there."""
-    text = "import torch\n" + textwrap.dedent(text)
+    text = "import torch; import numpy as np\n" + textwrap.dedent(text)
     name = f"/programs/program{next(_numbers)}.py"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict[str, Any] = {"__name__": "__main__"}

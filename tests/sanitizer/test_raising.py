@@ -134,6 +134,18 @@ PROGRAMS = {
         "GL103",
         [2, 3],
     ),
+    "scaler without update": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        scaler = torch.amp.GradScaler("cpu")
+        for _ in range(2):
+            scaler.scale(w.sum()).backward()
+            scaler.step(optimizer)
+        """,
+        "GL413",
+        [],
+    ),
     "unused input": (
         """
         x = torch.rand(3, requires_grad=True)

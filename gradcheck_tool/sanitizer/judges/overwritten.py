@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import TraceStep
-from gradcheck_tool.sanitizer.judges.exception import placed, quoted
+from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.judges.modified import STEP, story, writes_since
 from gradcheck_tool.sanitizer.storages import Area
 from gradcheck_tool.sanitizer.told import Told
@@ -20,7 +20,9 @@ UNVERSIONED = "GL205"
 def judge(need: Need) -> Told | None:
     """Tell who saved the tensor and who changed its memory."""
     since = writes_since(need)
-    if not since or _is_as_before(need, since[0]):
+    if not since:
+        return _by_array(need)
+    if _is_as_before(need, since[0]):
         return None
     area = Area.of(need.saved.tensor)
     by_program = [write for write in since if write.site is not None and write.area.overlaps(area)]
@@ -39,6 +41,26 @@ def judge(need: Need) -> Told | None:
         f"{quoted(site, 'this write')} changes what {quoted(made, need.node)} saved for its derivative, and "
         f"PyTorch does not notice: {quoted(during, 'the backward')} computes with the changed values",
         tuple(steps),
+    )
+
+
+def _by_array(need: Need) -> Told | None:
+    """No operation has written, but the memory is another one, and NumPy has it, too."""
+    shared, saved = need.saved.shared, need.saved
+    during = need.during.site if need.during is not None else None
+    if shared is None or shared.site is None or during is None:
+        return None
+    made = saved.log.site(saved.number)
+    return Told(
+        UNVERSIONED,
+        during.location,
+        f"NumPy has changed what {quoted(made, need.node)} saved for its derivative, and PyTorch does not "
+        f"notice: {quoted(during, 'the backward')} computes with the changed values",
+        placed(
+            step(shared.site, "from here on an array of NumPy has the same memory"),
+            step(made, f"`{need.node}` saves it here"),
+            step(during, f"`{need.node}` computes with other values here: the array was written in between"),
+        ),
     )
 
 

@@ -85,7 +85,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
         refused("GL407", "steps without a closure"),
     ),
     (
-        "No inf checks were recorded|unscale_\\(\\) (?:has already|is being)",
+        "No inf checks were recorded|Attempted step but _sc|(?:unscale_|step)\\(\\) (?:has already|is being)",
         refused("GL413", "breaks the scaler's order"),
     ),
     ("'NoneType'", no_gradient.judge),

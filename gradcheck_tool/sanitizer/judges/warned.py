@@ -24,6 +24,11 @@ _TABLE = (
         "GL406",
         "steps the scheduler before the optimizer: the first rate is skipped",
     ),
+    (
+        "that is different to the input size",
+        "GL517",
+        "compares every output with every target: their sizes differ, and are broadcast",
+    ),
     ("create_graph=True will create a reference cycle", "GL804", "keeps the graph and its leaves alive"),
     ("None of the inputs have requires_grad=True", "GL808", "checkpoints what gets no gradient"),
 )
