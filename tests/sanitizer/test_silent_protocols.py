@@ -1,0 +1,97 @@
+"""Mistakes that raise nothing, of scalers and of what is written without PyTorch: each program and its right twin."""
+
+import pytest
+
+from tests.sanitizer.programs import check_left_alone, check_told
+
+
+def scaled(before, applied):
+    return f"""
+        w = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=1e-3)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = w.square().sum() + w.sum()
+            (scaler.scale(loss) / 2).backward()
+            {before}
+            {applied}
+            scaler.update() if scaler._per_optimizer_states else None
+        """
+
+
+# The program, its code, the rows of the story, and the program made right.
+PROGRAMS = {
+    "scaled gradients clipped": (
+        scaled("torch.nn.utils.clip_grad_norm_([w], 1.0)", "scaler.step(optimizer)"),
+        "GL411",
+        [8, 9],
+        scaled(
+            "torch.nn.utils.clip_grad_norm_([w], float('inf')); scaler.unscale_(optimizer); "
+            "torch.nn.utils.clip_grad_norm_([w], 1.0)",
+            "scaler.step(optimizer)",
+        ),
+    ),
+    "scaled gradients applied": (
+        scaled("pass", "optimizer.step()"),
+        "GL412",
+        [8, 10],
+        scaled("scaler.unscale_(optimizer)", "optimizer.step()"),
+    ),
+    "behind it by NumPy": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        buffer = np.ones(3, dtype="float32")
+        rows = torch.from_numpy(buffer)
+        loss = (w * rows).sum()
+        buffer[:] = 7
+        loss.backward()
+        """,
+        "GL205",
+        [4, 5, 7],
+        """
+        w = torch.rand(3, requires_grad=True)
+        buffer = np.ones(3, dtype="float32")
+        rows = torch.from_numpy(buffer)
+        loss = (w * rows).sum() + (w * torch.from_numpy(buffer.copy())).sum()
+        (w * rows).detach().numpy()[:] = 3
+        states = np.zeros((3, 3), dtype="float32")
+        for i in range(2):
+            loss = loss + (w * torch.from_numpy(states)[i]).sum()
+            states[i + 1] = loss.item()
+        loss.backward()
+        buffer[:] = 7
+        """,
+    ),
+    "behind it by an array of a result": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        y = w.exp()
+        values = y.detach().numpy()
+        values *= 2
+        y.sum().backward()
+        """,
+        "GL205",
+        [4, 3, 6],
+        """
+        w = torch.rand(3, requires_grad=True)
+        y = w.exp()
+        values = y.detach().numpy().copy()
+        values *= 2
+        y.sum().backward()
+        """,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_mistake_is_told(name):
+    text, code, rows, _ = PROGRAMS[name]
+    check_told(text, code, rows)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_right_program_is_left_alone(name):
+    check_left_alone(PROGRAMS[name][3])
