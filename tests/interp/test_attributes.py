@@ -33,6 +33,53 @@ m = M()
 for _ in range(2):
     m.cov.sum().backward()  # raises
 """,
+    "`__getattr__` is asked after the methods of nn.Module": """
+import torch
+from torch import nn
+class Strict(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+    def forward(self, x):
+        return self.layer(x)
+    def __getattr__(self, name):
+        if name == "layer":
+            return super().__getattr__(name)
+        raise AttributeError(name)
+net = Strict()
+net.train()
+assert len(list(net.parameters())) == 2
+loss = net(torch.ones(2, 2)).exp().sum()
+loss.backward()
+loss.backward()  # raises
+""",
+    "`__getattr__` is asked for what nn.Module lacks": """
+import torch
+from torch import nn
+class Wrapper(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+net = Wrapper(nn.Linear(2, 1))
+net.weight.mul_(2.0)  # raises
+""",
+    "`__getattr__` is asked after the methods of a built-in class": """
+import torch
+class Batch(dict):
+    def __getattr__(self, name):
+        raise AttributeError(name)
+w = torch.ones(2, requires_grad=True)
+batch = Batch()
+batch.update(x=1)
+loss = w.exp().sum()
+loss.backward()
+loss.backward()  # raises
+""",
 }
 
 # Right programs.

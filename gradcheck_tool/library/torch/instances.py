@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Class, Instance
@@ -21,13 +22,13 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import ObjectModel, models
-from gradcheck_tool.interp.packs import is_model_class
 from gradcheck_tool.interp.subscripts import item_of
 from gradcheck_tool.library.effects import CERTAIN
 from gradcheck_tool.library.torch import module_calls, module_tree
 from gradcheck_tool.library.torch.data import batch
 from gradcheck_tool.library.torch.model_names import find_method
 from gradcheck_tool.library.torch.module_containers import container
+from gradcheck_tool.library.torch.module_names import MODULE_METHODS
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -51,12 +52,10 @@ class InstanceModel(ObjectModel[Ref]):
         if native is not None:
             call = Call(Method(obj, name), [], {}, site, "", obj)
             return guard(m, s, native, m, s, call)
-        record: Instance = s[obj]
-        of_library = isinstance(record.cls, LibraryObject)
-        is_known = of_library or record.open or is_model_class(s, record.cls)
-        if is_known and find_method(s, obj, name) is not None:
+        if _inherits(s, obj, name):
             return [(s, Method(obj, name))]
-        if not of_library or record.open:
+        record: Instance = s[obj]
+        if not isinstance(record.cls, LibraryObject) or record.open:
             return None
         is_data = name.startswith(("in_", "out_", "num_", "hidden_"))
         key = Symbol(("attr", obj, name), "data" if is_data else None)
@@ -117,6 +116,19 @@ class InstanceModel(ObjectModel[Ref]):
 
     def elements(self, s: State, obj: Ref) -> list[Value] | None:
         return module_tree.container_items(s, obj)
+
+
+def _inherits(s: State, obj: Ref, name: str) -> bool:
+    """Has a class of a library, from which the object's class derives, certainly a method of this name?"""
+    if find_method(s, obj, name) is not None:
+        return True
+    record: Instance = s[obj]
+    if isinstance(record.cls, LibraryObject) or record.open:
+        return False
+    bases = [base for base in attributes.lib_bases(s, record.cls) if base.startswith("builtins.")]
+    if any(hasattr(getattr(builtins, base.removeprefix("builtins."), None), name) for base in bases):
+        return True
+    return name in MODULE_METHODS and module_tree.is_module(s, record)
 
 
 @models(Class)

@@ -105,6 +105,18 @@ def init_module(m: Interpreter, s: State, call: Call) -> Result:
     return NONE
 
 
+@method("torch.nn.Module", "__getattr__")
+def registered(m: Interpreter, s: State, call: Call) -> Result:
+    """`super().__getattr__(name)`: what the module itself has under the name, or an AttributeError."""
+    name = registry.const(call.get(0, "name"))
+    record: Instance = s[call.self]
+    if name in record.attrs:
+        return record.attrs[name]
+    if isinstance(name, str) and not record.open:
+        m.raise_exception(s, "AttributeError")
+    return unknown()
+
+
 @method("torch.nn.ModuleList", "append", "extend", "insert")
 @method("torch.nn.Sequential", "append", "extend", "insert")
 @method("torch.nn.ParameterList", "append", "extend")

@@ -1,5 +1,7 @@
 """What every module has, and what wrappers of modules have."""
 
+# What is no method of every module.
+_OTHER = frozenset({"module", "register_module", "training", "__class__", "__dict__"})
 MODULE = frozenset(
     (
         "parameters",
@@ -48,3 +50,4 @@ MODULE_API = MODULE | {
     "__class__",
     "__dict__",
 }
+MODULE_METHODS = MODULE_API - _OTHER
