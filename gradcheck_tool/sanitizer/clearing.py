@@ -67,9 +67,12 @@ class Clearing:
 
     def cleared(self, owner: Any) -> None:
         """The gradients of an optimizer or of a module are cleared."""
-        if self._pending is None or self.steps.under_way:
+        if self.steps.under_way:
             return
-        parameters = parameters_of(owner) if hasattr(owner, "param_groups") else owner.parameters()
+        parameters = list(parameters_of(owner) if hasattr(owner, "param_groups") else owner.parameters())
+        self.steps.cleared(parameters)
+        if self._pending is None:
+            return
         reached = self.graphs.of_place.get(self._pending.site, ()) if self._pending.site is not None else ()
         waiting = (
             token_of(one) in reached and not self.steps.is_applied(one.grad)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 _MOST_LOOKS = 50_000
 """After so many operations that cut something off nothing more is learned from the next one."""
-_WALKS = 2
-"""The leaves behind a cut are looked for so many times."""
+_LAST_WALK = 64
+"""The leaves behind a cut are looked for in the 1st, 2nd, 4th, ... value, up to this one."""
+_MOST_CUTS = 16
+"""So many cuts are known of one value."""
 _aten = torch.ops.aten
 _NUMBERS = (_aten._local_scalar_dense.default,)
 _MADE_OF_NUMBERS = (_aten.lift_fresh.default,)
@@ -45,6 +48,8 @@ class Cut:
         tracked: whether grad mode was on.
         times: how often it happened.
         leaves: the tokens of the leaves that the values depend on.
+        walks: the same for each value that was looked at.
+        shared: whether a value was used before and after a pass, so that it had to be cut off.
     """
 
     operation: str
@@ -52,6 +57,8 @@ class Cut:
     tracked: bool
     times: int = 0
     leaves: set[int] = field(default_factory=set)
+    walks: list[set[int]] = field(default_factory=list)
+    shared: bool = False
 
     @property
     def message(self) -> str:
@@ -63,6 +70,19 @@ class Cut:
         if not self.tracked:
             return f"`{self.operation}` is computed without a graph here: grad mode is off"
         return f"`{self.operation}` cuts the graph off here"
+
+
+@dataclass(slots=True, eq=False)
+class Constant:
+    """A value without its graph, and all that is computed of it without a node.
+
+    Attributes:
+        cuts: what has cut off its parts.
+        used: how many passes there had been when a node used it first; -1 before that.
+    """
+
+    cuts: tuple[Cut, ...]
+    used: int = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -99,60 +119,63 @@ class Cuts:
     known: dict[tuple[Site, str], Cut] = field(default_factory=dict)
     terms: dict[Site, Term] = field(default_factory=dict)
     _looks: int = 0
-    _cut_off: dict[int, tuple[weakref.ref[Tensor], Cut]] = field(default_factory=dict)
+    _constants: dict[int, tuple[weakref.ref[Tensor], Constant]] = field(default_factory=dict)
 
-    def operation(self, func: Any, args: tuple[Any, ...], name: str, frame: FrameType) -> Cut | None:
-        """An operation makes no node: the cut that its result comes from, if any."""
+    def operation(self, func: Any, args: tuple[Any, ...], name: str, frame: FrameType) -> Constant | None:
+        """An operation makes no node: the value without graph that its result comes from, if any."""
         if self.passes.current is not None or self.steps.under_way:
             return None
         if name.startswith("new_") or name.endswith("_like"):
             return None  # takes the shape alone
-        in_place = name.endswith("_")
-        for position, tensor in enumerate(_tensors(args)):
-            if in_place and position == 0:
-                continue  # what is written to stays what it is
-            if tensor.requires_grad:
-                return self._cut(func, tensor, name, frame)
-            known = self._cut_off.get(id(tensor))
-            if known is not None and known[0]() is tensor:
-                return known[1]
+        given = list(_tensors(args))
+        if name.endswith("_"):
+            del given[:1]  # what is written to stays what it is
+        tracked = [tensor for tensor in given if tensor.requires_grad]
+        constants = list(filter(None, map(self._constant, given))) if self._constants else []
+        if tracked:
+            cut = self._cut(func, tracked, name, frame)
+            return None if cut is None else _joined([Constant((cut,)), *constants])
+        if constants:
+            return _joined(constants)
         if (
             func in _MADE_OF_NUMBERS
             and self.last is not None
             and self.last.operation == "_local_scalar_dense"
         ):
-            return self.last if site_of(frame) is self.last.site else None
+            return Constant((self.last,)) if site_of(frame) is self.last.site else None
         return None
 
     def from_array(self, result: Tensor) -> None:
         """A tensor is made of an array: what the same function has cut off last goes on in it."""
         site, last = here(), self.last
         if site is not None and last is not None and site.frames[0][0] is last.site.frames[0][0]:
-            self.result(result, last)
+            self.result(result, Constant((last,)))
 
-    def result(self, result: Any, cut: Cut) -> None:
+    def result(self, result: Any, constant: Constant) -> None:
         """What an operation gives goes on without graph."""
         for tensor in _tensors(result if isinstance(result, (tuple, list)) else (result,)):
             key = id(tensor)
-            self._cut_off[key] = (weakref.ref(tensor, lambda _, key=key: self._cut_off.pop(key, None)), cut)  # type: ignore[misc]
+            gone = weakref.ref(tensor, lambda _, key=key: self._constants.pop(key, None))  # type: ignore[misc]
+            self._constants[key] = gone, constant
 
     def gradients(self, begun: Pass, result: Any) -> None:
         """A pass gives gradients."""
         if begun.creates or begun.site is None or not isinstance(result, (tuple, list)):
             return
-        cut = self._known(begun.site, "backward", tracked=True)
-        self.result(result, cut)
+        self.result(result, Constant((self._known(begun.site, "backward", tracked=True),)))
 
     def node(self, func: Any, args: tuple[Any, ...], site: Site | None) -> None:
-        """An operation makes a node: is a constant added to a loss?"""
+        """An operation makes a node: which values without graph does it use, and is one added to a loss?"""
+        if self._constants:
+            self._used(args)
         if func not in _SUMS or site is None or len(args) < 2:
             return
         pair = [value for value in args[:2] if isinstance(value, Tensor) and value.dim() == 0]
         if len(pair) < 2 or pair[0].requires_grad == pair[1].requires_grad or self.passes.current is not None:
             return
         constant = pair[0] if pair[1].requires_grad else pair[1]
-        known = self._cut_off.get(id(constant))
-        cut = known[1] if known is not None and known[0]() is constant else None
+        known = self._constant(constant)
+        cut = None if known is None else known.cuts[0]
         term = self.terms.get(site)
         value = float(constant) if constant.device.type == "cpu" else 0.0
         if term is None:
@@ -160,15 +183,34 @@ class Cuts:
         term.times += 1
         term.varies = term.varies or value != term.value
 
-    def _cut(self, func: Any, tensor: Tensor, name: str, frame: FrameType) -> Cut | None:
+    def _used(self, args: tuple[Any, ...]) -> None:
+        for tensor in _tensors(args):
+            constant = self._constant(tensor)
+            if constant is None:
+                continue
+            if constant.used < 0:
+                constant.used = self.passes.total
+            elif constant.used != self.passes.total:
+                for cut in constant.cuts:
+                    cut.shared = True
+
+    def _constant(self, tensor: Tensor) -> Constant | None:
+        known = self._constants.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None
+
+    def _cut(self, func: Any, tracked: list[Tensor], name: str, frame: FrameType) -> Cut | None:
         self._looks += 1
         self.watching = self._looks < _MOST_LOOKS
         site = site_of(frame)
         if site is None or _is_in_function(frame):
             return None
         cut = self._known(site, name, tracked=torch.is_grad_enabled())
-        if cut.times <= _WALKS or func in _NUMBERS:
-            cut.leaves.update(token_of(leaf) for leaf in leaves_of(tensor))
+        times = cut.times
+        if func in _NUMBERS or (times <= _LAST_WALK and not times & (times - 1)):
+            leaves = {token_of(leaf) for tensor in tracked for leaf in leaves_of(tensor)}
+            cut.leaves |= leaves
+            if func not in _NUMBERS:
+                cut.walks.append(leaves)
         self.last = cut
         return cut
 
@@ -178,6 +220,15 @@ class Cuts:
             cut = self.known[site, name] = Cut(name, site, tracked)
         cut.times += 1
         return cut
+
+
+def _joined(constants: list[Constant]) -> Constant:
+    """What is computed of several constants."""
+    first = constants[0]
+    if all(one is first for one in constants):
+        return first
+    cuts = dict.fromkeys(cut for one in constants for cut in one.cuts)
+    return Constant(tuple(islice(cuts, _MOST_CUTS)), max(one.used for one in constants))
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

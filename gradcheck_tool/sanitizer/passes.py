@@ -47,9 +47,11 @@ class Passes:
 
     Attributes:
         total: how many there were.
+        accumulating: how many of them added to `.grad` of leaves.
     """
 
     total: int = 0
+    accumulating: int = 0
     _under_way: list[Pass] = field(default_factory=list)
     _known: dict[int, Pass] = field(default_factory=dict)
     listeners: list[Callable[[Pass, Sequence[Any]], None]] = field(default_factory=list)
@@ -80,6 +82,7 @@ class Passes:
     ) -> Iterator[Pass]:
         """A pass begins, and ends with the block."""
         self.total += 1
+        self.accumulating += accumulates
         one = Pass(self.total, here(), not retains, creates, accumulates, next_number())
         self._known[one.number] = one
         self._known.pop(one.number - _REMEMBERED, None)

@@ -16,7 +16,7 @@ from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch import Tensor
 
@@ -52,6 +52,10 @@ class OptimizerRecord:
         site: where it was made.
         steps: how many steps it made, and where it made the last one.
         without: how many of them found no gradient at all.
+        idle: how many of them found nothing in gradients, as no backward had run since the last step or
+            since these were cleared.
+        cleared: where its gradients were cleared last.
+        seen: how many passes had added to gradients at its last step, or when these were cleared.
         pass_site: where the last backward before its last step was called.
         parameters: what it holds, by token.
     """
@@ -62,6 +66,9 @@ class OptimizerRecord:
     steps: int = 0
     step_site: Site | None = None
     without: int = 0
+    idle: int = 0
+    seen: int = 0
+    cleared: Site | None = None
     pass_site: Site | None = None
     parameters: dict[int, Parameter] = field(default_factory=dict)
 
@@ -175,17 +182,32 @@ class Steps:
             if applied is not None and not applied.touched and applied.added is not None:
                 self._twice(record, applied.step, applied.added.site, site)
         record.without += not found and self._with_closure is None
+        record.idle += self.passes.accumulating == record.seen and not self._has_anything(optimizer)
 
     def ended(self, optimizer: Optimizer, *_: Any) -> None:
         """An optimizer has made a step: the gradients that it leaves are applied ones."""
         record = self.made(optimizer)
         record.steps += 1
         record.step_site = here()
+        record.seen = self.passes.accumulating
         self._remember(optimizer, 0)
         self.under_way, self._with_closure = "", None
         self.total += 1
         for listener in self.listeners:
             listener(record)
+
+    def cleared(self, parameters: Iterable[Tensor]) -> None:
+        """The program clears gradients."""
+        tokens = {token_of(parameter) for parameter in parameters}
+        for record in self.known.values():
+            if tokens.issuperset(record.parameters):
+                record.seen = self.passes.accumulating
+                record.cleared = here()
+
+    def _has_anything(self, optimizer: Optimizer) -> bool:
+        """Is there something in a gradient, or will a closure compute it?"""
+        gradients = (parameter.grad for parameter in parameters_of(optimizer))
+        return self._with_closure is not None or any(one is not None and bool(one.any()) for one in gradients)
 
     def pass_begins(self, begun: Pass, _: Sequence[Any]) -> None:
         """Within a step, each pass of its closure has to begin with cleared gradients."""

@@ -120,3 +120,40 @@ def test_the_mistake_is_told(name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_right_program_is_left_alone(name):
     check_left_alone(PROGRAMS[name][3])
+
+
+def test_sequences_are_cut_off_for_a_reason():
+    check_left_alone(
+        """
+        def train():
+            encoder, cell, head = torch.nn.Linear(2, 2), torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)
+            parameters = [*encoder.parameters(), *cell.parameters(), *head.parameters()]
+            optimizer = torch.optim.SGD(parameters, lr=0.1)
+            for _ in range(2):
+                h = encoder(torch.randn(4, 2))
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    h = cell(torch.randn(4, 2), h.detach())
+                    head(h).square().mean().backward()
+                    optimizer.step()
+        train()
+        """
+    )
+
+
+def test_what_several_passes_use_is_cut_off_for_a_reason():
+    check_left_alone(
+        """
+        def train():
+            encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+            for _ in range(2):
+                with torch.no_grad():
+                    context = encoder(torch.randn(4, 2))
+                for _ in range(2):
+                    optimizer.zero_grad()
+                    head(context).square().mean().backward()
+                    optimizer.step()
+        train()
+        """
+    )

@@ -22,6 +22,54 @@ def scaled(before, applied):
 
 # The program, its code, the rows of the story, and the program made right.
 PROGRAMS = {
+    "step before backward": (
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            loss = model(torch.ones(4, 2)).sum()
+            optimizer.step()
+            loss.backward()
+            optimizer.zero_grad()
+        """,
+        "GL404",
+        [7, 8, 6],
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            loss = model(torch.ones(4, 2)).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        """,
+    ),
+    "cleared to zero after backward": (
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            model(torch.ones(4, 2)).sum().backward()
+            model.zero_grad(set_to_none=False)
+            optimizer.step()
+        """,
+        "GL404",
+        [5, 6, 7],
+        """
+        model, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        of_other = torch.optim.SGD(other.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            of_other.zero_grad()
+            (model(torch.ones(4, 2)).sum() + other(torch.ones(4, 2)).sum()).backward()
+            optimizer.step()
+            of_other.step()
+            for p in model.parameters():
+                p.grad = torch.ones_like(p)
+            optimizer.step()
+        """,
+    ),
     "scaled gradients clipped": (
         scaled("torch.nn.utils.clip_grad_norm_([w], 1.0)", "scaler.step(optimizer)"),
         "GL411",

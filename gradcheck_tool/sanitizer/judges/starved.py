@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
 from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.idle import is_idle
 from gradcheck_tool.sanitizer.sites import returned
 from gradcheck_tool.sanitizer.told import Told
 
@@ -26,15 +27,16 @@ STARVED, NUMBERS, NO_GRADIENT = "GL504", "GL503", "GL720"
 def judge(records: Records) -> Iterator[Told]:
     """Tell, for each place that cuts paths, which parameters starve behind it."""
     for optimizer in records.steps.known.values():
-        if optimizer.steps < OFTEN_ENOUGH:
+        if optimizer.steps < OFTEN_ENOUGH or is_idle(records, optimizer):
             continue
         by_cut: dict[Cut, list[int]] = {}
-        for token in _starving(optimizer):
+        starving = set(_starving(optimizer))
+        for token in sorted(starving):
             given = _refused(records, token, optimizer)
             if given is not None:
                 yield given
                 continue
-            cut = _cut_of(records, token)
+            cut = _cut_of(records, token, starving)
             if cut is not None:
                 by_cut.setdefault(cut, []).append(token)
         for cut, tokens in by_cut.items():
@@ -60,10 +62,24 @@ def _starving(optimizer: OptimizerRecord) -> Iterator[int]:
             yield token
 
 
-def _cut_of(records: Records, token: int) -> Cut | None:
+def _cut_of(records: Records, token: int, starving: set[int]) -> Cut | None:
     """A place that cuts off what depends on a parameter; one where values are only read last of all."""
-    behind = [cut for cut in records.cuts.known.values() if token in cut.leaves and cut.times >= OFTEN_ENOUGH]
+    behind = [
+        cut
+        for cut in records.cuts.known.values()
+        if token in cut.leaves and cut.times >= OFTEN_ENOUGH and not _is_boundary(cut, starving)
+    ]
     return max(behind, key=lambda cut: (cut.operation != "_local_scalar_dense", cut.tracked), default=None)
+
+
+def _is_boundary(cut: Cut, starving: set[int]) -> bool:
+    """Has the cut another purpose: does its value serve several passes, or does it end a part of a sequence?
+
+    A value that several passes use has to be cut off, because the first one frees its graph. So has a state
+    that is carried from window to window: the first window cuts off what made it, the next ones what is
+    trained all the same.
+    """
+    return cut.shared or (cut.tracked and any(walk and walk.isdisjoint(starving) for walk in cut.walks))
 
 
 def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[int]) -> Told:
