@@ -66,15 +66,19 @@ def may_change_layers(name: str) -> bool:
 def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
-    One that `keeps_layers` leaves what is trained and numbers of layers as they are; the gradients that have
-    accumulated it may still use or clear.
+    One that `keeps_layers` leaves what is trained, numbers of layers and the parameters of optimizers as they
+    are; the gradients that have accumulated it may still use or clear.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
     """
-    roots = reachable(s, values)
+    given = list(values)
+    roots = reachable(s, given)
+    kept = _groups(s, given) if keeps_layers and _optimizers(s, roots) else frozenset()
     for ref in roots:
         record = s.heap[ref.id]
+        if ref.id in kept:
+            continue
         if isinstance(record, Tensor):
             is_trained = record.is_param or (record.leaf and record.requires_grad)
             if is_trained and keeps_layers:
@@ -85,6 +89,32 @@ def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> N
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
             _attributes(s, ref, changed=not keeps_layers)
+
+
+def _optimizers(s: State, refs: Iterable[Ref]) -> list[Instance]:
+    records = (s.get(ref, Instance) for ref in refs)
+    return [record for record in records if record is not None and "param_groups" in record.attrs]
+
+
+def _groups(s: State, values: Iterable[Value]) -> frozenset[int]:
+    """The lists of parameters of optimizers, by number: what makes a scheduler, for one, changes none.
+
+    A callee that is given trained tensors beside the optimizers may put them in.
+    """
+    listed: set[Ref] = set()
+    beside: list[Ref] = []
+    for value in values:
+        reached = reachable(s, [value])
+        records = (s.get(ref, Instance) for ref in reached)
+        groups = [
+            record.attrs["param_groups"] for record in records if record and "param_groups" in record.attrs
+        ]
+        listed.update(reachable(s, groups))
+        beside += reached if not groups else ()
+    trained = {ref for ref in beside if (tensor := s.get(ref, Tensor)) is not None and tensor.requires_grad}
+    if not trained <= listed:
+        return frozenset()
+    return frozenset(ref.id for ref in listed if s.get(ref, List) is not None)
 
 
 def _attributes(s: State, ref: Ref, *, changed: bool) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, check_right, each
+from tests.open_programs import told
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -45,6 +48,35 @@ layers = [torch.nn.Linear(2, 2) for _ in range(*unknown())]
 torch.nn.Sequential(*layers, torch.nn.Linear(2, 1))(torch.ones(1, 2)).sum().backward()
 """,
 }
+
+SCHEDULED = """
+import torch
+from elsewhere import get_scheduler
+
+class Agent:
+    def __init__(self):
+        self.log_alpha = torch.zeros(1, requires_grad=True)
+        self.optimizer = torch.optim.Adam([self.log_alpha])
+        self.other = torch.zeros(1, requires_grad=True)
+        {call}
+    def train(self, log_prob):
+        loss = -(self.log_alpha * log_prob.detach()).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.log_alpha = self.log_alpha.clamp(-5, 4).detach().requires_grad_(True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("self.scheduler = get_scheduler(self.optimizer, 0.5)", ["GL318"]),
+        ("get_scheduler(self.optimizer, self.other)", []),
+    ],
+)
+def test_what_makes_a_scheduler_puts_nothing_into_an_optimizer(call: str, expected: list[str]) -> None:
+    assert [finding.code for finding in told(SCHEDULED.replace("{call}", call))] == expected
 
 
 @each(PROGRAMS)
