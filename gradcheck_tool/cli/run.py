@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,10 @@ from gradcheck_tool.cli.console import fail, note
 from gradcheck_tool.cli.output import FOR_PEOPLE, Target, targets, write_file
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
-from gradcheck_tool.sources.discover import absolute
+from gradcheck_tool.sources.discover import CACHE_FOLDER, absolute
 
 if TYPE_CHECKING:
+    from gradcheck_tool.harness.record.command import Recording
     from gradcheck_tool.sanitizer.command import Run
     from gradcheck_tool.session.session import Outcome, Session
 
@@ -50,6 +52,9 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Keep what the run showed, for `gradlint check --with-run`."),
     ] = None,
+    record: Annotated[
+        bool, typer.Option(help="Keep calls of autograd.Functions for `gradlint gradcheck`.")
+    ] = True,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
     ] = None,
@@ -82,6 +87,7 @@ def run(
         ignore=options.codes("--ignore", ignore),
         baseline=absolute(baseline) if baseline else None,
     )
+    from gradcheck_tool.harness.record.command import recorded, recorder
     from gradcheck_tool.sanitizer.command import run_watched
     from gradcheck_tool.sanitizer.findings import completed
 
@@ -89,13 +95,22 @@ def run(
     try:
         session = Session(folder, Options(overrides))
         session.rules_known()
-        watched = run_watched(command, steps, keep_going=keep_going, lines=save is not None)
+        cache, started = session.root / CACHE_FOLDER, time.time_ns()
+        watched = run_watched(
+            command,
+            *([recorder(cache)] if record else ()),
+            steps=steps,
+            keep_going=keep_going,
+            lines=save is not None,
+        )
         outcome = completed(watched.told, session)
     except ConfigError as error:
         fail(str(error))
     if save is not None:
         _save(save, folder, session, watched)
     _print(outcome, session, wanted, folder, quiet)
+    if record:
+        _tell_recorded(recorded(cache, started, watched.status), quiet)
     raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
 
 
@@ -111,6 +126,19 @@ def _command(arguments: list[str]) -> list[str]:
     if script is None:
         fail(f"{arguments[0]}: no such file; {_USAGE}")
     return [script, *arguments[1:]]
+
+
+def _tell_recorded(recording: Recording, quiet: bool) -> None:
+    """Say what `gradlint gradcheck` can use now; most programs have no Functions of their own."""
+    from gradcheck_tool.cache.store import mark
+    from gradcheck_tool.cli.console import count
+
+    if not recording.calls:
+        return
+    mark(recording.cache)
+    if not quiet:
+        functions = count(len(recording.calls), "autograd.Function")
+        note(f"gradlint: recorded {count(sum(recording.calls.values()), 'call')} of {functions}")
 
 
 def _save(path: Path, folder: Path, session: Session, watched: Run) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, delivered
-from gradcheck_tool.startup.launch import launch
+from gradcheck_tool.startup.launch import Starter, launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +35,16 @@ class Run:
 
 
 def run_watched(
-    arguments: Sequence[str], steps: int | None, *, keep_going: bool = False, lines: bool = False
+    arguments: Sequence[str],
+    *others: Starter,
+    steps: int | None = None,
+    keep_going: bool = False,
+    lines: bool = False,
 ) -> Run:
     """Run `python ARGUMENTS` and watch autograd in all its processes; `steps` is how long.
 
     With `keep_going` they go on after what PyTorch refuses, where there is a way; with `lines`, the lines
-    that run are kept.
+    that run are kept. `others` work in the same processes.
     """
     with tempfile.TemporaryDirectory(prefix="gradlint-run-") as name:
         settings = {RUN: name} if steps is None else {RUN: name, STEPS: str(steps)}
@@ -48,6 +52,6 @@ def run_watched(
             settings[KEEP_GOING] = "1"
         if lines:
             settings[LINES] = "1"
-        status = launch(arguments, [_START], settings)
+        status = launch(arguments, Starter(_START, settings), *others)
         left = delivered(Path(name))
         return Run(status, left.told, left.observed)

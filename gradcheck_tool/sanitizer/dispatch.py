@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.sanitizer.below import Below
-from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
+from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Storages, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
     from torch import Tensor
 
@@ -53,7 +54,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         if number != self._newest:
             self._newest = number
             if number != log.last:
-                log.made(number, site_of(sys._getframe(1)))
+                log.made(number, site_of(_maker(sys._getframe(1))))
             self._cuts.node(func, args, log.site(number))
         elif self._cuts.watching:
             cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
@@ -93,6 +94,19 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
                         torch.is_grad_enabled(),
                     )
                 )
+
+
+def _maker(frame: FrameType) -> FrameType:
+    """What has made a node, as an operation is seen: that, or a `Function` whose forward it is called in.
+
+    Gradients are not recorded in such a forward, and its node is made before.
+    """
+    if torch.is_grad_enabled():
+        return frame
+    above: FrameType | None = frame
+    while above is not None and above.f_code is not APPLY:
+        above = above.f_back
+    return frame if above is None else above
 
 
 def name_of(func: Any) -> str:

@@ -10,6 +10,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd import Function
 
 if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
@@ -19,6 +20,16 @@ _MASK = _SIZE - 1
 
 next_number: Any = torch._C._autograd._get_sequence_nr
 """The sequence number that the next node of this thread gets."""
+
+APPLY = next(
+    (
+        vars(base)["apply"].__func__.__code__
+        for base in Function.__mro__
+        if hasattr(vars(base).get("apply"), "__func__")
+    ),
+    None,
+)
+"""What applies a `Function`: Python code that calls PyTorch's."""
 
 
 class NodeLog:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.autograd import Function
 from torch.nn import Parameter
 
-from gradcheck_tool.sanitizer.nodes import NodeLog, next_number
-from gradcheck_tool.sanitizer.sites import here, site_of
+from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
+from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
     from torch import Tensor
 
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 _PLAIN = (torch.Tensor, Parameter)
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
-_apply_code = next(
-    (
-        vars(base)["apply"].__func__.__code__
-        for base in Function.__mro__
-        if hasattr(vars(base).get("apply"), "__func__")
-    ),
-    None,
-)
 
 
 class Saved:
@@ -135,7 +127,7 @@ class SavedTensors:
             saved.shared = shared
             return saved
         made = node._sequence_nr()
-        is_result = made == number or (hasattr(node, "_forward_cls") and frame.f_code is _apply_code)
+        is_result = made == number or (hasattr(node, "_forward_cls") and _applies(frame.f_code))
         if not is_result:
             saved = Saved(tensor, version, number, log, record)
             saved.had_history = True
@@ -210,6 +202,11 @@ def _is_changed(saved: Saved) -> bool:
     if shared is None and saved.record is not None:
         shared = saved.shared = saved.record.shared
     return shared is not None and shared.is_changed(saved.tensor)
+
+
+def _applies(code: CodeType) -> bool:
+    """Does code call what applies a Function? That of the recorder of inputs does in PyTorch's place."""
+    return code is APPLY or is_ours(code.co_filename)
 
 
 def _without_history(tensor: Tensor) -> Tensor:

@@ -175,11 +175,16 @@ def binds_argument(function: Any) -> bool:
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """The frames of a traceback that the program would have without us."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+    while traceback is not None and is_ours(traceback.tb_frame.f_code.co_filename):
         traceback = traceback.tb_next
     if traceback is not None:
         traceback.tb_next = without_ours(traceback.tb_next)
     return traceback
+
+
+def is_ours(filename: str) -> bool:
+    """Is a file one of this package?"""
+    return filename.startswith(_OURS)
 
 
 def is_users(filename: str) -> bool:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,30 @@ _SITE = Path(__file__).parent / "site"
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
-def launch(arguments: Sequence[str], modules: Sequence[str], settings: Mapping[str, str]) -> int:
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """Something of ours that works in a command of the user.
+
+    Attributes:
+        module: its `start` is called once torch is imported.
+        settings: environment variables that tell it what to do.
+    """
+
+    module: str
+    settings: Mapping[str, str]
+
+
+def launch(arguments: Sequence[str], *starters: Starter) -> int:
     """Run `python ARGUMENTS` and return its exit status, as a shell gives it.
 
-    Processes that the command starts itself find the modules and settings in their environment, too.
+    Processes that the command starts itself find modules and settings in their environment, too.
     """
     paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
         **os.environ,
-        **settings,
+        **{name: value for one in starters for name, value in one.settings.items()},
         "PYTHONPATH": os.pathsep.join(paths),
-        START: " ".join(modules),
+        START: " ".join(one.module for one in starters),
     }
     command = [sys.executable, *arguments]
     with (

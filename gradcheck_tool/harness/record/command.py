@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.store import mark
-from gradcheck_tool.harness.record import store
+from gradcheck_tool.harness.record.places import written_since
 from gradcheck_tool.sources.discover import CACHE_FOLDER
-from gradcheck_tool.startup.launch import launch
+from gradcheck_tool.startup.launch import Starter, launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +47,19 @@ def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
     cache = root / CACHE_FOLDER
     mark(cache)
     started = time.time_ns()
-    status = launch(arguments, [_START], {RECORD: str(cache)})
+    return recorded(cache, started, launch(arguments, recorder(cache)))
+
+
+def recorder(cache: Path) -> Starter:
+    """What records the Functions of a command in a cache folder."""
+    return Starter(_START, {RECORD: str(cache)})
+
+
+def recorded(cache: Path, started: int, status: int) -> Recording:
+    """What a command left that was started at a time, as `time.time_ns` gives it, and ended with a status."""
     calls: dict[str, int] = {}
     problems: dict[str, str] = {}
-    for name, problem in store.written_since(cache, started):
+    for name, problem in written_since(cache, started):
         if problem is None:
             calls[name] = calls.get(name, 0) + 1
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode_stack
 
 from gradcheck_tool.cache.store import digest
 from gradcheck_tool.harness.record import store
@@ -155,8 +156,8 @@ class Recorder:
 
 
 def _open(cls: Any) -> _Book:
-    """PyTorch's own Functions, and those that its transforms generate, are not recorded."""
-    if cls.__module__ == "torch" or cls.__module__.startswith("torch."):
+    """PyTorch's own Functions, those that its transforms generate, and ours are not recorded."""
+    if cls.__module__.partition(".")[0] in ("torch", "gradcheck_tool"):
         return _Book(open=False)
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return _Book(open=True, filename=str(Path(file).resolve()) if file else None)
@@ -165,7 +166,8 @@ def _open(cls: Any) -> _Book:
 @contextmanager
 def _unseen() -> Iterator[None]:
     """Neither autograd nor a tensor subclass or mode of the program notices what is done inside."""
-    with torch.no_grad(), torch._C.DisableTorchFunction():  # noqa: SLF001 - PyTorch documents no other way
+    # PyTorch documents no other way.
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():  # noqa: SLF001
         yield
 
 
@@ -173,7 +175,7 @@ def _in_the_way() -> bool:
     """Whether tensors may be no tensors at the moment: tracing, fake tensors, transforms, graph capture."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():  # noqa: SLF001
         return True
-    if torch._C._len_torch_dispatch_stack() > 0:  # noqa: SLF001
+    if any(not getattr(mode, "changes_nothing", False) for mode in _get_current_dispatch_mode_stack()):
         return True
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 

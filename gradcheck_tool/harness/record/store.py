@@ -6,11 +6,10 @@ import json
 import os
 import pickle
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.harness.record.places import FOLDER, folder_of
+from gradcheck_tool.harness.record.places import folder_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.record.calls import RecordedCall
@@ -35,22 +34,6 @@ def load(cache: Path, qualname: str) -> list[RecordedCall]:
     """The calls of all Functions with this qualified name, in a stable order, but for unreadable ones."""
     found = map(_read, sorted(folder_of(cache, qualname).glob("*.call")))
     return [call for call in found if call is not None]
-
-
-def written_since(cache: Path, moment_ns: int) -> list[tuple[str, str | None]]:
-    """Names of Functions, and why a call could not be stored if so, for every call written since a moment.
-
-    Args:
-        cache: the cache folder.
-        moment_ns: as `time.time_ns` gives it.
-    """
-    found = []
-    for path in sorted((cache / FOLDER).glob("*/*.call")):
-        with suppress(OSError, ValueError), path.open("rb") as file:
-            if path.stat().st_mtime_ns >= moment_ns:
-                name, problem = json.loads(file.readline())
-                found.append((name, problem))
-    return found
 
 
 def _read(path: Path) -> RecordedCall | None:
