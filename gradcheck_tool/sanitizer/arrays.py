@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 
-from gradcheck_tool.sanitizer.memory import storage_of
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 
@@ -27,7 +26,6 @@ _ALWAYS, _THEN = 256, 16
 """So often it is looked at what such memory holds, and then each time in so many."""
 _UP_TO = 1 << 26
 """Tensors of more bytes are not compared."""
-_PLAIN = (torch.Tensor, Parameter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Arrays:
 
     def state(self, tensor: Tensor) -> Shared | None:
         """What a tensor holds whose memory an array has, too; None where none has, and where nobody looks."""
-        if not self._shared or type(tensor) not in _PLAIN or tensor.device.type != "cpu":
+        if not self._shared or type(tensor) not in PLAIN or tensor.device.type != "cpu":
             return None
         known = self._shared.get(tensor.untyped_storage().data_ptr())
         if known is None or not tensor.is_contiguous() or tensor.nbytes > _UP_TO:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.observed.run import ObservedProcess
@@ -26,12 +26,13 @@ LINES = "GRADLINT_RUN_LINES"
 """The environment variable that is set where the lines that run are wanted."""
 
 
-def deliver(folder: Path, told: Iterable[Told], observed: ObservedProcess | None) -> None:
+def deliver(folder: Path, told: Iterable[Told], observed: ObservedProcess | None, rank: int | None) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
     draft = path.with_suffix(".draft")
     try:
         data = {
+            "rank": rank,
             "told": [one.to_json() for one in told],
             "observed": None if observed is None else observed.to_json(),
         }
@@ -46,7 +47,7 @@ class Delivered:
     """What all processes of a run left.
 
     Attributes:
-        told: the mistakes in the order in which the processes ended, each once.
+        told: the mistakes in the order in which the processes ended, each once, with the ranks that saw it.
         observed: what the processes did, where that was kept.
     """
 
@@ -59,6 +60,7 @@ def delivered(folder: Path) -> Delivered:
     files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
     found: dict[object, Told] = {}
     observed: list[ObservedProcess] = []
+    ranks: dict[object, set[int]] = {}
     for path in files:
         left = json.loads(path.read_text(encoding="utf-8"))
         if left["observed"] is not None:
@@ -66,4 +68,21 @@ def delivered(folder: Path) -> Delivered:
         for data in left["told"]:
             told = Told.from_json(data)
             found.setdefault(told.key, told)
-    return Delivered(list(found.values()), observed)
+            if left["rank"] is not None:
+                ranks.setdefault(told.key, set()).add(left["rank"])
+    with_ranks = [
+        replace(told, evidence={**told.evidence, "ranks": _listed(ranks[key])}) if key in ranks else told
+        for key, told in found.items()
+    ]
+    return Delivered(with_ranks, observed)
+
+
+def _listed(ranks: Iterable[int]) -> str:
+    """Ranks in words: `0-2, 5`."""
+    spans: list[list[int]] = []
+    for rank in sorted(ranks):
+        if spans and rank == spans[-1][-1] + 1:
+            spans[-1][1:] = [rank]
+        else:
+            spans.append([rank])
+    return ", ".join("-".join(map(str, span)) for span in spans)

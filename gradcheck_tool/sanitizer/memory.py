@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+from torch.nn import Parameter
+
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
+
+PLAIN = (torch.Tensor, Parameter)
+"""The types of tensors that are none of their own."""
 
 
 def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:

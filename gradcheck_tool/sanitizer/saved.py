@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn import Parameter
 
+from gradcheck_tool.sanitizer.memory import PLAIN
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.storages import StorageRecord, Storages
 
-_PLAIN = (torch.Tensor, Parameter)
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
 
@@ -210,7 +209,7 @@ def _applies(code: CodeType) -> bool:
 
 
 def _without_history(tensor: Tensor) -> Tensor:
-    if type(tensor) not in _PLAIN:
+    if type(tensor) not in PLAIN:
         return tensor.detach()
     with _no_dispatch():
         return tensor.detach()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +11,12 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.leaving import hear_of_exceptions
+from gradcheck_tool.sanitizer.ranks import Rank
 from gradcheck_tool.sanitizer.records import Records
-from gradcheck_tool.sanitizer.sites import without_ours
 from gradcheck_tool.sanitizer.watch import observed
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from gradcheck_tool.observed.run import ObservedProcess
     from gradcheck_tool.sanitizer.steps import OptimizerRecord
 
@@ -30,43 +27,28 @@ def start() -> None:
     folder = Path(os.environ[RUN])
     watching = ExitStack()
     watching.enter_context(observed(records))
-    records.told.listeners.append(lambda: deliver(folder, records.told.all(), _observed(records)))
+    rank = Rank()
+
+    def leave() -> None:
+        deliver(folder, records.told.all(), _observed(records), rank.look())
+
+    records.told.listeners.append(leave)
 
     def ended() -> None:
         watching.close()
         conclude(records)
-        deliver(folder, records.told.all(), _observed(records))
+        leave()
 
     def enough(_: OptimizerRecord) -> None:
+        rank.look()
         if records.steps.total == limit:
             watching.close()
 
     limit = int(os.environ.get(STEPS, "0"))
     records.steps.listeners.append(enough)
     atexit.register(ended)
-    _hear_of_exceptions(records)
+    hear_of_exceptions(lambda error: records.told.add_all(explain(error, records)))
 
 
 def _observed(records: Records) -> ObservedProcess | None:
     return None if records.lines is None else records.lines.observed
-
-
-def _hear_of_exceptions(records: Records) -> None:
-    """Explain exceptions that leave the program or a thread. What is printed of them has no frame of ours."""
-    whole, part = sys.excepthook, threading.excepthook
-
-    def left_program(
-        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            records.told.add_all(explain(error, records))
-        whole(kind, error, without_ours(traceback))
-
-    def left_thread(args: threading.ExceptHookArgs) -> None:
-        if isinstance(args.exc_value, Exception):
-            records.told.add_all(explain(args.exc_value, records))
-            args.exc_value.__traceback__ = without_ours(args.exc_traceback)
-        part(args)
-
-    sys.excepthook = left_program
-    threading.excepthook = left_thread

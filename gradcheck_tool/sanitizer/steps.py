@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from gradcheck_tool.sanitizer.memory import storage_of
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
@@ -257,7 +258,11 @@ def parameters_of(optimizer: Optimizer) -> Iterator[Tensor]:
 
 
 def _storage(tensor: Tensor) -> int:
-    storage = storage_of(tensor)
+    """The identity of a tensor's memory; that of its first part for one that is made of others."""
+    part: Any = tensor
+    while type(part) not in PLAIN and is_traceable_wrapper_subclass(part):
+        part = getattr(part, part.__tensor_flatten__()[0][0])
+    storage = storage_of(part)
     return 0 if storage is None else int(storage._cdata)
 
 

@@ -104,7 +104,7 @@ PROGRAMS = {
         y.sum().backward()
         """,
         "GL201",
-        [6, 13, 9],
+        [12, 13, 9],
     ),
     "freed by another": (
         """

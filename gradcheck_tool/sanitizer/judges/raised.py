@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torch.multiprocessing.spawn import ProcessRaisedException
+
 from gradcheck_tool.sanitizer.judges import freed, modified, no_gradient, roots
 from gradcheck_tool.sanitizer.judges.exception import Raised
 from gradcheck_tool.sanitizer.judges.plain import Judge, refused
@@ -165,7 +167,9 @@ def went_on(error: BaseException, records: Records, site: Site) -> list[Told]:
 
 def _explained(error: BaseException, records: Records) -> Told | None:
     site = site_of_traceback(error.__traceback__)
-    return None if site is None else _judged(error, records, site)
+    if site is None or isinstance(error, ProcessRaisedException):
+        return None  # what another process raised is told there
+    return _judged(error, records, site)
 
 
 def _judged(error: BaseException, records: Records, site: Site) -> Told | None:

@@ -1,0 +1,75 @@
+"""Exceptions that leave the program, one of its threads or one of its processes.
+
+What is printed of them has no frame of ours.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.process
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.sanitizer.sites import without_ours
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+Heard = Callable[[Exception], None]
+
+
+def hear_of_exceptions(heard: Heard) -> None:
+    """Tell of each exception, once nothing can catch it any more."""
+    _leave_program(heard)
+    _leave_threads(heard)
+    _leave_processes(heard)
+
+
+def _leave_program(heard: Heard) -> None:
+    before = sys.excepthook
+
+    def left(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception):
+            heard(error)
+        before(kind, error, without_ours(trace))
+
+    sys.excepthook = left
+
+
+def _leave_threads(heard: Heard) -> None:
+    before = threading.excepthook
+
+    def left(args: threading.ExceptHookArgs) -> None:
+        if isinstance(args.exc_value, Exception):
+            heard(args.exc_value)
+            args.exc_value.__traceback__ = without_ours(args.exc_traceback)
+        before(args)
+
+    threading.excepthook = left
+
+
+def _leave_processes(heard: Heard) -> None:
+    """Those of `multiprocessing` print what leaves them, those of `torch.multiprocessing.spawn` send it."""
+    # The package has a function of the module's name.
+    spawned: Any = import_module("torch.multiprocessing.spawn")
+    process: Any = multiprocessing.process.BaseProcess
+    ends = (process._bootstrap.__code__, spawned._wrap.__code__)
+
+    def listening(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def written(*args: Any, **kwargs: Any) -> Any:
+            error = sys.exc_info()[1]
+            if sys._getframe(1).f_code in ends and isinstance(error, Exception):
+                heard(error)
+                error.__traceback__ = without_ours(error.__traceback__)
+            return original(*args, **kwargs)
+
+        return written
+
+    functions: Any = traceback
+    functions.print_exc = listening(traceback.print_exc)
+    functions.format_exc = listening(traceback.format_exc)

@@ -1,0 +1,160 @@
+"""Programs of several processes: one report for all of them, and the same result."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available() or sys.platform == "win32", reason="there is no process group"
+)
+
+TRAINING = """
+import sys
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(dist.get_rank())
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    model = DistributedDataParallel(model) if sys.argv[1] == "ddp" else fully_shard(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        hidden = model(torch.randn(6, 4)).exp()
+        if len(sys.argv) > 2 and dist.get_rank() == 1:
+            hidden.add_(1)
+        hidden.mean().backward()
+        optimizer.step()
+    total = sum(getattr(p, "full_tensor", p.detach)().sum().item() for p in model.parameters())
+    if dist.get_rank() == 0:
+        print(f"{total:.12f}", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+"""
+SPAWNED = """
+import torch
+import torch.multiprocessing as mp
+
+def main(rank):
+    y = torch.ones(3, requires_grad=True).exp()
+    if rank == 1:
+        y.add_(1)
+    y.sum().backward()
+
+if __name__ == "__main__":
+    mp.spawn(main, nprocs=2)
+"""
+FORKED = """
+import multiprocessing as mp
+import torch
+
+def main():
+    y = torch.ones(3, requires_grad=True).exp()
+    y.add_(1)
+    y.sum().backward()
+
+if __name__ == "__main__":
+    process = mp.get_context("fork").Process(target=main)
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+LOADER = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(12, 3), torch.randn(12, 1))
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in DataLoader(data, 4, shuffle=True, num_workers=2):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
+    print(model.weight.tolist())
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "gradlint.toml").write_text("")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def both(folder, text, *launcher):
+    """A program without the watch, and with it."""
+    (folder / "train.py").write_text(text)
+    return run(folder, *launcher), run(folder, "-m", "gradcheck_tool", "run", *launcher)
+
+
+def torchrun(*arguments):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    options = ("--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port))
+    return "-m", "torch.distributed.run", *options, "train.py", *arguments
+
+
+@pytest.mark.parametrize("way", ["ddp", "fsdp"])
+def test_each_finding_is_told_once_with_its_ranks(project, way):
+    alone, seen = both(project, TRAINING, *torchrun(way))
+    assert (alone.returncode, seen.returncode) == (0, 0), alone.stderr + seen.stderr
+    assert seen.stdout == alone.stdout != ""
+    assert seen.stderr.count("error[") == 1
+    assert "error[GL401]: `hidden.mean().backward()` adds to gradients of SGD" in seen.stderr
+    assert "= steps: 3 of 4" in seen.stderr
+    assert "= ranks: 0-1" in seen.stderr
+
+
+def test_one_rank_raises(project):
+    _, seen = both(project, TRAINING, *torchrun("ddp", "raise"))
+    assert seen.returncode != 0
+    assert "error[GL201]: `model(torch.randn(6, 4)).exp()` saved its result" in seen.stderr
+    assert "= ranks: 1\n" in seen.stderr
+
+
+def test_processes_that_are_spawned_tell_what_they_raise(project):
+    alone, seen = both(project, SPAWNED, "train.py")
+    assert seen.returncode == alone.returncode == 1
+    assert seen.stderr.count("error[") == 1
+    assert "gradcheck_tool" not in seen.stderr
+    assert "error[GL201]: `torch.ones(3, requires_grad=True).exp()` saved its result" in seen.stderr
+
+
+def test_processes_that_are_forked_tell_what_they_raise(project):
+    alone, seen = both(project, FORKED, "train.py")
+    assert seen.stdout == alone.stdout == "1\n"
+    assert seen.stderr.startswith(alone.stderr)
+    assert "error[GL201]: `torch.ones(3, requires_grad=True).exp()` saved its result" in seen.stderr
+
+
+def test_workers_of_a_data_loader_change_nothing(project):
+    alone, seen = both(project, LOADER, "train.py")
+    assert (seen.returncode, seen.stdout) == (0, alone.stdout)
+    assert "No autograd mistakes seen" in seen.stderr
