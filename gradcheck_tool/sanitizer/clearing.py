@@ -46,11 +46,13 @@ class Clearing:
 
     Attributes:
         passes: by their place.
+        places: where `zero_grad` was called.
     """
 
     steps: Steps
     graphs: Graphs
     passes: dict[Site, Discarded] = field(default_factory=dict)
+    places: set[Site] = field(default_factory=set)
     _pending: Pass | None = None
 
     def pass_ends(self, begun: Pass, _: object) -> None:
@@ -67,6 +69,9 @@ class Clearing:
 
     def cleared(self, owner: Any) -> None:
         """The gradients of an optimizer or of a module are cleared."""
+        site = here()
+        if site is not None:
+            self.places.add(site)
         if self.steps.under_way:
             return
         parameters = list(parameters_of(owner) if hasattr(owner, "param_groups") else owner.parameters())
@@ -84,7 +89,7 @@ class Clearing:
         known = self._known()
         if known is not None:
             known.times += 1
-            known.clear = here()
+            known.clear = site
 
     def _known(self) -> Discarded | None:
         begun, self._pending = self._pending, None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from torch.nn import Parameter
 
+from gradcheck_tool.sanitizer.holders import Holder, holders
 from gradcheck_tool.sanitizer.logs import log_here
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _MOST_NODES = 20_000
 _FIRST = 8
 """The first passes are all looked at; then those whose number is a power of two."""
+_MOST_KEPT = 3
+"""Where so many passes are kept, it is looked for who keeps them."""
 _LATER = 2
 """What a pass freed should be gone so many passes later."""
 _MOST_TERMS = 1000
@@ -69,11 +73,13 @@ class Graphs:
         walks: the leaves that each of the passes reaches, and `of_place` those of all passes of a place.
         sums: the places of the sums that make a loss, from its root on.
         kept: of the passes that were looked at, those that nodes outlive: the place of the newest such node.
+        holders: the names that keep them, each with the place that made what it held.
         walked: how many passes were looked at that add to gradients.
     """
 
     leaves: dict[int, Leaf] = field(default_factory=dict)
     kept: dict[int, Site | None] = field(default_factory=dict)
+    holders: list[tuple[Holder, Site | None]] = field(default_factory=list)
     walked: int = 0
     sums: set[Site] = field(default_factory=set)
     walks: list[set[int]] = field(default_factory=list)
@@ -133,6 +139,22 @@ class Graphs:
                 alive[earlier] = log.site(max(numbers)) if log is not None else None
         if len(alive) > len(self.kept):
             self.kept = alive
+            if len(alive) >= _MOST_KEPT and not self.holders:
+                kept = {
+                    mark for earlier in alive for ref in self._marks[earlier] if (mark := ref()) is not None
+                }
+                found = holders(lambda node: any(_mark_of(one) in kept for one in _behind(node)))
+                self.holders = [(one, log.site(one.number) if log is not None else None) for one in found]
+
+
+def _mark_of(node: Any) -> _Mark | None:
+    mark: _Mark | None = node.metadata.get(_MARK)
+    return mark
+
+
+def _behind(node: Any) -> Iterator[Any]:
+    """A node and those that it reads, some of them."""
+    return islice((one for one, _ in _nodes_from(node)), _MOST_TERMS)
 
 
 def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
@@ -163,7 +185,11 @@ def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:
 
 def _nodes(roots: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """The nodes behind tensors, each with one that reads it."""
-    stack = [(getattr(root, "grad_fn", None) or getattr(root, "node", None), None) for root in roots]
+    return _nodes_from(*(getattr(root, "grad_fn", None) or getattr(root, "node", None) for root in roots))
+
+
+def _nodes_from(*first: Any) -> Iterator[tuple[Any, Any]]:
+    stack: list[tuple[Any, Any]] = [(node, None) for node in first]
     seen = {node for node, _ in stack}
     while stack and len(seen) < _MOST_NODES:
         node, reader = stack.pop()

@@ -197,6 +197,11 @@ def absolute(filename: str) -> str:
     return filename if filename.startswith("<") else str(Path(filename).absolute())
 
 
+def is_program(filename: str) -> bool:
+    """Is a file one of the program, and of no library?"""
+    return _kind(filename) == _USER
+
+
 def _kind(filename: str) -> int:
     kind = _kinds.get(filename)
     if kind is None:
@@ -219,8 +224,8 @@ def _location(code: CodeType, instruction: int) -> Location:
         if row is not None and end_row is not None and start is not None and end is not None:
             return Location(
                 filename,
-                Position(row, _column(code.co_filename, row, start)),
-                Position(end_row, _column(code.co_filename, end_row, end)),
+                Position(row, column(code.co_filename, row, start)),
+                Position(end_row, column(code.co_filename, end_row, end)),
             )
     row = _row(code, instruction)
     line = linecache.getline(code.co_filename, row).rstrip("\n")
@@ -235,7 +240,7 @@ def _row(code: CodeType, instruction: int) -> int:
     return code.co_firstlineno
 
 
-def _column(filename: str, row: int, offset: int) -> int:
+def column(filename: str, row: int, offset: int) -> int:
     """The 1-based column in characters of an offset in bytes."""
     line = linecache.getline(filename, row).encode()
     return len(line[:offset].decode(errors="replace")) + 1

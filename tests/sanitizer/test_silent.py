@@ -203,14 +203,6 @@ PROGRAMS = {
             optimizer.step()
         """,
     ),
-    "graphs kept": (
-        loop("optimizer.zero_grad()", "losses = globals().setdefault('losses', []); losses.append(loss)"),
-        "GL602",
-        [8],
-        loop(
-            "optimizer.zero_grad()", "losses = globals().setdefault('losses', []); losses.append(loss.item())"
-        ),
-    ),
     "clipping nothing": (
         """
         model = torch.nn.Linear(2, 1)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.findings import TraceStep
+from gradcheck_tool.sanitizer.holders import ATTRIBUTE, BUFFER, COLLECTED, VARIABLE
 from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.source import puts_into
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.findings import Location
+    from gradcheck_tool.sanitizer.holders import Holder
     from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.sites import Site
 
 KEPT = "GL602"
+_CODES = {COLLECTED: KEPT, ATTRIBUTE: "GL603", BUFFER: "GL604", VARIABLE: "GL601"}
 
 _OFTEN_ENOUGH = 3
 
 
 def judge(records: Records) -> Iterator[Told]:
-    """Tell which operation's result is kept."""
+    """Tell which operation's result is kept, and by what."""
     kept = records.graphs.kept
     sites = [site for site in kept.values() if site is not None]
     if len(kept) < _OFTEN_ENOUGH or not sites:
@@ -26,12 +33,41 @@ def judge(records: Records) -> Iterator[Told]:
     site = max(set(sites), key=sites.count)
     if sites.count(site) < _OFTEN_ENOUGH:
         return
-    one = step(site, "the graph behind this result is kept from step to step")
-    yield Told(
-        KEPT,
-        site.location,
-        f"the graph behind {quoted(site, 'this')} outlives the backward that freed it: something keeps it, "
-        "and memory grows with every step",
-        placed(one),
-        evidence={"graphs kept": len(kept)},
+    known = [(holder, made, _place(holder, made)) for holder, made in records.graphs.holders]
+    by_place = {place: (holder, made) for holder, made, place in known if place is not None}
+    for place, (holder, made) in by_place.items():
+        yield _held(holder, made, place, len(kept))
+    if not by_place:
+        one = step(site, "the graph behind this result is kept from step to step")
+        yield Told(
+            KEPT,
+            site.location,
+            f"the graph behind {quoted(site, 'this')} outlives the backward that freed it: something keeps "
+            "it, and memory grows with every step",
+            placed(one),
+            evidence={"graphs_kept": len(kept)},
+        )
+
+
+def _held(holder: Holder, made: Site | None, place: Location, kept: int) -> Told:
+    name = f"`{holder.name}`" + (f" of {holder.owner}" if holder.owner else "")
+    is_there = made is not None and made.location.start.row == place.start.row
+    steps = () if is_there else placed(step(made, "this result has a graph"))
+    return Told(
+        _CODES[holder.kind],
+        place,
+        f"{name} keeps the graph behind {quoted(made, 'a result')} from step to step: it outlives its "
+        "backward, and memory grows with every step",
+        (*steps, TraceStep(place, f"{name} keeps it from here on")),
+        evidence={"graphs_kept": kept},
     )
+
+
+def _place(holder: Holder, made: Site | None) -> Location | None:
+    """Where the program puts what is kept there, the first of such places."""
+    behind = [code.co_filename for code, _ in made.frames] if made is not None else []
+    for filename in dict.fromkeys((*holder.files, *behind)):
+        places = puts_into(filename, holder.name, collects=holder.kind == COLLECTED)
+        if places:
+            return places[0]
+    return None

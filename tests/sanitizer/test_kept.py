@@ -1,0 +1,89 @@
+"""Graphs that outlive their backward, and the names that keep them."""
+
+import pytest
+
+from tests.sanitizer.programs import check_left_alone, check_told
+
+LOOP = """
+class Meter:
+    def __init__(self):
+        self.total, self.history = torch.zeros(()), []
+    def update(self, value):
+        {put}
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.register_buffer("mean", torch.zeros(()))
+    def forward(self, x):
+        y = self.layer(x)
+        {absorb}
+        return y
+def train():
+    net, meter, total = Net(), Meter(), 0.0
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(7):
+        optimizer.zero_grad()
+        loss = net(torch.ones(4, 2)).square().mean()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+        {more}
+train()
+"""
+
+
+def loop(put="pass", absorb="pass", more="pass"):
+    return LOOP.format(put=put, absorb=absorb, more=more)
+
+
+# The program, its code, the rows of the story, and the program made right.
+PROGRAMS = {
+    "list": (
+        loop(put="self.history.append(value)"),
+        "GL602",
+        [21, 6],
+        loop(put="self.history.append(value.item())"),
+    ),
+    "attribute": (
+        loop(put="self.total = self.total + value"),
+        "GL603",
+        [6],
+        loop(put="self.total = self.total + value.detach()"),
+    ),
+    "buffer": (
+        loop(absorb="self.mean = torch.lerp(self.mean, y.mean(), 0.1)"),
+        "GL604",
+        [14],
+        loop(absorb="self.mean = torch.lerp(self.mean, y.mean().detach(), 0.1)"),
+    ),
+    "variable": (loop(more="total += loss"), "GL601", [25], loop(more="total += loss.item()")),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_who_keeps_them_is_told(name):
+    text, code, rows, _ = PROGRAMS[name]
+    check_told(text, code, rows)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_right_program_is_left_alone(name):
+    check_left_alone(PROGRAMS[name][3])
+
+
+def test_a_clearing_that_never_runs_is_told():
+    check_told(
+        """
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        steps = 0
+        for _ in range(4):
+            model(torch.ones(4, 2)).sum().backward()
+            optimizer.step()
+            if steps == 2:
+                optimizer.zero_grad()
+        """,
+        "GL401",
+        [7, 6, 7, 9],
+    )
