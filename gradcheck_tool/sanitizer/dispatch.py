@@ -10,7 +10,7 @@ import torch
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
-from gradcheck_tool.sanitizer.storages import Area, Storages, Write
+from gradcheck_tool.sanitizer.storages import Area, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from gradcheck_tool.sanitizer.cuts import Cuts
-    from gradcheck_tool.sanitizer.steps import Steps
+    from gradcheck_tool.sanitizer.records import Records
 
 # What an operation writes: positions and names of its arguments.
 _Written = tuple[tuple[int, ...], tuple[str, ...]]
@@ -32,12 +31,13 @@ _unversioned: set[Any] = set()
 class Dispatch(Below):  # type: ignore[no-untyped-call]
     """Tells where nodes are made, what is written and where a path is cut."""
 
-    def __init__(self, log: NodeLog, storages: Storages, steps: Steps, cuts: Cuts) -> None:
+    def __init__(self, log: NodeLog, records: Records) -> None:
         super().__init__()
         self._log = log
-        self._storages = storages
-        self._steps = steps
-        self._cuts = cuts
+        self._storages = records.storages
+        self._steps = records.steps
+        self._cuts = records.cuts
+        self._updates = records.updates
         # The newest node when the last operation was called. What an operation saves of its inputs is logged
         # before it comes here: the log alone does not tell whether it makes a node.
         self._newest = log.last
@@ -55,7 +55,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             self._newest = number
             if number != log.last:
                 log.made(number, site_of(_maker(sys._getframe(1))))
-            self._cuts.node(func, args, log.site(number))
+            site = log.site(number)
+            self._cuts.node(func, args, site)
+            self._updates.node(func, args, site)
         elif self._cuts.watching:
             cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
             if cut is not None:

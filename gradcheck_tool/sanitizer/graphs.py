@@ -74,6 +74,7 @@ class Graphs:
         sums: the places of the sums that make a loss, from its root on.
         kept: of the passes that were looked at, those that nodes outlive: the place of the newest such node.
         holders: the names that keep them, each with the place that made what it held.
+        places: where the nodes were made that passes to leaves go through.
         walked: how many passes were looked at that add to gradients.
     """
 
@@ -81,6 +82,7 @@ class Graphs:
     kept: dict[int, Site | None] = field(default_factory=dict)
     holders: list[tuple[Holder, Site | None]] = field(default_factory=list)
     walked: int = 0
+    places: set[Site] = field(default_factory=set)
     sums: set[Site] = field(default_factory=set)
     walks: list[set[int]] = field(default_factory=list)
     of_place: dict[Site, set[int]] = field(default_factory=dict)
@@ -88,8 +90,8 @@ class Graphs:
 
     def pass_begins(self, begun: Pass, roots: Sequence[Any]) -> None:
         """A pass begins: some are looked at."""
-        number = begun.number
-        if number > _FIRST and number & (number - 1):
+        number, ordinal = begun.number, begun.ordinal
+        if ordinal > _FIRST and ordinal & (ordinal - 1):
             return
         self._look_back(number)
         self.walked += begun.accumulates
@@ -98,6 +100,8 @@ class Graphs:
         log = log_here()
         for node, readers in _nodes(roots):
             leaf = getattr(node, "variable", None)
+            if log is not None and begun.accumulates and (site := log.site(node._sequence_nr())) is not None:
+                self.places.add(site)
             if leaf is not None:
                 if begun.accumulates:
                     reached.add(self._reached(leaf, readers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ class Pass:
         frees: whether what the nodes saved is freed.
         creates: whether it makes a graph of its own.
         accumulates: whether it adds to `.grad` of leaves.
+        ordinal: its number among those that add to gradients, or else among those that do not.
+        inputs: what gradients with a graph of their own are computed for.
         after: the number that the next node of the thread would have had.
     """
 
@@ -39,6 +42,8 @@ class Pass:
     creates: bool
     accumulates: bool
     after: int
+    ordinal: int
+    inputs: tuple[weakref.ref[Any], ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,7 +88,8 @@ class Passes:
         """A pass begins, and ends with the block."""
         self.total += 1
         self.accumulating += accumulates
-        one = Pass(self.total, here(), not retains, creates, accumulates, next_number())
+        ordinal = self.accumulating if accumulates else self.total - self.accumulating
+        one = Pass(self.total, here(), not retains, creates, accumulates, next_number(), ordinal)
         self._known[one.number] = one
         self._known.pop(one.number - _REMEMBERED, None)
         for listener in self.listeners:
@@ -107,6 +113,8 @@ def passes_watched(passes: Passes) -> Iterator[None]:
             roots, retains=bool(args[1]), creates=bool(args[2]), accumulates=accumulates
         ) as begun:
             result = original(roots, *args, **kwargs)
+        if begun.creates and args[3]:
+            begun.inputs = tuple(map(weakref.ref, args[3]))
         for listener in passes.ends:
             listener(begun, result)
         return result

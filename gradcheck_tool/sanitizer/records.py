@@ -18,6 +18,7 @@ from gradcheck_tool.sanitizer.scaling import Scaling
 from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
 from gradcheck_tool.sanitizer.telling import Telling
+from gradcheck_tool.sanitizer.updates import Updates
 from gradcheck_tool.sanitizer.warned import Warned
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Records:
         self.parameters = Parameters(self.steps)
         self.clipping = Clipping()
         self.scaling = Scaling(self.steps, self.graphs)
+        self.updates = Updates()
         self.warned = Warned()
         self.modes = Modes()
         self.hooks = Hooks()
@@ -64,12 +66,13 @@ class Records:
         self.steps.listeners.append(self.scaling.stepped)
         self.passes.listeners.append(self._look)
         self.passes.ends.append(self.cuts.gradients)
+        self.passes.ends.append(self.updates.gradients)
         self.told = Telling()
         self.judges_of_needs: list[Callable[[Need], Told | None]] = []
 
     def _look(self, begun: Pass, _: object) -> None:
         """Now and then: modules are too many to be looked at in each pass."""
-        if not begun.number & (begun.number - 1):
+        if not begun.ordinal & (begun.ordinal - 1):
             self.parameters.look()
 
     def overwritten(self, need: Need) -> None:

@@ -28,7 +28,7 @@ class Observers:
 
     def __init__(self, records: Records) -> None:
         self.log = NodeLog()
-        self._mode = Dispatch(self.log, records.storages, records.steps, records.cuts)
+        self._mode = Dispatch(self.log, records)
         needed = None if records.lines is None else records.lines.needed
         self._hooks = SavedTensors(
             self.log, records.storages, records.passes, records.refusals, records.overwritten, needed

@@ -22,6 +22,31 @@ def scaled(before, applied):
 
 # The program, its code, the rows of the story, and the program made right.
 PROGRAMS = {
+    "inner update": (
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (slope,) = torch.autograd.grad(w.exp().sum(), w, create_graph=True)
+            adapted = w.data - 0.1 * slope
+            adapted.square().sum().backward()
+            optimizer.step()
+        """,
+        "GL818",
+        [6, 7],
+        """
+        w = torch.nn.Parameter(torch.rand(3))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (slope,) = torch.autograd.grad(w.exp().sum(), w, create_graph=True)
+            (w - 0.1 * slope).square().sum().backward()
+            optimizer.step()
+            (slope,) = torch.autograd.grad(w.exp().sum(), w, create_graph=True)
+            w.data = w.data - 0.1 * slope
+        """,
+    ),
     "step before backward": (
         """
         model = torch.nn.Linear(2, 1)

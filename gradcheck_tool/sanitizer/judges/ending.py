@@ -16,6 +16,7 @@ from gradcheck_tool.sanitizer.judges import (
     scaled,
     starved,
     untrained,
+    updates,
     warned,
     windows,
 )
@@ -31,6 +32,7 @@ _JUDGES = (
     starved.judge,
     untrained.judge,
     constant.judge,
+    updates.judge,
     kept.judge,
     clipped.judge,
     scaled.judge,
