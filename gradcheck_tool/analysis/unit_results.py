@@ -7,6 +7,7 @@ is a tensor, trains nothing.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis import ordinary_use, roles
@@ -16,6 +17,7 @@ from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT
+from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.triage.losses import computes_loss
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.interp.api import FrameExit, Interpreter
+
+
+# What differentiates, or calls what does. Tests call what they define themselves.
+_TRAINS = re.compile(r"\bbackward\b|autograd|\bgrad\(|gradcheck|\b(?:fit|train)\w*\(|Trainer|\.step\(")
 
 
 class Unit:
@@ -69,6 +75,9 @@ class Unit:
 
 def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     """Differentiate what a unit returned, and what it returns for tensors in the middle of a graph."""
+    module = unit.func.env.module
+    if is_of_tests(module) and _TRAINS.search(module.source) is None:
+        return
     if unit.is_forward:
         ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
     s, defaults = unit.start, unit.func.defaults

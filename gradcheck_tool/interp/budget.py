@@ -76,9 +76,17 @@ class Budget:
         self.narrowed |= len(states) > width
         return states[-width:]
 
+    @property
+    def rest(self) -> int:
+        """How many are left for all entry points that are followed as the one that is running."""
+        return self.single if self.is_narrow else self.total
+
     def charge(self, other: Budget, more: int) -> None:
-        """Take what was executed within a limit of its own, and `more`, off the total."""
-        self.total -= other.executed + more
+        """Take what was executed within a limit of its own, and `more`, off the rest."""
+        if self.is_narrow:
+            self.single -= other.executed + more
+        else:
+            self.total -= other.executed + more
         self.executed += other.executed
         self.exhausted += other.exhausted
         self.narrowed |= other.narrowed

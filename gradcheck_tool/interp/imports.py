@@ -146,7 +146,7 @@ def import_module(m: Interpreter, s: State, importer: str, dotted: str, level: i
     key = Symbol(("module", importer, level, dotted))
     if key in s.memory:
         return s.memory[key]
-    if m.budget.total <= 0:
+    if m.budget.rest <= 0:
         return None
     return _import(m, s, key, m.program.imports(importer, dotted, level), dotted)
 

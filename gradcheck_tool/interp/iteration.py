@@ -249,6 +249,24 @@ def is_bounded(s: State, iterator: Value) -> bool:
     return _is_listed(s, iterator)
 
 
+def may_go_on(s: State, iterator: Value) -> bool:
+    """May there be more elements, or fewer, than those that an iterator is known to give?"""
+    if isinstance(iterator, Symbol):
+        return True
+    record = s.get(iterator, Iter)
+    if record is None:
+        return False
+    if record.kind == "items":
+        return elements(s, record.parts[0])[1]
+    if record.kind == "range":
+        return _range(record) is None
+    if record.kind in ("enumerate", "map"):
+        return may_go_on(s, record.parts[0])
+    if record.kind == "zip":
+        return all(may_go_on(s, part) for part in record.parts)
+    return record.kind == "unknown"
+
+
 def is_near(counter: Value, limit: Value) -> bool:
     """Are these two known numbers a few iterations apart?"""
     numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
@@ -357,6 +375,7 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
     if not lazy:
         exhaust(s, value)
         return [(s, items, is_open)]
+    is_unsure = isinstance(record, Generator) and _goes_through_unsure(s, record)
     done: list[tuple[State, list[Value], bool]] = []
     rows_: list[tuple[State, list[Value]]] = [(s, [])]
     for _ in range(KNOWN_LENGTH):
@@ -376,5 +395,11 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
     raised = [entry for entry in done if entry[0].exc is not None]
     ended = [entry for entry in done if entry[0].exc is None]
     # The longest that ended stands for all; where there are several, or one went on, it may be longer.
-    longest = [(st, v, len(ended) > 1 or bool(rows_)) for st, v, _ in ended[-1:]]
+    longest = [(st, v, len(ended) > 1 or bool(rows_) or is_unsure) for st, v, _ in ended[-1:]]
     return (longest or finished[:1]) + raised[:2]
+
+
+def _goes_through_unsure(s: State, generator: Generator) -> bool:
+    """Does a generator go through something of which not all elements are known?"""
+    values = s[generator.frame].locals.values()
+    return any(isinstance(value, Ref) and may_go_on(s, value) for value in values)

@@ -176,13 +176,18 @@ def widen(s: State, entry: dict[int, Record]) -> None:
             _forget(s, number, "locals", old.locals, record.locals)
         elif isinstance(record, Instance) and isinstance(old, Instance):
             _forget(s, number, "attrs", old.attrs, record.attrs)
-        elif isinstance(record, List) and isinstance(old, List) and len(record.items) != len(old.items):
-            s.edit(Ref(number)).open = True
-        elif isinstance(record, Dict) and isinstance(old, Dict):
-            if len(record.items) != len(old.items):
+        elif isinstance(record, Dict) and isinstance(old, Dict) and len(record.items) == len(old.items):
+            _forget(s, number, "items", old.items, record.items)
+    forget_lengths(s, entry)
+
+
+def forget_lengths(s: State, entry: dict[int, Record]) -> None:
+    """Lists and dictionaries that a loop has filled may have more elements: it has gone on or might have."""
+    for number in list(s.changed):
+        old, record = dict.get(entry, number), dict.get(s.heap, number)
+        if isinstance(record, (List, Dict)) and type(old) is type(record):
+            if len(record.items) != len(old.items) and not record.open:
                 s.edit(Ref(number)).open = True
-            else:
-                _forget(s, number, "items", old.items, record.items)
 
 
 def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir import nodes as ir
@@ -126,6 +127,13 @@ def _reads(block: ir.Block) -> Iterator[ir.Reg]:
         yield from (reg for reg in reads(instr) if reg is not None)
     if block.terminator is not None:
         yield from (reg for reg in reads(block.terminator) if reg is not None)
+
+
+def is_of_tests(module: ir.ModuleIR) -> bool:
+    """Is it a file of tests, by its name and what it defines?"""
+    name = PurePath(module.filename).stem
+    is_named = name.startswith("test_") or name.endswith("_test")
+    return is_named and "def test_" in module.source
 
 
 def text_of(site: Site, node: Any) -> str:

@@ -22,12 +22,13 @@ from gradcheck_tool.domain.values import NONE, STOP, Const, LibraryObject, Value
 from gradcheck_tool.interp import calls, conditions, managers
 from gradcheck_tool.interp.api import FrameExit, Label
 from gradcheck_tool.interp.budget import Budget, BudgetExhausted
-from gradcheck_tool.interp.iteration import advance, make
+from gradcheck_tool.interp.iteration import advance, make, may_go_on
 from gradcheck_tool.interp.loops import (
     MAX_BOUNDED,
     WIDEN_AT,
     Heads,
     can_be_left,
+    forget_lengths,
     is_listing,
     most_iterations,
     widen,
@@ -272,6 +273,7 @@ class Solver:
         function: ir.Function = s[s.frames[-1]].function
         out: list[tuple[int, State]] = []
         if self.budget.is_narrow and can_be_left(head):
+            forget_lengths(s, s[s.frames[-1]].entry.get(head.id, {}))
             self._arrive(s, head.terminator.exhausted, False, out)  # type: ignore[union-attr]
             return out
         out = self._run_block(s, head, 0, exits)
@@ -327,10 +329,14 @@ class Solver:
     def _for_iter(
         self, s: State, end: ir.ForIter, block: ir.Block, out: list[tuple[int, State]], exits: list[FrameExit]
     ) -> None:
-        for state, value in advance(self, s, self.get(s, end.iterator), self.site(s, end.node)):
+        iterator = self.get(s, end.iterator)
+        may_differ = may_go_on(s, iterator)
+        for state, value in advance(self, s, iterator, self.site(s, end.node)):
             if state.exc is not None:
                 self._goes_on(state, block, out, exits)
             elif value is STOP:
+                if may_differ:
+                    forget_lengths(state, state[state.frames[-1]].entry.get(block.id, {}))
                 self._arrive(state, end.exhausted, False, out)
             else:
                 self.set(state, end.dst, value)

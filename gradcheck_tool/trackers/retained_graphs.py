@@ -6,7 +6,6 @@ back-propagated it, computed something else with it, or handed it out of an entr
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -14,6 +13,7 @@ from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Tup, Value, fresh
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
+from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote
@@ -92,7 +92,7 @@ class RetainedGraphs(Tracker):
 
     def _keep(self, key: int, event: GraphKept) -> None:
         # What a test keeps is gone with the test: its memory concerns nobody.
-        if key not in self.events and not _is_test(event.site):
+        if key not in self.events and not is_of_tests(event.site.module):
             self.events[key] = event
 
     # -- attributes and items -------------------------------------------------------------------------
@@ -243,13 +243,6 @@ class RetainedGraphs(Tracker):
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:
                 self.report(event)
-
-
-def _is_test(site: Site) -> bool:
-    """Is the place in a file of tests, by its name and what it defines?"""
-    name = PurePath(site.module.filename).stem
-    is_named = name.startswith("test_") or name.endswith("_test")
-    return is_named and "def test_" in site.module.source
 
 
 def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:

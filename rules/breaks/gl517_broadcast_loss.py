@@ -102,7 +102,11 @@ def _event(
 
 
 def _differ(a: Shape, b: Shape) -> bool:
+    """Are these certainly two sizes, which PyTorch broadcasts all the same?"""
     if a is None or b is None:
+        return False
+    pairs = list(zip(reversed(a), reversed(b), strict=False))
+    if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
         return False
     return len(a) != len(b) or any(
         x is not None and y is not None and x != y for x, y in zip(a, b, strict=True)

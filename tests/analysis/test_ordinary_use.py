@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gradcheck_tool.analysis.program import check_source
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
+from tests.running import RULES
 
 OPEN = {
     "a forward writes to an input that it has saved": Open(
@@ -282,3 +284,38 @@ class Net(nn.Module):
         "squared = out.pow(2)\n        return self.clear(out, mask) + squared",
     )
     assert [(finding.code, finding.location.start.row) for finding in told(wrong)] == [("GL201", 13)]
+
+
+# A network in a file of tests.
+TESTED = """
+import torch
+from elsewhere import wrap
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        hidden = self.layer(x).sigmoid()
+        hidden += 1
+        return hidden
+
+@torch.no_grad()
+def test_shape():
+    assert wrap(Net())(torch.ones(2)).shape == (2,)
+"""
+TRAINED = """
+def test_gradient():
+    wrap(Net())(torch.ones(2)).sum().backward()
+"""
+
+
+def test_tests_differentiate_what_they_define_themselves() -> None:
+    def rows(source: str, name: str) -> list[int]:
+        return [finding.location.start.row for finding in check_source(source, name, RULES)]
+
+    assert rows(TESTED, "net.py") == [13]
+    assert rows(TESTED, "test_net.py") == []
+    assert rows(TESTED + TRAINED, "test_net.py") == [13]

@@ -60,3 +60,14 @@ def test_what_ran_within_another_limit_is_charged() -> None:
     other.exhausted.append("train")
     budget.charge(other, 3)
     assert (budget.total, budget.executed, budget.exhausted) == (140, 7, ["train"])
+
+
+def test_what_is_imported_along_a_single_way_is_taken_off_that_account() -> None:
+    budget, other = Budget(limit=100, total=0, single=40), Budget(10, 10, 5)
+    with other.for_all_ways():
+        spend(other, 7)
+    assert budget.rest == 0
+    with budget.for_a_single_way():
+        assert budget.rest == 40
+        budget.charge(other, 3)
+    assert (budget.single, budget.total) == (30, 0)

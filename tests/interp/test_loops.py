@@ -7,7 +7,7 @@ import pytest
 from gradcheck_tool import FreedGraph
 from gradcheck_tool.analysis.plans import ExecutionPlan
 from tests.interp.test_scale import END, START
-from tests.running import Analysis, happened
+from tests.running import Analysis, findings, happened
 
 # What runs in a later iteration of other loops, before the mistake at the end.
 REPEATED = {
@@ -87,3 +87,38 @@ def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
     analysis = Analysis(source, ExecutionPlan(limit=10, single=3_000))
     assert not analysis.unfinished
     assert analysis.rows(FreedGraph) == [source.count("\n")]
+
+
+# As many gradients as a loop has put into a list.
+LAYER = """
+import os
+import torch
+
+names = {names}
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *inputs):
+        return tuple(x * 2 for x in inputs)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        gradients = []
+        for _ in names:
+            gradients.append(2 * cotangents[0])
+        return {returned}
+
+inputs = [torch.ones(2, requires_grad=True) for _ in range(3)]
+sum(y.sum() for y in Double.apply(*inputs)).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    "returned",
+    ["tuple(gradients)", "tuple(g for g in gradients)", "tuple([g for g in gradients])", "(*gradients,)"],
+)
+def test_what_goes_through_something_unknown_fills_lists_to_an_unknown_length(returned: str) -> None:
+    assert findings(LAYER.format(names="os.listdir('.')[:3]", returned=returned)) == []
+    known = LAYER.format(names="'ab'", returned=returned)
+    assert findings(known) == [(17, "GL701")]
+    assert "incorrect number of gradients" in happened(known)[1]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.running import findings
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -90,6 +93,13 @@ symptom = error.numel() == 4
         "",
     ),
 }
+
+
+def test_sizes_that_pytorch_refuses_to_broadcast_are_not_reported() -> None:
+    loss = "F.mse_loss(torch.ones(2, 4, requires_grad=True), torch.ones(3, 4))"
+    with pytest.raises(RuntimeError, match="must match"):
+        exec(HEAD + loss, {})
+    assert findings(f"{HEAD}\n{loss}.backward()\n") == []
 
 
 @each(MISTAKES)
