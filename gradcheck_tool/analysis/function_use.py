@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Const,
     LibraryObject,
     Method,
@@ -32,7 +33,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
-from gradcheck_tool.library.torch.function_application import backward_of, read_in_backward
+from gradcheck_tool.library.torch.function_application import backward_of, method_of, read_in_backward
 from gradcheck_tool.library.torch.function_backward import run_functions
 from gradcheck_tool.library.torch.function_text import function_class_of
 
@@ -93,7 +94,8 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, absent: str = "") -> Ou
     if forward is None:
         return []
     setup = attributes.in_class(s, cls, "setup_context") is not None
-    args = arguments(m, s, forward, 0 if setup else 1, absent)
+    skip = (not setup) + isinstance(method_of(s, cls, "forward"), Bound)
+    args = arguments(m, s, forward, skip, absent)
     site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []

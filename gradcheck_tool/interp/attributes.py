@@ -24,6 +24,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.interp.constants import is_marked
 from gradcheck_tool.interp.imports import import_module, is_package, resolve_import
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.names import canonical
@@ -114,7 +115,8 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
         kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
-        key = Symbol(("attr", obj, name), kind if kind in ("data", GRAPH) else None)
+        keeps_kind = kind == GRAPH or (kind == "data" and not is_marked(s, obj))
+        key = Symbol(("attr", obj, name), kind if keeps_kind else None)
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:
         return [(s, obj.items[obj.fields.index(name)])]

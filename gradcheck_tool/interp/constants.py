@@ -24,6 +24,15 @@ def unsure_graph(s: State) -> Symbol:
     return result
 
 
+def mark(s: State, value: Symbol) -> None:
+    """What an unknown value was read out of may have a graph, and so may all that is read out of it later."""
+    root = value
+    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
+        root = root.key[1]
+    if root is not value:
+        s.memory[Symbol(("may-have-graph", root))] = TRUE
+
+
 def is_marked(s: State, value: Value) -> bool:
     """Is an unknown value itself, or what it was read out of, known for something that may have a graph?"""
     while isinstance(value, Symbol):

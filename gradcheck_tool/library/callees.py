@@ -11,7 +11,7 @@ from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.conditions import known
-from gradcheck_tool.interp.constants import is_marked, unsure_graph
+from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
 from gradcheck_tool.interp.havoc import forget_groups
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
@@ -92,7 +92,13 @@ class SymbolModel(DtypeModel):
         text: Any,
         augmented: bool,
     ) -> list[State] | None:
-        """What an operation has taken for a tensor is one, else an array perhaps."""
+        """What an operation has taken for a tensor is one, else an array perhaps.
+
+        What an object gets into a table of its own (`graph.ndata["h"] = x`), its other tables may be computed
+        from.
+        """
+        if obj.kind == "data" and _may_have_graph(s, value):
+            mark(s, obj)
         ref = _taken_for_tensor(s, obj)
         if ref is not None:
             return _TENSOR.set_item(m, s, ref, index, value, site, text, augmented)

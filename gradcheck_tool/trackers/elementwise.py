@@ -256,7 +256,7 @@ def _run(body: FunctionBody, arguments: list[Any], smooth: bool) -> Any:
     Raises:
         Unknown: where it does anything else than elementwise arithmetic; with `smooth`, comparisons too.
     """
-    params = body.function.params
+    params = body.parameters
     if len(params) != len(arguments) or any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
         raise Unknown
     names: dict[str, Any] = {p.name: value for p, value in zip(params, arguments, strict=True)}

@@ -189,3 +189,34 @@ class Sum(torch.autograd.Function):
 @pytest.mark.parametrize("name", QUIET)
 def test_nothing_is_said_of_what_callers_may_make_right(name: str) -> None:
     assert _codes(QUIET[name]) == []
+
+
+# A Function whose methods are class methods: PyTorch calls them through the class.
+OF_CLASS = """
+import torch
+
+class Square(torch.autograd.Function):
+    @classmethod
+    def forward(cls, ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x * x * scale
+
+    @classmethod
+    def backward(cls, ctx, cotangent):
+        (x,) = ctx.saved_tensors
+        return {returned}
+"""
+DRIVER = "x = torch.ones(3, requires_grad=True)\nSquare.apply(x, 2.0).sum().backward()\n"
+
+
+@pytest.mark.parametrize("driver", ["", DRIVER])
+def test_class_methods_get_the_class_first(driver: str) -> None:
+    right = OF_CLASS.format(returned="2 * x * ctx.scale * cotangent, None") + driver
+    wrong = OF_CLASS.format(returned="2 * x * ctx.scale * cotangent") + driver
+    assert happened(right + DRIVER) == (None, "")
+    assert check_source(right, "program.py", RULES) == []
+    assert "returned an incorrect number of gradients" in happened(wrong + DRIVER)[1]
+    assert [(f.location.start.row, f.code) for f in check_source(wrong, "program.py", RULES)] == [
+        (14, "GL701")
+    ]

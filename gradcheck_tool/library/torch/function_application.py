@@ -14,6 +14,7 @@ from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Const,
     LibraryObject,
     Method,
@@ -30,6 +31,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import CallbackRan, LibraryCalled
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.function_text import is_class_method
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
@@ -71,15 +73,14 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
     out: Outcomes = []
-    unbound = attributes.function_of(s, forward)
-    for state, value in m.call(s, unbound, given, call.kwargs, call.site):
+    for state, value in m.call(s, method_of(s, cls, "forward"), given, call.kwargs, call.site):
         pairs: Outcomes = [(state, value)]
         if setup is not None and state.exc is None:
             pairs = [
                 (st, value)
                 for st, _ in m.call(
                     state,
-                    attributes.function_of(state, setup),
+                    method_of(state, cls, "setup_context"),
                     [ctx, Tup(tuple(call.args)), value],
                     {},
                     call.site,
@@ -166,10 +167,11 @@ def _opaque_outputs(m: Interpreter, s: State, cls: Value, result: Value, call: C
             as_tensor(m, s, item, call.site) or item if _is_opaque(item) else item for item in result.items
         )
         return replace(result, items=items)
-    backward = s.get(backward_of(s, cls), Func)
+    method = method_of(s, cls, "backward")
+    backward = s.get(attributes.function_of(s, method.func if isinstance(method, Bound) else method), Func)
     if not _is_opaque(result) or backward is None:
         return result
-    incoming = backward.function.params[1:]
+    incoming = backward.function.params[1 + isinstance(method, Bound) :]
     if not incoming or any(p.kind is not ir.ParamKind.POSITIONAL for p in incoming):
         return result
     if len(incoming) == 1:
@@ -204,6 +206,13 @@ def _function_node(m: Interpreter, s: State, cls: Value, ctx: Ref, tensors: list
     node.saved_tensors = (*slots, *_kept_on_ctx(s, cls, ctx, call))
     node.frees = bool(slots) if reads is not None else None
     return s.new(node)
+
+
+def method_of(s: State, cls: Value, name: str) -> Value:
+    """A method as PyTorch calls it: with the class first where it is a class method."""
+    found = attributes.in_class(s, cls, name) or NONE
+    method = attributes.function_of(s, found)
+    return Bound(cls, method) if is_class_method(s.get(found, Instance)) else method
 
 
 def backward_of(s: State, cls: Value) -> Value:

@@ -10,6 +10,7 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import (
     NONE,
+    Bound,
     Ref,
     Tup,
     Value,
@@ -26,6 +27,7 @@ from gradcheck_tool.library.torch.function_application import (
     backward_of,
     function_name,
     is_once_differentiable,
+    method_of,
 )
 from gradcheck_tool.library.torch.tensor_hooks import is_shared_gradient
 
@@ -47,20 +49,21 @@ def run_functions(m: Interpreter, s: State, p: engine.BackwardPass) -> list[Stat
 
 def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.BackwardPass) -> list[State]:
     cls = s[ctx].attrs["#class"]
-    func_value = backward_of(s, cls)
-    func = s.get(func_value, Func)
+    func = s.get(backward_of(s, cls), Func)
     if func is None:
         _missing_backward(m, s, ref, cls, p)
         return [s]
-    applied = Applied(function_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"])
+    called = method_of(s, cls, "backward")
+    of_class = isinstance(called, Bound)
+    applied = Applied(function_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"], of_class)
     outputs = _known_outputs(s, ctx)
     if outputs is not None and not takes(m, s, applied, len(outputs)):
         return [s]
     before, s.grad = s.grad, p.create is True and not is_once_differentiable(func)
-    cotangents = _gradients(s, p, func, outputs)
+    cotangents = _gradients(s, p, applied, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].version for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
-    for state, value in m.call(s, func_value, [ctx, *cotangents], {}, p.site):
+    for state, value in m.call(s, called, [ctx, *cotangents], {}, p.site):
         state.grad = before
         if state.exc is None:
             check(m, state, applied, value)
@@ -77,9 +80,11 @@ def _known_outputs(s: State, ctx: Ref) -> list[Tensor] | None:
     return None if outputs.open or len(known) < len(found) else known
 
 
-def _gradients(s: State, p: engine.BackwardPass, func: Func, outputs: list[Tensor] | None) -> list[Value]:
+def _gradients(
+    s: State, p: engine.BackwardPass, applied: Applied, outputs: list[Tensor] | None
+) -> list[Value]:
     """The gradients that `backward` gets, one for each output."""
-    names = [param.name for param in func.function.params[1:]] or ["grad_output"]
+    names = [param.name for param in applied.params[1:]] or ["grad_output"]
     if outputs is None:
         return [engine.new_tensor(s, p.site, name=name) for name in names]
     return [

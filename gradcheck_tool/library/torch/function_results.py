@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Applied:
     """One application of a Function that a pass differentiates.
 
-    `made` is where it was applied, `site` the call that runs the pass, `inputs` its arguments.
+    `made` is where it was applied, `site` the call that runs the pass, `inputs` its arguments. `of_class`:
+    its `backward` is a class method.
     """
 
     name: str
@@ -31,6 +32,13 @@ class Applied:
     made: Site
     site: Site
     inputs: Tup
+    of_class: bool = False
+
+    @property
+    def params(self) -> list[ir.Parameter]:
+        """The parameters of `backward` that the engine fills: the context and the gradients."""
+        params: list[ir.Parameter] = self.func.function.params
+        return params[self.of_class :]
 
 
 def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
@@ -45,7 +53,7 @@ def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: s
 
 def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
     """Can `backward` be called with a gradient for each output? Lets Python raise where it cannot."""
-    params = a.func.function.params
+    params = a.params
     if any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
         return True
     needed = sum(p.name not in a.func.defaults for p in params)

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 class FunctionBody:
-    """The code of one function, asked what its registers hold."""
+    """The code of one function, asked what its registers hold; a class method without its class."""
 
-    def __init__(self, function: ir.Function) -> None:
+    def __init__(self, function: ir.Function, *, of_class: bool = False) -> None:
         self.function = function
-        self.params = [p.name for p in function.params]
+        self.parameters = function.params[of_class:]
+        self.params = [p.name for p in self.parameters]
         self.variadic = any(p.kind is ir.ParamKind.VARARGS for p in function.params)
         self.instrs = [i for b in function.order for i in function.blocks[b].instrs]
         self.ends = [function.blocks[b].terminator for b in function.order]
@@ -121,7 +122,7 @@ class FunctionClass:
             wrapper = s.get(value, Instance)
             func = s.get(wrapper.attrs.get("#func") if wrapper is not None else value, Func)
             if func is not None:
-                self.methods[name] = FunctionBody(func.function)
+                self.methods[name] = FunctionBody(func.function, of_class=is_class_method(wrapper))
                 self.static[name] = wrapper is not None
         self.forward = self.methods.get("forward")
         self.backward = self.methods.get("backward")
@@ -141,7 +142,7 @@ class FunctionClass:
 
     def is_option(self, index: int) -> bool:
         """Has this argument of forward a default? Then it is an option, no tensor."""
-        params = self.forward.function.params if self.forward is not None else ()
+        params = self.forward.parameters if self.forward is not None else ()
         index += self.setup is None
         return index < len(params) and params[index].has_default
 
@@ -186,6 +187,11 @@ class FunctionClass:
     def read_in(self, body: FunctionBody) -> set[str]:
         """Attributes that a method reads of anything."""
         return {i.name for i in body.instrs if isinstance(i, ir.GetAttr)}
+
+
+def is_class_method(wrapper: Instance | None) -> bool:
+    """Is what a class has under a name a `classmethod`?"""
+    return wrapper is not None and wrapper.cls == LibraryObject("builtins.classmethod")
 
 
 def function_class_of(s: State, cls: Value) -> FunctionClass | None:
