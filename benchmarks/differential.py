@@ -24,17 +24,33 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
     parser.add_argument("--show", type=int, default=0, help="how many disagreements of a kind to print")
+    parser.add_argument("--watch", action="store_true", help="compare gradlint run with both, too")
     options = parser.parse_args()
     torch.set_num_threads(1)
     summary = Summary()
     shown: dict[str, int] = {}
+    apart = 0
     # What there is so far is reported where the run is interrupted.
     with suppress(KeyboardInterrupt):
         for seed in range(options.seed, options.seed + options.count):
             verdict = judge(seed)
             summary.add(verdict)
+            if options.watch:
+                apart += _watched(seed)
             _show(verdict, shown, options.show)
     report(summary)
+    if options.watch:
+        print(f"under the watch    {apart} disagreements")
+
+
+def _watched(seed: int) -> int:
+    """Run a program under the watch as well, and print what the three disagree about."""
+    from tests.differential.under_watch import judged_by_watch
+
+    found = judged_by_watch(seed)
+    for one in found:
+        print(f"--- under the watch, seed {seed}: {one}", flush=True)
+    return len(found)
 
 
 def _show(verdict: Verdict, shown: dict[str, int], limit: int) -> None:

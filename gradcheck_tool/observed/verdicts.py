@@ -4,12 +4,12 @@
 
 *Not reached*: the story did not come about: a line of it did not run, or not in this order.
 
-*Contradicted*: PyTorch is predicted to raise, the story came about to its end, and it did not raise. Of what
-it refuses in a backward that takes a pass, after the story, that needed what a line of the story had saved;
-of what it refuses on the spot it takes a finding that assumes nothing. Lines stand for what they do: that it
-was done to the same tensors is taken from the finding.
+*Contradicted*: PyTorch is predicted to raise in a backward, the story came about to its end, and after it a
+backward went well that needed what a line of the story had saved. Lines stand for what they do: that it was
+done to the same tensors is taken from the finding.
 
-*Open*: it ran, and nothing was seen. That says little of what raises nothing.
+*Open*: it ran, and nothing was seen. That says little of what raises nothing; and what PyTorch refuses on the
+spot depends on values that lines do not show, such as that of `set_grad_enabled(flag)`.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def _story_ends(finding: Finding, process: ObservedProcess) -> int | None:
 
 
 def _went_well(finding: Finding, process: ObservedProcess, end: int) -> bool:
-    """Did the last step do what PyTorch is predicted to refuse?"""
+    """Did a backward do what PyTorch is predicted to refuse?"""
     failed = process.raised.get(finding.location.filename, {})
     if any(row in failed for row in _rows(finding.location)):
         return False
     if not any(text in (finding.predicts or "") for text in _IN_A_PASS):
-        return not finding.assumes
+        return False
     return any(
         time > end
         for place in _places(finding)

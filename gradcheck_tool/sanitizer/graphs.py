@@ -11,6 +11,7 @@ from torch.nn import Parameter
 
 from gradcheck_tool.sanitizer.holders import Holder, holders
 from gradcheck_tool.sanitizer.logs import log_here
+from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _behind(node: Any) -> Iterator[Any]:
 
 def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
     """The leaves that a tensor depends on."""
-    if tensor.grad_fn is None:
+    if node_of(tensor) is None:
         yield tensor
         return
     for node, _ in _nodes([tensor]):
@@ -174,7 +175,7 @@ def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
 
 def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:
     """The nodes from roots on that only add, and scale by what has no graph."""
-    stack = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
+    stack = [node for node in map(node_of, roots) if node is not None]
     for _ in range(_MOST_TERMS):
         if not stack:
             return
@@ -189,7 +190,7 @@ def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:
 
 def _nodes(roots: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """The nodes behind tensors, each with one that reads it."""
-    return _nodes_from(*(getattr(root, "grad_fn", None) or getattr(root, "node", None) for root in roots))
+    return _nodes_from(*(node_of(root) or getattr(root, "node", None) for root in roots))
 
 
 def _nodes_from(*first: Any) -> Iterator[tuple[Any, Any]]:

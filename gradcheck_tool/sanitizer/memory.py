@@ -1,8 +1,8 @@
-"""The storage of a tensor."""
+"""The storage of a tensor, and its node: what PyTorch may refuse to tell."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import Parameter
@@ -19,4 +19,15 @@ def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
     try:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
+        return None
+
+
+def node_of(value: Any) -> Any:
+    """The node that a value comes out of; None for a leaf, for what is no tensor, and where PyTorch refuses.
+
+    It does for a view that was made without gradients and whose base was written to since.
+    """
+    try:
+        return getattr(value, "grad_fn", None)
+    except RuntimeError:
         return None

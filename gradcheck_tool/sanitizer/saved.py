@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradcheck_tool.sanitizer.memory import PLAIN
+from gradcheck_tool.sanitizer.memory import PLAIN, node_of
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
@@ -118,7 +118,7 @@ class SavedTensors:
         if number != log.last:
             log.made(number, site_of(frame))
         version = tensor._version
-        node = tensor.grad_fn
+        node = node_of(tensor)
         record = self._storages.needed(tensor)
         shared = self._storages.arrays.state(tensor)
         if node is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch.amp.grad_scaler import GradScaler
 
 from gradcheck_tool.sanitizer.graphs import nodes_that_add
+from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -71,7 +72,7 @@ class Scaling:
     def scaled(self, scaler: GradScaler, result: Any) -> None:
         """A scaler has scaled losses."""
         for tensor in result if isinstance(result, (tuple, list)) else [result]:
-            node = getattr(tensor, "grad_fn", None)
+            node = node_of(tensor)
             if node is not None and scaler.is_enabled():
                 node.metadata[_MARK] = weakref.ref(scaler)
 

@@ -127,7 +127,7 @@ class _Watch:
         elif event == "exception":
             self.caught.add(frame.f_lineno)
             error = about[1]
-            if isinstance(error, RuntimeError) and not _event_of(str(error)):
+            if isinstance(error, RuntimeError) and not event_of(str(error)):
                 self.foreign = str(error)
         return self
 
@@ -290,9 +290,9 @@ def _raise_of(error: Exception) -> Raise:
     # The engine calls the backward of a custom Function: the program's own place is the call of the engine.
     frames = [f for f in frames if f.name != "backward"]
     first = f"{type(error).__name__}: {error}".splitlines()[0]
-    return Raise(frames[-1].lineno or 0, _event_of(str(error)), first)
+    return Raise(frames[-1].lineno or 0, event_of(str(error)), first)
 
 
-def _event_of(message: str) -> str:
+def event_of(message: str) -> str:
     """The event that an error of PyTorch stands for; empty where it is not autograd's."""
     return next((event for part, event in MESSAGES if part in message), "")

@@ -34,7 +34,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ("not have been used in the graph|One of the differentiated Tensors does not require grad", roots.unused),
     ("`inputs` argument to `backward\\(\\)` cannot be empty", refused("GL105", "is given no inputs")),
     (
-        "a (?:view of a )?leaf Variable that requires grad is being used in an in-place",
+        "a (?:view of a )?leaf Variable that requires grad (?:is being|has been) used in an in-place",
         refused("GL301", "writes in place to a leaf that requires grad, while gradients are recorded"),
     ),
     (
