@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation: "
 _type_names: dict[tuple[torch.dtype, str], str] = {}
-_SUFFIX = re.compile(r"(Backward)?\d*$")
+_NODE = re.compile(r"(.*)Backward0?(\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def modified_text(tensor: Tensor, saved: int, producer: tuple[str, int] | None) 
     wording = _wording(torch.is_anomaly_enabled())
     of = ""
     if producer is not None:
-        name = producer[0] if wording.in_full else _SUFFIX.sub("", producer[0])
+        name = producer[0] if wording.in_full else _NODE.sub(r"\1\2", producer[0])
         of = f", which is output {producer[1]} of {name},"
     return (
         f"{_MODIFIED}[{_type_name(tensor)} {list(tensor.shape)}]{of} is at version "

@@ -33,3 +33,27 @@ def test_a_view_that_refuses_to_tell_its_node_is_not_asked():
         "(w * w).sum().backward()\n"
     )
     assert disagreements(source) == []
+
+
+@pytest.mark.parametrize(
+    "result", ["x.max()", "x.pow(x)", "2.0 ** x", "x.exp()", "x.prod(0)", "Twice1.apply(x)"]
+)
+def test_nodes_are_called_what_pytorch_calls_them(result):
+    source = (
+        "import torch\n"
+        "class Twice1(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        y = x * 2\n"
+        "        ctx.save_for_backward(y)\n"
+        "        return y\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return g * ctx.saved_tensors[0]\n"
+        "x = torch.rand(3, 3, requires_grad=True)\n"
+        f"y = {result}\n"
+        "with torch.no_grad():\n"
+        "    y.add_(1)\n"
+        "y.sum().backward()\n"
+    )
+    assert disagreements(source) == []
