@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import token_of
 
@@ -111,8 +112,14 @@ def parameters_watched(parameters: Parameters) -> Iterator[None]:
     kind: Any = nn.Module
     outer = vars(kind).get(_FLAG)
     kind.requires_grad = _Flag(parameters)
+    listed = kind.__dir__
+
+    def names(module: nn.Module) -> list[str]:
+        return [name for name in listed(module) if name != _FLAG or _FLAG in vars(module)]
+
     try:
-        yield
+        with replaced(kind, __dir__=names):
+            yield
     finally:
         if outer is None:
             del kind.requires_grad

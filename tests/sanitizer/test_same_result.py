@@ -218,3 +218,23 @@ def test_watching_ends_with_the_block():
     assert after == before
     assert torch._C._len_torch_dispatch_stack() == modes
     assert torch._C._autograd._top_saved_tensors_default_hooks(True) is None
+
+
+def test_what_is_compiled_first_under_the_watch_compiles():
+    class Model(nn.Module):
+        def forward(self, x):
+            return x.sin() * 2
+
+    with gradcheck_tool.watch(quiet=True):
+        x = torch.ones(3, requires_grad=True)
+        torch.compile(Model(), backend="eager", fullgraph=True)(x).sum().backward()
+    assert torch.equal(x.grad, 2 * torch.ones(3).cos())
+
+
+def test_modules_list_what_they_have():
+    alone = dir(nn.Linear(1, 1))
+    with gradcheck_tool.watch(quiet=True):
+        module = nn.Linear(1, 1)
+        assert dir(module) == alone
+        module.requires_grad = True
+        assert "requires_grad" in dir(module)
