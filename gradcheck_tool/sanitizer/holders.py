@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.sites import is_program
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def holders(leads_there: Callable[[Any], bool]) -> list[Holder]:
     """The names that hold tensors whose nodes lead to such graphs."""
     found: dict[tuple[str, str], Holder] = {}
     tensors = [
-        one for one in gc.get_objects() if issubclass(type(one), torch.Tensor) and one.grad_fn is not None
+        one for one in gc.get_objects() if issubclass(type(one), torch.Tensor) and node_of(one) is not None
     ]
     for tensor in tensors[:_MOST_TENSORS]:
-        if not leads_there(tensor.grad_fn):
+        if not leads_there(node_of(tensor)):
             continue
         for holder in _names(tensor, tensor.grad_fn._sequence_nr(), (tensors,)):
             found.setdefault((holder.name, holder.kind), holder)
@@ -69,7 +70,7 @@ def _variables(tensors: list[Any], leads_there: Callable[[Any], bool]) -> Iterat
         if is_program(frame.f_code.co_filename) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             for name, value in _locals_of(frame).items():
                 held = value[:_MOST_NAMED] if isinstance(value, list) else [value]
-                nodes = [one.grad_fn for one in held if id(one) in known and leads_there(one.grad_fn)]
+                nodes = [node_of(one) for one in held if id(one) in known and leads_there(node_of(one))]
                 if nodes:
                     kind = COLLECTED if isinstance(value, list) else VARIABLE
                     yield Holder(name, kind, "", (frame.f_code.co_filename,), nodes[0]._sequence_nr())
