@@ -174,11 +174,10 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     known = None if isinstance(func, Ref) else model_of(s, func).call(m, s, func, call)
     if known is not None:
         return known
-    if len(call.args) == 1 and not call.kwargs and isinstance(call.args[0], Ref):
-        if isinstance(s.heap[call.args[0].id], (Func, Class)):
-            return [(s, call.args[0])]
-    receiver = [func.receiver] if isinstance(func, Method) else []
     name, owner = _named(func)
+    if _decorates(s, call, is_method=bool(owner)):
+        return [(s, call.args[0])]
+    receiver = [func.receiver] if isinstance(func, Method) else []
     given = [*receiver, *call.args, *call.kwargs.values()]
     made_from = Tup(tuple(_as_given(s, value) for value in given))
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
@@ -191,6 +190,16 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     elif before is not None:
         s.memory[Symbol(("made-from", result))] = before
     return [(s, result)]
+
+
+def _decorates(s: State, call: Call, *, is_method: bool) -> bool:
+    """Does a call give back the function or class that it is given? A method calls a lambda instead."""
+    if len(call.args) != 1 or call.kwargs or not isinstance(call.args[0], Ref):
+        return False
+    given = s.heap[call.args[0].id]
+    if isinstance(given, Func):
+        return not (is_method and given.function.kind is ir.FunctionKind.LAMBDA)
+    return isinstance(given, Class)
 
 
 def _as_given(s: State, value: Value) -> Value:

@@ -19,6 +19,16 @@ loss = (rows.obs * w * w).sum()
 loss.backward()
 loss.backward()  # raises
 """,
+    "a method that calls a lambda does not return it": """
+import torch
+unseen = vars(torch)
+net = unseen["nn"].Linear(2, 1)._apply(lambda x: x)
+net(torch.ones(1, 2)).sum().backward()
+known = torch.nn.Linear(2, 1)
+known = known._apply(lambda x: x)
+loss = known(torch.ones(1, 2)).exp().sum()
+loss.backward()
+""",
     "functools.partial and a dictionary of functions": """
 import functools
 import torch

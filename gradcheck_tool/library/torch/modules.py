@@ -21,6 +21,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import conditions, facts, registry
+from gradcheck_tool.interp.havoc import havoc
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Native, Result, finder, method
 from gradcheck_tool.library.torch import layers
@@ -273,6 +274,13 @@ def apply_to_all(m: Interpreter, s: State, call: Call) -> Result:
         raised += [state for state in after if state.exc is not None]
         running = [state for state in after if state.exc is None][:MOST_APPLIED]
     return [(state, call.receiver) for state in (*running, *raised[:MOST_APPLIED])]
+
+
+@method("torch.nn.Module", "_apply")
+def apply_to_tensors(m: Interpreter, s: State, call: Call) -> Result:
+    """Puts what a function computes into the place of each parameter and buffer."""
+    havoc(s, [call.receiver])
+    return call.receiver
 
 
 @method("torch.nn.Module", "register_buffer")
