@@ -10,6 +10,7 @@ from gradcheck_tool.analysis import function_use, ordinary_use, roles, unit_resu
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.unit_results import Unit
+from gradcheck_tool.analysis.ways import Ways
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import TRUE, Bound, Const, LibraryObject, Ref, Value
@@ -73,6 +74,7 @@ def analyze(
     m.program.refinement = roles.Refinement(m, elsewhere)
     start = State()
     listening = listen(m, trackers)
+    ways = Ways(m)
     ends = _run_body(m, start, module)
     base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
     for end in ends:
@@ -93,7 +95,7 @@ def analyze(
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
         extent.is_complete = m.budget.is_complete
-    return events
+    return [event for event in events if ways.is_certain(event)]
 
 
 def needed(rules: RuleSet) -> list[type[Tracker]]:

@@ -179,7 +179,8 @@ class NonScalarRoot(EngineError):
 class UnusedInput(EngineError):
     """autograd.grad with respect to something the outputs do not depend on, or that requires no grad.
 
-    `reason` is `unused`, `no-grad` (the input does not require grad) or `rebound`.
+    `reason` is `unused`, `stand-in` (unused, and what is differentiated is computed from nothing), `no-grad`
+    (the input does not require grad) or `rebound`.
     """
 
     triggers = when.DIFFERENTIATION

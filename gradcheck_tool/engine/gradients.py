@@ -136,5 +136,5 @@ def unused(s: State, p: BackwardPass, target: Ref) -> UnusedInput | None:
         text=UNUSED.format(list(p.inputs or ()).index(target)),
         input=str(tensor.name),
         root=str(s[p.roots[0]].name),
-        reason="unused",
+        reason="stand-in" if all(s[root].leaf for root in p.roots) else "unused",
     )

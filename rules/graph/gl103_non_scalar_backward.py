@@ -12,7 +12,9 @@ class NonScalarBackward(Rule):
 
     `backward()` or `torch.autograd.grad` of a tensor that is known to hold more than one number (a
     loss made with `reduction="none"`, an element-wise result, a model's output), without a
-    `gradient` (`grad_outputs`) argument; and of a complex number.
+    `gradient` (`grad_outputs`) argument; and of a complex number. A loss that a test reduces on one way
+    and leaves as it is on the other (`if reduction == "mean": ...`) is not reported where the code does
+    not say which way is taken.
 
     ## Why it is wrong
 

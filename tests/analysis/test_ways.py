@@ -1,0 +1,64 @@
+"""What raises on one outcome of a test alone, where the same pass runs on the other, is meant to be so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, told
+
+LOSS = """
+class Distance(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.reduction = options.reduction
+    def forward(self, x, y):
+        distance = (x - y).pow(2)
+        if self.reduction == "mean":
+            return distance.mean()
+        return distance
+"""
+START = "def train(x, options):\n    net = nn.Linear(2, 2)\n    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+STEP = "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+GRAD = "    return torch.autograd.grad(loss, list(net.parameters()))\n"
+Y = "torch.zeros(3, 2)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"    loss = Distance(options)(net(torch.ones(3, 2)), {Y})\n{STEP}", []),
+        (
+            f"    loss = (net(torch.ones(3, 2)) - {Y}).pow(2)\n    if x.any():\n        print(x)\n{STEP}",
+            ["GL103"],
+        ),
+        (f"    loss = net(torch.ones(3, 2))\n    if options.mean:\n        loss = loss.mean()\n{STEP}", []),
+        (
+            f"    loss = torch.tensor(0.0)\n    for row in x:\n        loss = loss + net(row).sum()\n{GRAD}",
+            [],
+        ),
+        (
+            "    loss = torch.tensor(0.0)\n    for row in x:\n        print(net(row).sum())\n" + GRAD,
+            ["GL501"],
+        ),
+        (
+            "    loss = torch.zeros((), requires_grad=True)\n    if len(x):\n        loss = net(x).sum()\n"
+            + GRAD,
+            [],
+        ),
+        ("    loss = torch.zeros((), requires_grad=True)\n" + GRAD, ["GL801"]),
+        (
+            f"    loss = net(x)\n    if options.half:\n        loss = loss[:1]\n    loss = loss.sum()\n{STEP}",
+            [],
+        ),
+        (
+            f"    loss = net(x).exp()\n    if options.shift:\n        loss += 1\n    loss = loss.sum()\n{STEP}",
+            ["GL201"],
+        ),
+    ],
+    ids=[
+        *("reduced by its options", "never reduced", "reduced on one way", "constant without rows"),
+        *("constant", "stand-in without rows", "stand-in", "right", "written to on one way"),
+    ],
+)
+def test_what_raises_on_every_way_or_is_written_there_is_a_mistake(body: str, expected: list[str]) -> None:
+    assert sorted({finding.code for finding in told(HEAD + LOSS + START + body)}) == expected
