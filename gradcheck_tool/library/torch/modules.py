@@ -308,6 +308,7 @@ def register(m: Interpreter, s: State, call: Call) -> Result:
 _HOOKS = {
     "register_forward_hook": "#hooks",
     "register_forward_pre_hook": "#pre_hooks",
+    "register_backward_hook": "#old_backward_hooks",
     "register_full_backward_hook": "#backward_hooks",
     "register_full_backward_pre_hook": "#backward_hooks",
 }
