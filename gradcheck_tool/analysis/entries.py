@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles, unit_results
-from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls
+from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls, most_different
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.analysis.ways import Ways
@@ -222,7 +222,7 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
 def _use_function(
     m: Interpreter, base: State, ref: Ref, record: Class, forward: Func, starts: _Starts
 ) -> None:
-    """Apply a custom Function to tensors, and to None for what it takes for optional."""
+    """Apply a custom Function to tensors, to None for what it takes for optional, and with other options."""
     is_applied = id(forward.function) in m.program.entered
     for share, use in ((2, function_use.apply), (1, function_use.backward_alone)):
         starts.allow(m, share)
@@ -234,11 +234,11 @@ def _use_function(
         if len(m.budget.exhausted) == before:
             break
     assumed = m.program.assumes
-    for absent in function_use.optional(forward.function):
+    for variant in function_use.variants(forward):
         starts.begin(m)
-        m.program.assumes = (*assumed, f"`{absent}` is None")
+        m.program.assumes = (*assumed, f"`{variant[0]}` is {variant[1].value}")  # type: ignore[union-attr]
         s = base.fork()
-        run = lambda s, absent=absent: _as_exits(function_use.apply(m, s, ref, record.name, absent))  # noqa: E731
+        run = lambda s, it=variant: _as_exits(function_use.apply(m, s, ref, record.name, it))  # noqa: E731
         for end in bounded(m, run, s, forward.function):
             _report(m, end)
     m.program.assumes = assumed
@@ -273,8 +273,8 @@ def _run_methods(
         return
     starts.prepare(m)
     before = m.program.assumes
-    states = _instances(m, base, ref)
-    for state, receiver in states[:2]:
+    states = most_different(_instances(m, base, ref))
+    for state, receiver in states:
         if by_framework is not None:
             _drive(m, state, receiver, *by_framework)
         made = state.get(receiver, Instance) if waiting else None

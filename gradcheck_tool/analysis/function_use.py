@@ -4,7 +4,7 @@ It is applied to tensors that require a gradient, and its result is differentiat
 asks which inputs need a gradient, also as if each of them alone did. Which arguments are tensors is read off
 its text: what it saves for backward, what it calls tensor methods on, what `backward` gives a gradient for,
 and all that a `*args` takes. An argument that `forward` compares with None is None in an application of its
-own.
+own; in another, an option that is off by default is on.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ FUNCTION = "torch.autograd.Function"
 SURPLUS = 3
 # Of how many inputs each is the only one that needs a gradient once.
 MOST_ALONE = 4
+# Of how many options each is once the other way round.
+MOST_OPTIONS = 3
 # How many ways through a forward are differentiated that its arguments do not tell apart.
 MOST_ALIKE = 2
 # Attributes that only tensors have, as far as arguments of Functions are concerned.
@@ -68,7 +70,20 @@ def forward_of(s: State, cls: Value) -> Func | None:
     return s.get(function, Func)
 
 
-def optional(function: ir.Function) -> list[str]:
+def variants(forward: Func) -> list[tuple[str, Value]]:
+    """Parameters that other applications may give another value: None, or the other of True and False.
+
+    Those are the parameters that `forward` compares with None, and those with True or False for a default.
+    """
+    other = {TRUE: FALSE, FALSE: TRUE}
+    options = [(p.name, forward.defaults.get(p.name, NONE)) for p in forward.function.params]
+    return [
+        *((name, NONE) for name in _optional(forward.function)),
+        *[(name, other[default]) for name, default in options if default in other][:MOST_OPTIONS],
+    ]
+
+
+def _optional(function: ir.Function) -> list[str]:
     """The parameters that a function compares with None."""
     found: set[str] = set()
     for block in function.blocks.values():
@@ -80,7 +95,7 @@ def optional(function: ir.Function) -> list[str]:
     return [p.name for p in function.params if p.name in found]
 
 
-def apply(m: Interpreter, s: State, cls: Ref, name: str, absent: str = "") -> Outcomes:
+def apply(m: Interpreter, s: State, cls: Ref, name: str, variant: tuple[str, Value] = ("", NONE)) -> Outcomes:
     """Apply a Function to tensors and differentiate what it returns; all states that come back.
 
     Args:
@@ -88,14 +103,14 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, absent: str = "") -> Ou
         s: the state in which it is applied.
         cls: the class of the Function.
         name: the class, in the user's words.
-        absent: a parameter that is given None.
+        variant: a parameter, and what it is given instead of what its use shows.
     """
     forward = forward_of(s, cls)
     if forward is None:
         return []
     setup = attributes.in_class(s, cls, "setup_context") is not None
     skip = (not setup) + isinstance(method_of(s, cls, "forward"), Bound)
-    args = arguments(m, s, forward, skip, absent)
+    args = arguments(m, s, forward, skip, variant)
     site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []
@@ -172,7 +187,7 @@ def _differentiated(m: Interpreter, s: State, value: Value, site: object, name: 
     return [(state, value) for state in run_functions(m, s, p)]
 
 
-def arguments(m: Interpreter, s: State, forward: Func, skip: int, absent: str) -> list[Value]:
+def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple[str, Value]) -> list[Value]:
     """An argument for each parameter of `forward`, and a few tensors where it takes any number of them.
 
     `apply` gets all arguments by position, so that an option that is False by default may be either. Where
@@ -180,6 +195,9 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, absent: str) -
     """
     returned = _numbers_of_gradients(s, forward.cls)
     tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
+    if not tensors:
+        # A Function that has a derivative is applied to a tensor at least, which comes first.
+        tensors = frozenset(p.name for p in forward.function.params[skip:][:1])
     frozen = _given_none(s, forward.cls)
     out: list[Value] = []
     for p in forward.function.params[skip:]:
@@ -191,8 +209,8 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, absent: str) -
         if not p.is_positional:
             continue
         default = forward.defaults.get(p.name)
-        if p.name == absent:
-            out.append(NONE)
+        if p.name == variant[0]:
+            out.append(variant[1])
         elif p.name in tensors and not (isinstance(default, Const) and default.value is not None):
             trained = len(out) not in frozen
             ref = new_tensor(s, m.site(s, p.node), requires_grad=trained, leaf=False, name=p.name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.domain.values import Ref, Value
     from gradcheck_tool.interp.api import Interpreter
 
 # Methods that make an object what it is: nobody calls them between two steps of training.
@@ -124,12 +124,18 @@ class ObjectLife:
         return {attribute for name in names for attribute in self._methods[name].writes}
 
     def providers(self, name: str, held: Iterable[str]) -> list[str]:
-        """The methods that give the object what a method reads and what it does not have yet."""
+        """The methods that give the object what a method reads and what it does not have yet.
+
+        What makes the object itself what it is gets nothing from those that work with it.
+        """
         mine = self.reach(name)
         wanted = {attribute for each in mine for attribute in self._methods[each].reads}
         wanted -= {*held, *self._methods}
+        constructs = _CONSTRUCTS.match(name) is not None
         found: list[str] = []
         for other in self._methods:
+            if constructs and _CONSTRUCTS.match(other) is None:
+                continue
             given = {
                 attribute for each in self.reach(other) for attribute in self._methods[each].binds
             } & wanted
@@ -183,3 +189,15 @@ def between_calls(s: State, receiver: Ref, loose: set[str], *, keep_gradients: b
         if tensor.leaf is not False and tensor.requires_grad is not False:
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()
+
+
+def most_different(made: list[tuple[State, Value]]) -> list[tuple[State, Value]]:
+    """The first object that was made, and of the others the one that has most of what the first has not."""
+    first, *others = made
+    held = _attributes(*first)
+    return [first, *sorted(others, key=lambda other: -len(_attributes(*other) - held))[:1]]
+
+
+def _attributes(s: State, value: Value) -> set[str]:
+    record = s.get(value, Instance)
+    return set(record.attrs) if record is not None else set()

@@ -201,7 +201,16 @@ def _kind(s: State, value: Value | None) -> object:
         return record.requires_grad, record.grad_fn is None, freed, record.grad_state
     if isinstance(record, Instance):
         return record.cls
+    if type(value) is Tup:
+        return tuple(_sort(s, item) for item in value.items)
     return type(value if record is None else record)
+
+
+def _sort(s: State, value: Value) -> object:
+    """What sort of thing an item of a tuple is: None, a tuple, a tensor, ..."""
+    if type(value) is Const:
+        return type(value.value)
+    return type(dict.get(s.heap, value.id) if type(value) is Ref else value)
 
 
 def few(states: list[State], live: frozenset[str | int] | None) -> list[State]:

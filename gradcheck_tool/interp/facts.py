@@ -173,10 +173,10 @@ class BackwardRan(Fact):
 class CallbackRan(Fact):
     """PyTorch has run code of the program: a `forward` or `backward` of a Function, or a `hook` of a tensor.
 
-    `owner` is the Function's class, with its `context`, or the tensor. `versions` are those that arguments
-    had before which others read, too. `value` is what `forward` and `backward` return. Of a `backward`,
-    `applied` is where the Function was applied and `run` the pass that runs it; what the engine refuses of
-    its `value` is raised already.
+    `owner` is the Function's class, with its `context`, or the tensor. `versions` tells what arguments held
+    before which others read, too: of a `forward` their versions, else their data. `value` is what `forward`
+    and `backward` return. Of a `backward`, `applied` is where the Function was applied and `run` the pass
+    that runs it; what the engine refuses of its `value` is raised already.
     """
 
     by: str

@@ -100,7 +100,8 @@ class Functions(Tracker):
         dirty = s[fact.context].attrs.get("#dirty", Tup(())).items if is_forward else ()
         for ref, version in fact.versions.items():
             storage = s[s[ref].storage]
-            if storage.version == version or storage.unsure or ref in dirty:
+            now = storage.version if is_forward else storage.data
+            if now == version or storage.unsure or ref in dirty:
                 continue
             if is_forward and not _has_gradient(s, fact, ref):
                 continue

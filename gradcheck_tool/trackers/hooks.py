@@ -56,9 +56,9 @@ class Hooks(Tracker):
     def on_callback_ran(self, m: Interpreter, s: State, fact: CallbackRan) -> None:
         """Has a hook written to a gradient that others read, too?"""
         tensor = s.get(fact.owner, Tensor)
-        for ref, version in fact.versions.items() if tensor is not None else ():
+        for ref, data in fact.versions.items() if tensor is not None else ():
             storage = s[s[ref].storage]
-            if storage.version != version and not storage.unsure:
+            if storage.data != data and not storage.unsure:
                 subject, how = str(tensor.name), str(storage.how)  # type: ignore[union-attr]
                 self.report(HookMisuse(site=storage.site, kind="mutates-gradient", subject=subject, call=how))
 

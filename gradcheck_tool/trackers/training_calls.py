@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import TRUE, Const
+from gradcheck_tool.domain.values import TRUE, Const, Method, Symbol, Value
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.library.torch.grad_scaler import CARRIED
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.optimizers import params_of
 from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
+from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -35,18 +37,44 @@ _KINDS = {
 }
 
 
+_MOMENTS = count(1)
+
+
 class TrainingCalls(Tracker):
     """Reports each step, clipping and clearing: rules compare all of a file."""
 
     derives = (ClipGradients, GradientsCleared, OptimizerStep)
+    # A new number whenever something may have stored gradients since the first backward: a pass, or code that
+    # is not in sight; and that at which an optimizer has cleared all of its gradients.
+    moment = StoryNote[str, int]()
+    emptied = StoryNote[Value, int]()
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """A pass stores gradients."""
+        self.moment.set(s, "", next(_MOMENTS))
+
+    def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
+        """Does an optimizer clear its gradients, or code run that may store some?"""
+        now = self.moment.get(s, "")
+        if now is None:
+            return
+        func = fact.func
+        if isinstance(func, Symbol):
+            self.moment.set(s, "", next(_MOMENTS))
+        elif isinstance(func, Method) and func.name == "zero_grad":
+            self.emptied.set(s, func.receiver, now)
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Report what the gradients are that an optimizer is about to apply."""
+        kinds = _gradient_kinds(s, *params_of(s, fact.optimizer))
+        emptied = self.emptied.get(s, fact.optimizer)
+        if emptied is not None and emptied == self.moment.get(s, ""):
+            kinds = (kinds - {"unknown"}) or frozenset({"zeroed"})
         self.report(
             OptimizerStep(
                 site=fact.site,
                 optimizer=fact.name,
-                gradients=_gradient_kinds(s, *params_of(s, fact.optimizer)),
+                gradients=kinds,
                 scaler=fact.scaler,
                 in_loop=m.places.repeats(s, fact.site),
             )
@@ -76,7 +104,7 @@ def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[
     """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on."""
     kinds = _gradient_kinds(s, params, is_open)
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
-    return frozenset({"scaled"}) if kinds == {"unknown"} and is_carried else kinds
+    return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
 
 
 def _gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from gradcheck_tool import (
     Event,
     Interpreter,
-    Node,
     Ref,
     Rule,
     Severity,
@@ -14,26 +13,22 @@ from gradcheck_tool import (
     State,
     StoryNote,
     StoryStep,
-    Tensor,
     Tracker,
     Trigger,
     Violation,
     facts,
 )
 
-# Nodes of rounding, whose gradients are zero.
-ROUNDING = frozenset({"RoundBackward0", "FloorBackward0", "CeilBackward0", "SignBackward0", "TruncBackward0"})
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Cancelled(Event):
-    """`x + (q - x)`, where `q` has no gradient and the difference is not detached."""
+    """`x + (q - x)`, where the difference is not detached."""
 
     sum: str
 
 
 class Differences(Tracker):
-    """Differences of a value without a gradient and another, and what is added to them."""
+    """Differences of two values, and what is added to them."""
 
     derives = (Cancelled,)
     taken = StoryNote[Ref, tuple[Ref, Site]]()
@@ -43,7 +38,7 @@ class Differences(Tracker):
         first, second = (fact.operands.get(name) for name in ("self", "other"))
         if not isinstance(first, Ref) or not isinstance(second, Ref) or not isinstance(fact.result, Ref):
             return
-        if fact.operation in ("-", "sub") and _is_flat(s, first) and s[second].requires_grad is not False:
+        if fact.operation in ("-", "sub") and s.grad is not False and s[second].requires_grad is not False:
             self.taken.set(s, fact.result, (second, fact.site))
         if fact.operation in ("+", "add"):
             for one, other in ((first, second), (second, first)):
@@ -53,20 +48,13 @@ class Differences(Tracker):
                     self.report(Cancelled(site=fact.site, story=story, sum=self.text(fact.site)))
 
 
-def _is_flat(s: State, ref: Ref) -> bool:
-    """Has a tensor no gradient, or one that is zero?"""
-    tensor: Tensor = s[ref]
-    node = s.get(tensor.grad_fn, Node)
-    return tensor.requires_grad is False or (node is not None and node.op in ROUNDING)
-
-
 class StraightThroughCancels(Rule):
     """A straight-through estimate detaches the wrong part.
 
     ## What it detects
 
-    `x + (q.detach() - x)`, or `x + (q - x)` with a rounded `q`: the sum of a value and of a difference
-    that contains it with the opposite sign, both with their gradients.
+    `x + (q.detach() - x)`, or `x + (q - x)`: the sum of a value and of a difference that contains it with
+    the opposite sign, both with their gradients.
 
     ## Why it is wrong
 
@@ -106,7 +94,10 @@ class StraightThroughCancels(Rule):
     effect = "silent"
     predicts = "the gradient is zero"
     symptom = "assert torch.equal(x.grad, torch.zeros(2))"
-    triggers = (Trigger(("detach(", "round(", "sign(", "floor("), r"\+\s*\([\w.()]+\s*-|-\s*\w+\)\s*\+"),)
+    triggers = (
+        Trigger(("+",), r"([A-Za-z_][\w.]*)\s*\+\s*\([^-\n]+-\s*\1\s*\)(?!\s*[*/.@])"),
+        Trigger(("+",), r"-\s*([A-Za-z_][\w.]*)\s*\)\s*\+\s*\1\b"),
+    )
     trackers = (Differences,)
 
     def on_cancelled(self, event: Cancelled) -> Iterator[Violation]:

@@ -64,7 +64,7 @@ class HooksInForward(Tracker):
 
 
 class HooksInLoops(Tracker):
-    """Follows the hooks that loops register on modules and parameters."""
+    """Follows the hooks that loops, and methods that train, register on modules and parameters."""
 
     derives = (HookRegisteredAgain,)
     registered = StoryNote[tuple[int, Value], bool]()
@@ -75,15 +75,26 @@ class HooksInLoops(Tracker):
         if _HOOKS.fullmatch(name) is None and name != "register_hook":
             return
         site = m.site(s, fact.instr.node)
-        loop = m.places.loop_of(site)
-        if loop is None or not _is_lasting(s, receiver) or _removes(site.module.source):
+        if not _is_lasting(s, receiver) or _removes(site.module.source):
             return
-        if "backward(" not in source_text(Site(site.module, loop.node)):
-            return  # a loop over hooks, and not over batches
         key = (id(fact.instr), receiver)
-        if self.registered.get(s, key) and self.once(key[0]):
-            self.report(HookRegisteredAgain(site=site, method="", call=name))
-        self.registered.set(s, key, True)
+        before = self.registered.get(s, key)
+        if before is not None and self._is_again(m, s, site, receiver, before) and self.once(key[0]):
+            method = s[s.frames[-1]].function.qualname if s.again else ""
+            self.report(HookRegisteredAgain(site=site, method=method, call=name))
+        self.registered.set(s, key, s.again if before is None else before)
+
+    def _is_again(self, m: Interpreter, s: State, site: Site, receiver: Value, before: bool) -> bool:
+        """Is it a later call of a method that trains, or a later iteration of a loop over batches?
+
+        A loop over hooks or parameters is none; `before` tells whether the first call had come back then.
+        """
+        if s.again:
+            return not before
+        loop, tensor = m.places.loop_of(site), s.get(receiver, Tensor)
+        if loop is None or (tensor is not None and tensor.is_summary):
+            return False
+        return "backward(" in source_text(Site(site.module, loop.node))
 
 
 def _method(func: Value) -> tuple[Value, str]:
@@ -99,7 +110,7 @@ def _is_lasting(s: State, value: Value) -> bool:
     """Is it a module, an attribute of one, or a parameter: the same in each iteration?"""
     tensor = s.get(value, Tensor)
     if tensor is not None:
-        return tensor.leaf is True and tensor.is_param and not tensor.is_summary
+        return tensor.leaf is True and tensor.is_param
     key = value.key if isinstance(value, Symbol) else None
     if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
         return _is_lasting(s, key[1])
@@ -117,8 +128,9 @@ class HookInForward(Rule):
     ## What it detects
 
     `self.layer.register_forward_hook(...)` and the like in the `forward` of a module, in a file that
-    calls `remove()` of no handle; the same in a loop that back-propagates, on a module or parameter that is
-    made before the loop.
+    calls `remove()` of no handle, and `self.layer.weight.register_hook(...)`; the same in a loop that
+    back-propagates, on a module or parameter that is made before the loop, and in a method that
+    back-propagates and is called again on the same object.
 
     ## Why it is wrong
 
@@ -207,7 +219,9 @@ def _registered(forward: FunctionBody, source: str) -> Iterator[tuple[Any, str]]
         return
     for i in _always(forward):
         func = forward.made.get(i.func) if isinstance(i, nodes.Call) else None
-        if isinstance(func, nodes.GetAttr) and _HOOKS.fullmatch(func.name) and _is_of_self(forward, func.obj):
+        if not isinstance(func, nodes.GetAttr) or not _is_of_self(forward, func.obj):
+            continue
+        if _HOOKS.fullmatch(func.name) or (func.name == "register_hook" and _is_of_layer(forward, func.obj)):
             yield i.node, func.name
 
 
@@ -218,6 +232,14 @@ def _always(body: FunctionBody) -> Iterator[nodes.Instr]:
         block = body.function.blocks[at]
         yield from block.instrs
         at = block.terminator.target if isinstance(block.terminator, nodes.Jump) else None
+
+
+def _is_of_layer(body: FunctionBody, reg: int) -> bool:
+    """Is it the weight or the bias of an attribute of `self`?"""
+    made = body.maker(reg)
+    if not isinstance(made, nodes.GetAttr) or made.name not in ("bias", "weight"):
+        return False
+    return isinstance(body.maker(made.obj), (nodes.GetAttr, nodes.GetItem))
 
 
 def _is_of_self(body: FunctionBody, reg: int) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradcheck_tool import (
+    NONE,
     Const,
     Event,
     Instance,
@@ -67,8 +68,11 @@ class Replaced(Tracker):
             return
         if s.get(fact.value, Tensor) is not None:
             self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
-        if fact.instr is not None and fact.name in record.attrs:
-            self._replace(s, record.attrs[fact.name], fact.value, fact.site)
+        # A module of which only the role is known has its parameters in a group.
+        group = record.attrs.get("#group", NONE) if s.get(fact.value, Instance) is not None else NONE
+        old = record.attrs.get(fact.name, group)
+        if fact.instr is not None and old != NONE:
+            self._replace(s, old, fact.value, fact.site)
 
     def on_name_bound(self, m: Interpreter, s: State, fact: facts.NameBound) -> None:
         """A variable that an optimizer trains may be bound to a new leaf that is computed from it."""

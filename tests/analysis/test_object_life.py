@@ -100,6 +100,28 @@ class Agent(Algorithm):
         "agent = Agent()\nfor _ in range(2): agent.train(torch.ones(3))",
         ("`Agent.train` is called again on the same object",),
     ),
+    "a method makes what it reads, and training changes it": Open(
+        HEAD
+        + """
+from workshop import Algorithm
+
+class Agent(Algorithm):
+    def init_nets(self):
+        self.log_alpha = torch.zeros(1, requires_grad=True)
+        self.optim = torch.optim.Adam([self.log_alpha], 0.1)
+
+    def train(self, batch):
+        loss = (self.log_alpha * batch).mean()
+        self.optim.zero_grad()
+        loss.backward()  # <- GL102
+        self.optim.step()
+        self.log_alpha = self.log_alpha.clamp(-5, 4)
+""",
+        "        self.log_alpha = self.log_alpha.clamp(-5, 4)",
+        "        self.log_alpha.data.clamp_(-5, 4)",
+        "agent = Agent()\nfor _ in range(3): agent.train(torch.ones(3))",
+        ("`Agent.train` is called again on the same object",),
+    ),
 }
 
 SILENT = {

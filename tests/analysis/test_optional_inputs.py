@@ -125,6 +125,52 @@ extension = types.ModuleType("extension")
 extension.forward = lambda x, w, eps: x * w
 sys.modules["extension"] = extension
 """
+OPEN["gradients are nested in a tuple where an option is on"] = Open(
+    HEAD
+    + """
+import extension
+class Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scale, with_rhs=False, with_trace=False, *args):
+        if not (with_rhs or with_trace):
+            raise RuntimeError("nothing to compute")
+        ctx.scale, ctx.with_rhs, ctx.with_trace = scale, with_rhs, with_trace
+        ctx.is_vector = ctx.is_small = False
+        ctx.save_for_backward(*args)
+        parts = []
+        if with_rhs:
+            if args[0].ndimension() == 1:
+                ctx.is_vector = True
+            parts.append(args[0])
+        if with_trace:
+            parts.append(args[-1])
+        if len(parts) > 1 and parts[0].size(0) < 100:
+            ctx.is_small = True
+        return extension.forward(sum(parts), scale, 1.0).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        args = ctx.saved_tensors
+        with_trace = grad.abs().sum() and ctx.with_trace
+        with_rhs = grad.abs().sum() and ctx.with_rhs
+        given = [extension.forward(grad, arg, ctx.scale) for arg in args[1:]]
+        first = None
+        if with_rhs and ctx.needs_input_grad[3]:
+            first = grad.expand_as(args[0])
+        elif with_trace:
+            first = torch.zeros_like(args[0])
+        if ctx.is_vector and ctx.is_small:
+            first = first + 0
+        if ctx.with_rhs:
+            grads = tuple([first] + given)
+        else:
+            grads = extension.forward(grad, args[0], ctx.scale)
+        return tuple([None] * 3 + [grads])  # <- GL727
+""",
+    "[None] * 3 + [grads]",
+    "[None] * 3 + (list(grads) if ctx.with_rhs else [grads])",
+    "Solve.apply(1.0, True, False, torch.ones(2, requires_grad=True)).backward()",
+)
 
 
 @each(OPEN)

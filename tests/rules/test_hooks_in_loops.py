@@ -77,3 +77,53 @@ def test_a_hook_that_is_registered_before_the_loop_is_quiet() -> None:
     assert told(source) == []
     pytest.importorskip("torch")
     assert happened(source + "assert len(seen) == 3, len(seen)\n") == (None, "")
+
+
+OF_LAYER = (
+    HEAD
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = nn.Linear(2, 1), []
+
+    def forward(self, x):
+        self.layer.weight.register_hook(self.seen.append)
+        return self.layer(x)
+"""
+)
+IN_STEP = (
+    HEAD
+    + """
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def train_step(self, x):
+        for p in self.model.parameters():
+            p.register_hook(lambda g: g.clamp(-1, 1))
+        loss = self.model(x).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize("source", [OF_LAYER, IN_STEP])
+def test_a_hook_that_each_call_registers_is_found(source: str) -> None:
+    assert [finding.code for finding in told(source)] == ["GL819"]
+    assert told(source + "\n\ndef forget(handle):\n    handle.remove()\n") == []
+
+
+def test_pytorch_runs_the_hook_of_a_layer_more_and_more_often() -> None:
+    run = "net = Net()\nfor _ in range(2): net(torch.ones(3, 2)).sum().backward()\n"
+    assert happened(f"{OF_LAYER}{run}assert len(net.seen) == 2, len(net.seen)\n")[1] == "3"
+
+
+@pytest.mark.parametrize("made", ["x * 2", "self.layer(x)"])
+def test_a_hook_of_what_the_call_itself_computes_is_quiet(made: str) -> None:
+    source = OF_LAYER.replace(
+        "        self.layer.weight.", f"        self.weight = {made}\n        self.weight."
+    )
+    assert told(source) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.analysis.program import check_source
-from tests.running import RULES
+from tests.running import RULES, happened
 
 HEAD = "import torch\n\ndef quantize(x, codes, m):\n    q = torch.round(x)\n    return "
 
@@ -27,3 +27,26 @@ def test_gradients_that_cancel(text: str) -> None:
 )
 def test_gradients_that_pass(text: str) -> None:
     assert check_source(HEAD + text + "\n", "program.py", RULES) == []
+
+
+CODEBOOK = """
+import torch
+from torch import nn
+class Quantizer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.codes = nn.Embedding(8, 2)
+
+    def forward(self, z):
+        index = torch.cdist(z, self.codes.weight).argmin(-1)
+        q = self.codes(index)
+        return z + (q - z), index
+"""
+
+
+def test_nothing_passes_to_what_is_quantized_by_trained_codes() -> None:
+    found = check_source(CODEBOOK, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL518", 12)]
+    assert check_source(CODEBOOK.replace("(q - z)", "(q - z).detach()"), "program.py", RULES) == []
+    run = "z = torch.ones(3, 2, requires_grad=True)\nQuantizer()(z)[0].sum().backward()\n"
+    assert happened(f"{CODEBOOK}{run}assert not z.grad.any()\n") == (None, "")

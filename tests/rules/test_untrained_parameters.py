@@ -9,6 +9,8 @@ from tests.cases import (
     check_mistake,
     each,
 )
+from tests.open_programs import told
+from tests.running import happened
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -110,3 +112,61 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+OPEN = """
+import torch
+from torch import nn
+from nets import build
+
+def main(args, data):
+    model = build(args)
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+    model.fc = nn.Linear(model.fc.in_features, args.classes)
+    for x, y in data:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_layer_of_an_unknown_model_is_replaced_after_its_optimizer_was_made() -> None:
+    assert [(finding.code, finding.location.start.row) for finding in told(OPEN)] == [("GL318", 9)]
+    made = "    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)\n"
+    assert told(OPEN.replace(made, "").replace("    for x", f"{made}    for x")) == []
+    assert told(OPEN.replace("nn.Linear(model.fc.in_features, args.classes)", "nn.Identity()")) == []
+
+
+UNUSED = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.other = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.used(x)
+
+class Trainer:
+    def __init__(self, lr):
+        self.net = Net()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=lr)
+
+    def step(self, x):
+        loss = self.net(x).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        for p in self.net.parameters():
+            p.grad.data.clamp_(-1, 1)
+        self.optimizer.step()
+"""
+
+
+def test_what_was_cleared_and_is_unused_has_no_gradient() -> None:
+    assert [(finding.code, finding.location.start.row) for finding in told(UNUSED)] == [("GL321", 22)]
+    assert happened(f"{UNUSED}Trainer(0.1).step(torch.ones(1, 2))\n")[0] == 22
+    kept = UNUSED.replace("        self.optimizer.zero_grad()\n", "")
+    assert "GL321" not in [finding.code for finding in told(kept)]
+    assert told(UNUSED.replace("            p.grad", "            if p.grad is not None: p.grad")) == []

@@ -153,3 +153,17 @@ def test_what_forward_computed_is_a_constant_of_the_second_derivative(
     source = CONTEXT.format(saved=saved, slope=slope, create=create)
     assert ("intermediate-kept" in _kinds(source)) is kept
     assert happened(f"{source}assert x.grad.requires_grad is {create and not kept}\n") == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("before", "write", "reported"),
+    [
+        ("grad = grad.unsqueeze(-1)", "grad.unsqueeze_(-1)", False),
+        ("grad = grad.unsqueeze(-1)", "grad.mul_(2)", True),
+        ("pass", "grad.unsqueeze_(-1)", True),
+    ],
+)
+def test_the_sizes_of_a_view_of_a_gradient_are_its_own(before: str, write: str, reported: bool) -> None:
+    source = SCALE.replace("return grad * 2, None", f"{before}; {write}; return grad.sum(), None")
+    run = "x = torch.ones(2, requires_grad=True)\n(Scale.apply(x) + x).sum().backward()\n"
+    assert ("writes-cotangent" in _kinds(source + run)) is reported

@@ -75,3 +75,30 @@ def test_clipping_to_an_infinite_norm_measures_it() -> None:
         f"{TRAINING}torch.nn.utils.clip_grad_norm_(net.parameters(), float('inf'))\n", ClipGradients
     )
     assert event.measures
+
+
+TRAINER = """
+import torch
+from base import Base
+class Trainer(Base):
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def train_step(self, batch):
+        loss = self.model(batch).mean()
+        {steps}
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_empty"),
+    [
+        ("loss.backward(); self.optimizer.zero_grad()", True),
+        ("self.optimizer.zero_grad(); loss.backward()", False),
+        ("loss.backward(); self.optimizer.zero_grad(); self.back_propagate(loss)", False),
+    ],
+)
+def test_an_optimizer_that_may_hold_more_clears_all_of_it(steps: str, is_empty: bool) -> None:
+    found = events(TRAINER.format(steps=steps), OptimizerStep)
+    assert any(event.gradients == {"zeroed"} for event in found) is is_empty

@@ -62,7 +62,7 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     before, s.grad = s.grad, p.create is True and not is_once_differentiable(func)
     cotangents = _gradients(s, p, applied, outputs)
     out: list[State] = []
-    versions = {c: s[s[c].storage].version for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
+    versions = {c: s[s[c].storage].data for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
     for state, value in m.call(s, called, [ctx, *cotangents], {}, p.site):
         state.grad = before
         if state.exc is None:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter
 
 
+# Methods that change the sizes or the order of dimensions, and no element: done to a view, it alone changes.
+RESHAPING = frozenset({"squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"})
 OUT = (
     "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
@@ -313,6 +315,8 @@ def _values_after(
     """
     before, source = s[s[target].storage].data, tensors.get("src")
     if leaf == "copy_" and isinstance(source, Ref) and _whole(s, source) == _whole(s, target):
+        return before  # type: ignore[no-any-return]
+    if leaf in RESHAPING and s[target].base is not None:
         return before  # type: ignore[no-any-return]
     if not profile.idempotent and (leaf not in ("mul_", "*=") or not _may_be_mask(s, tensors.get("other"))):
         return None

@@ -8,6 +8,7 @@ from gradcheck_tool.domain.events import ScalerError
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import (
     FALSE,
+    GRAPH,
     NONE,
     TRUE,
     Const,
@@ -18,9 +19,11 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.interp.conditions import known as decided
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -34,7 +37,11 @@ SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.
 @function(*SCALERS)
 def scaler(m: Interpreter, s: State, call: Call) -> Result:
     on = call.flag(-1, "enabled", True)
-    return s.new(Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on)}))
+    given = call.get(-1, "enabled")
+    depends = given if on is None and isinstance(given, Symbol) else unknown("bool")
+    return s.new(
+        Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on) if on is not None else depends})
+    )
 
 
 @method("torch.amp.GradScaler", "scale")
@@ -43,13 +50,16 @@ def scale(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.library.torch.functions import call_named
 
     s.edit(call.self).attrs["#scaled"] = TRUE
-    s.edit(call.self).attrs[CARRIED] = Const(s[call.self].attrs["#on"] != FALSE)
+    s.edit(call.self).attrs[CARRIED] = Const(decided(s, s[call.self].attrs["#on"]) is not False)
     if not call.args:
         return unknown()
-    if isinstance(call.args[0], Symbol):
-        return call.args[0]
-    out = call_named(m, s, "operator.*", [call.args[0], Symbol(fresh(), "float")], {}, call.site, call.text)
-    if s[call.self].attrs["#on"] == TRUE and not s[call.self].open:
+    loss = call.args[0]
+    if isinstance(loss, Symbol) and loss.kind == GRAPH:
+        loss = as_tensor(m, s, loss, call.site) or loss
+    if isinstance(loss, Symbol):
+        return loss
+    out = call_named(m, s, "operator.*", [loss, Symbol(fresh(), "float")], {}, call.site, call.text)
+    if decided(s, s[call.self].attrs["#on"]) and not s[call.self].open:
         s.memory[Symbol(("scaled", out))] = TRUE
     return out
 
@@ -102,7 +112,7 @@ def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) ->
     """
     record: Instance = s[call.self]
     known = s.get(optimizer, Instance)
-    if record.attrs["#on"] != TRUE or record.open:
+    if not decided(s, record.attrs["#on"]) or record.open:
         return
     if "#scaled" not in record.attrs and name != "unscale_":
         text = f"Attempted {name} but _scale is None."

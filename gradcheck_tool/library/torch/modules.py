@@ -172,6 +172,8 @@ def clear(
         tensor = s.edit(ref)
         tensor.grad = tensor.grad if to_zero else NONE
         tensor.grad_state = "none" if tensor.grad_state == "none" else "zeroed"
+        if not to_zero:
+            s.memory[Symbol(("cleared", ref))] = TRUE
     if is_open or any(s[p].is_summary for p in params):
         _clear_unknown(s, params)
     m.tell(s, facts.GradientsCleared(params, site, target, fresh))

@@ -81,7 +81,7 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
         )
     if tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad and tensor.grad == NONE:
         return NoGradient(None, str(tensor.name), "non-leaf")
-    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.leaf and _made_in_run(s, ref):
+    if tensor.grad == NONE and tensor.grad_state == "none" and tensor.leaf and _is_its_own(s, ref):
         if tensor.requires_grad:
             return NoGradient(None, str(tensor.name), "no-backward")
         if tensor.requires_grad is False:
@@ -89,9 +89,13 @@ def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     return tensor.grad
 
 
-def _made_in_run(s: State, ref: Ref) -> bool:
-    """Is all that has happened to the tensor known? A function run on its own may be called after others."""
-    return not s.after_body or len(s.frames) < 2 or ref.id > s.frames[1].id
+def _is_its_own(s: State, ref: Ref) -> bool:
+    """Is all that has happened to a tensor's gradient known, or all since it was cleared?
+
+    A function that is run on its own may be called after others.
+    """
+    made_in_run = not s.after_body or len(s.frames) < 2 or ref.id > s.frames[1].id
+    return made_in_run or Symbol(("cleared", ref)) in s.memory
 
 
 def _requires_grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:

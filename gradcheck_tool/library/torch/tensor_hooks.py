@@ -41,7 +41,7 @@ def run_hooks(m: Interpreter, s: State, p: engine.BackwardPass) -> list[State]:
                 before, state.grad = state.grad, p.create is True
                 given = ref if post else _incoming(state, p, ref)
                 is_shared = not post and is_shared_gradient(state, p, engine.edge(state, ref))
-                versions = {given: state[state[given].storage].version} if is_shared else {}
+                versions = {given: state[state[given].storage].data} if is_shared else {}
                 for st, answer in m.call(state, func, [given], {}, p.site):
                     st.grad = before
                     m.tell(st, CallbackRan("hook", ref, versions))

@@ -77,3 +77,60 @@ def test_gradients_of_an_unknown_model_carry_the_scale_until_it_is_taken_off() -
 
 def test_a_scaler_that_is_switched_off_scales_nothing() -> None:
     assert check_source(AMP.replace("enabled=uses_amp", "enabled=False"), "program.py", RULES) == []
+
+
+CHOSEN = """
+import torch
+from nets import build
+def main(args):
+    net = build(args)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=args.lr)
+    scaler = torch.amp.GradScaler(enabled=args.amp)
+    for images, labels in args.loader:
+        optimizer.zero_grad()
+        loss = net(images, labels)["loss"]
+        if args.amp:
+            scaler.scale(loss).backward()
+            torch.nn.utils.clip_grad_norm_([p for p in net.parameters() if p.requires_grad], args.clip)
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_a_scaler_is_on_where_what_switches_it_on_is_true() -> None:
+    found = check_source(CHOSEN, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 13)]
+    assert check_source(CHOSEN.replace("if args.amp", "if not args.amp"), "program.py", RULES) == []
+
+
+SOMETIMES = """
+import torch
+class Trainer:
+    def __init__(self, modules, make_optimizer, options):
+        for name in ("mixed", "clip", "debug"):
+            if options is not None and name in options:
+                setattr(self, name, options[name])
+            else:
+                setattr(self, name, False)
+        self.modules = torch.nn.ModuleDict(modules)
+        self.optimizer = make_optimizer(self.modules.parameters())
+        if self.mixed:
+            self.scaler = torch.amp.GradScaler()
+
+    def fit_batch(self, batch):
+        loss = self.modules.net(batch).mean()
+        if self.mixed:
+            self.scaler.scale(loss).backward()
+            torch.nn.utils.clip_grad_norm_(self.modules.parameters(), 1.0)
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        self.optimizer.zero_grad()
+"""
+
+
+def test_an_object_is_judged_with_what_only_some_of_its_kind_have() -> None:
+    found = check_source(SOMETIMES, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 19)]
