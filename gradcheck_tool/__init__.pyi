@@ -23,6 +23,7 @@ from gradcheck_tool.domain.graph import GraphCut as GraphCut
 from gradcheck_tool.domain.graph import Node as Node
 from gradcheck_tool.domain.graph import Tensor as Tensor
 from gradcheck_tool.domain.records import Class as Class
+from gradcheck_tool.domain.records import Dict as Dict
 from gradcheck_tool.domain.records import Frame as Frame
 from gradcheck_tool.domain.records import Func as Func
 from gradcheck_tool.domain.records import Generator as Generator

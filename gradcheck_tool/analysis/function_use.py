@@ -75,7 +75,7 @@ def variants(forward: Func) -> list[tuple[str, Value]]:
 
     Those are the parameters that `forward` compares with None, and those with True or False for a default.
     """
-    other = {TRUE: FALSE, FALSE: TRUE}
+    other: dict[Value, Value] = {TRUE: FALSE, FALSE: TRUE}
     options = [(p.name, forward.defaults.get(p.name, NONE)) for p in forward.function.params]
     return [
         *((name, NONE) for name in _optional(forward.function)),

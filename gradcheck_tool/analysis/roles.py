@@ -55,6 +55,10 @@ if TYPE_CHECKING:
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
 _SCHEDULER = re.compile(r"(?:^|_)(?:lr_?)?sched(?:uler)?s?(?:_|\d|[A-Z]|$)")
 _DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
+# Two modules one of which follows the other.
+_FOLLOWED = re.compile(
+    r"(?:^|_)(?:source|target|src|tgt|dst|teacher|online|ema|shadow|momentum|slow|fast)(?:_|$)"
+)
 # What only modules are given to.
 _WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
 # What a unit that trains is given to train with.
@@ -224,7 +228,8 @@ class _Casting:
         if any(callee in _WRAPPERS for callee, _ in usage.passed):
             return True
         if not usage.called:
-            several = len(usage.methods & MODULE) > 1 or MODULE_NAME.search(name) is not None
+            is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
+            several = len(usage.methods & MODULE) > 1 or is_named
             return usage.optimized or (bool(usage.methods & PARAMETERS) and several)
         return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self.trains)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gradcheck_tool import (
     Condition,
+    Dict,
     Event,
     Instance,
     Interpreter,
@@ -28,12 +29,18 @@ from gradcheck_tool import (
     when,
 )
 
+# Nodes of what averages are computed by, and those of operators on values that are not known.
+AVERAGING = frozenset(
+    {"AddBackward0", "CloneBackward0", "DivBackward0", "LerpBackward0", "MulBackward0", "SubBackward0"}
+    | {"+", "-", "*", "/"}
+)
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GraphAbsorbed(Event):
     """A unit ends while a buffer or parameter of a module has a graph that was written into it.
 
-    `kind` is `buffer` or `parameter`.
+    `kind` is `buffer`, `parameter` or `average`: one of several that an object keeps by name.
     """
 
     name: str
@@ -55,10 +62,13 @@ class Absorbing(Tracker):
             self._note(s, fact.tensor, fact.site)
 
     def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
-        """`buffer[index] = value`."""
-        is_tensor = s.get(fact.container, Tensor) is not None
-        if s.grad is True and is_tensor and _has_graph(s, fact.value):
+        """`buffer[index] = value`, or `self.averages[name] = 0.9 * self.averages[name] + 0.1 * parameter`."""
+        if s.grad is not True or not _has_graph(s, fact.value):
+            return
+        if s.get(fact.container, Tensor) is not None:
             self._note(s, fact.container, fact.site)  # type: ignore[arg-type]
+        elif s.after_body and _reads_itself(fact.site) and _is_average(s, fact.value):
+            self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
 
     def _note(self, s: State, ref: Ref, site: Site) -> None:
         """Remember a write, unless to what the method that writes has made: the next call makes another."""
@@ -85,23 +95,49 @@ class Absorbing(Tracker):
         for _, record in s.records(Instance):
             buffers = _buffers(record)
             for name, value in record.attrs.items():
-                tensor = s.get(value, Tensor)
-                if tensor is None or not tensor.requires_grad or tensor.leaf is not False:
-                    continue
-                site = self.writes.get(s, value)  # type: ignore[arg-type]
-                kind = "parameter" if tensor.is_param else "buffer" if name in buffers else ""
-                if site is not None and kind and self.once(id(site.node)):
-                    made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
-                    story = () if made is None else (made,)
-                    # The parameters of a module that is not known have no names.
-                    called = str(tensor.name) if name.startswith("#") else name
-                    self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind))
+                self._end(s, name, value, "buffer" if name in buffers else "")
+                held = s.get(value, Dict)
+                for item in held.items.values() if held is not None else ():
+                    self._end(s, name, item, "average")
+
+    def _end(self, s: State, name: object, value: Value, kind: str) -> None:
+        """Report what is kept with the graph that was written into it."""
+        tensor = s.get(value, Tensor)
+        if tensor is None or not tensor.requires_grad or tensor.leaf is not False:
+            return
+        site = self.writes.get(s, value)  # type: ignore[arg-type]
+        kind = "parameter" if tensor.is_param else kind
+        if site is not None and kind and self.once(id(site.node)):
+            made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
+            story = () if made is None else (made,)
+            # The parameters of a module that is not known have no names.
+            called = str(tensor.name) if str(name).startswith("#") else str(name)
+            self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind))
 
 
 def _had_graph(s: State, ref: Ref) -> bool:
     """Had a tensor that has just been written to a graph before that?"""
     node = s.get(s[ref].grad_fn, Node)
     return node is not None and bool(node.inputs) and s.get(node.inputs[0], Node) is not None
+
+
+def _reads_itself(site: Site) -> bool:
+    """Is what is stored under an index computed from what is there?"""
+    target, _, value = source_text(site).partition("=")
+    return target.strip() in value
+
+
+def _is_average(s: State, value: Value) -> bool:
+    """Is it computed by sums and products of a parameter alone?"""
+    todo: list[Value] = [s[value].grad_fn]  # type: ignore[index]
+    while todo:
+        at = todo.pop()
+        node, leaf = s.get(at, Node), s.get(at, Tensor)
+        if leaf is not None and leaf.is_param:
+            return True
+        if node is not None and node.op in AVERAGING:
+            todo += node.inputs
+    return False
 
 
 def _has_graph(s: State, value: Value) -> bool:
@@ -121,7 +157,8 @@ class GraphInBuffer(Rule):
 
     A running mean, an exponential average or a queue (`buffer.lerp_(x, 0.1)`, `buffer[i] = x`,
     `parameter.copy_(0.9 * parameter + 0.1 * other)`) that is brought up to date in grad mode with a
-    value that has a graph, and still has that graph when the unit returns.
+    value that has a graph, and still has that graph when the unit returns; likewise the averages of
+    parameters that an object keeps in a dictionary.
 
     ## Why it is wrong
 
@@ -193,6 +230,7 @@ class GraphInBuffer(Rule):
         *when.WRITES,
         when.FORWARD_WRITE,
         Trigger("register_buffer(", in_file=("copy_", "lerp_", "add_", "mul_", "+=", "*=")),
+        Trigger("] = ", r"(\bself\.\w+\[[^\]\n]+\])\s*=[^=\n]*\1", in_file=("parameters(",)),
         Trigger(
             pattern=r"\bself\.\w+\s*=[^=]",
             in_file=("register_buffer",),
