@@ -62,6 +62,10 @@ class FunctionBody:
         source = self.source(reg)
         return self.made.get(source) if isinstance(source, int) else None
 
+    def uses(self, reg: int) -> Iterator[ir.Instr | ir.Terminator]:
+        """What reads a register."""
+        yield from (i for i in (*self.instrs, *self.ends) if i is not None and reg in reads(i))
+
     def comes_of_arguments(self, reg: int) -> bool:
         """Is a parameter among what the value of a register was computed from, on any way?"""
         seen: set[int] = set()
