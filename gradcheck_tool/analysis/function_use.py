@@ -195,9 +195,11 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
     """
     returned = _numbers_of_gradients(s, forward.cls)
     tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
-    if not tensors:
+    if not tensors and not _is_variadic(forward):
         # A Function that has a derivative is applied to a tensor at least, which comes first.
-        tensors = frozenset(p.name for p in forward.function.params[skip:][:1])
+        text = function_class_of(s, forward.cls)
+        several = _sequences(text) if text is not None and text.forward is not None else frozenset()
+        tensors = frozenset(p.name for p in forward.function.params[skip:][:1] if p.name not in several)
     frozen = _given_none(s, forward.cls)
     out: list[Value] = []
     for p in forward.function.params[skip:]:

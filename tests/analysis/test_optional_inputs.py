@@ -191,6 +191,16 @@ class Filter(torch.autograd.Function):
         taps, = ctx.saved_tensors
         return grad * taps, None
 """,
+    "an argument that is put together is no tensor, but several": """
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensors):
+        return torch.stack(tensors).sum(0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+""",
     "an argument with a default is left out where the Function is applied": """
 class Soft(torch.autograd.Function):
     @staticmethod
