@@ -97,7 +97,7 @@ class SymbolModel(DtypeModel):
         What an object gets into a table of its own (`graph.ndata["h"] = x`), its other tables may be computed
         from.
         """
-        if obj.kind == "data" and _may_have_graph(s, value):
+        if obj.kind == "data" and (_is_unknown(value) or _may_have_graph(s, value)):
             mark(s, obj)
         ref = _taken_for_tensor(s, obj)
         if ref is not None:

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from gradcheck_tool.analysis.ways import Ways
+from gradcheck_tool.domain.events import NoGraph, Site
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.domain.values import Ref, unknown
+from gradcheck_tool.interp.budget import Budget
+from gradcheck_tool.interp.facts import PathEnded
+from gradcheck_tool.ir.lower import lower_module
 from tests.open_programs import HEAD, told
+
+if TYPE_CHECKING:
+    from gradcheck_tool.interp.api import Interpreter
 
 LOSS = """
 class Distance(nn.Module):
@@ -62,3 +75,20 @@ Y = "torch.zeros(3, 2)"
 )
 def test_what_raises_on_every_way_or_is_written_there_is_a_mistake(body: str, expected: list[str]) -> None:
     assert sorted({finding.code for finding in told(HEAD + LOSS + START + body)}) == expected
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "tested", "certain"), [(False, True, True), (True, True, False), (True, False, True)]
+)
+def test_ways_that_were_left_out_may_have_run(narrowed: bool, tested: bool, certain: bool) -> None:
+    module = lower_module("loss.backward()\n", "program.py")
+    event = NoGraph(site=Site(module, module.body), text="", root="loss", reason="constant", call="backward")
+    error, budget, state = Ref(1), Budget(limit=1, total=1, single=1), State()
+    budget.narrowed = narrowed
+    if tested:
+        state.path_condition[unknown("bool")] = True
+    m = cast("Interpreter", SimpleNamespace(listeners={}, raised={error.id: event}, budget=budget))
+    ways = Ways(m)
+    for listener in m.listeners[PathEnded]:
+        listener(m, state, PathEnded(returns=False, value=error))
+    assert ways.is_certain(event) is certain
