@@ -254,3 +254,43 @@ class Twin:
         self.qf2_optim.step()
 """
     assert _codes(program) == []
+
+
+# What is not known for a single number, or for data without a graph.
+SEVERAL = {
+    "what is put into an object of a batch may be what its other tables are computed from": """
+from torch.utils.data import DataLoader
+from elsewhere import graphs, multiply
+
+class Loss(nn.Module):
+    def forward(self, out, graph):
+        with graph.local_scope():
+            graph.ndata["h"] = out
+            graph.apply_edges(multiply("h", "score"))
+            score = graph.edata["score"]
+        return F.binary_cross_entropy_with_logits(score, torch.ones_like(score))
+
+net, criterion = nn.Linear(3, 3), Loss()
+optimizer = torch.optim.Adam(net.parameters())
+for graph, x in DataLoader(graphs):
+    loss = criterion(net(x), graph.to("cpu"))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a criterion gives several things": """
+def step(model, criterion, optimizer, x, y, off=False):
+    model.train()
+    optimizer.zero_grad()
+    loss, size, log = criterion(model, x)
+    if off:
+        loss *= 0
+    loss.backward()
+    optimizer.step()
+""",
+}
+
+
+@pytest.mark.parametrize("program", SEVERAL.values(), ids=SEVERAL)
+def test_what_is_taken_apart_or_filled_is_no_longer_what_it_seems(program: str) -> None:
+    assert _codes(program) == []

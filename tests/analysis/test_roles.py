@@ -280,36 +280,6 @@ x = torch.linspace(-1, 1, 10, requires_grad=True)
 (first,) = torch.autograd.grad(soft(x).sum(), x, create_graph=True)
 (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
 """,
-    "what is put into an object of a batch may be what its other tables are computed from": """
-from torch.utils.data import DataLoader
-from elsewhere import graphs, multiply
-
-class Loss(nn.Module):
-    def forward(self, out, graph):
-        with graph.local_scope():
-            graph.ndata["h"] = out
-            graph.apply_edges(multiply("h", "score"))
-            score = graph.edata["score"]
-        return F.binary_cross_entropy_with_logits(score, torch.ones_like(score))
-
-net, criterion = nn.Linear(3, 3), Loss()
-optimizer = torch.optim.Adam(net.parameters())
-for graph, x in DataLoader(graphs):
-    loss = criterion(net(x), graph.to("cpu"))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-    "a criterion gives several things": """
-def step(model, criterion, optimizer, x, y, off=False):
-    model.train()
-    optimizer.zero_grad()
-    loss, size, log = criterion(model, x)
-    if off:
-        loss *= 0
-    loss.backward()
-    optimizer.step()
-""",
     "what a text names may be anything": """
 import importlib
 net = eval("Net")(1, 1)
