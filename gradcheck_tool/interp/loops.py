@@ -193,7 +193,7 @@ def forget_lengths(s: State, entry: dict[int, Record]) -> None:
 def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[Any, Value]) -> None:
     for key, value in list(new.items()):
         before = old.get(key)
-        if value is before or not isinstance(value, Const):
+        if value == before or not isinstance(value, Const):
             continue
         if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
             if isinstance(before, (Const, Symbol)):

@@ -122,3 +122,26 @@ def test_what_goes_through_something_unknown_fills_lists_to_an_unknown_length(re
     known = LAYER.format(names="'ab'", returned=returned)
     assert findings(known) == [(17, "GL701")]
     assert "incorrect number of gradients" in happened(known)[1]
+
+
+SET_BACK = """
+import os
+import torch
+
+x = torch.ones(1, requires_grad=True)
+loss = (x * x).sum()
+loss.backward()
+size = 0
+for name in os.listdir("/"):
+    size += len(name)
+    size = {last}
+if size != 0:
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("last", "codes"), [("0", []), ("size + 1", ["GL101"])])
+def test_a_number_that_each_iteration_sets_back_is_known(last: str, codes: list[str]) -> None:
+    source = SET_BACK.format(last=last)
+    assert [code for _, code in findings(source)] == codes
+    assert bool(happened(source)[1]) is bool(codes)
