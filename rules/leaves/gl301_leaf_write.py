@@ -1,8 +1,12 @@
 """GL301: an in-place operation on a leaf that requires a gradient."""
 
+import re
 from collections.abc import Iterator
 
 from gradcheck_tool import LeafWrite, Rule, Severity, Violation, when
+
+_SUPPOSED = "has parameters that require a gradient"
+_SWITCHES = re.compile(r"\.requires_grad(?:_\(|\s*=[^=])|toggle_\w*grad|freeze")
 
 
 class InplaceOnLeaf(Rule):
@@ -74,6 +78,9 @@ class InplaceOnLeaf(Rule):
     triggers = (when.SHARED_WRITE, when.INPLACE_LAYER, when.RESIZE, when.SET, when.DETACH)
 
     def on_leaf_write(self, event: LeafWrite) -> Iterator[Violation]:
+        # That a model's parameters require a gradient is no assumption to make where the file switches that.
+        if any(_SUPPOSED in each for each in event.assumes) and _SWITCHES.search(event.site.module.source):
+            return
         through = "through a view " if event.through_view else ""
         yield self.finding(
             event,

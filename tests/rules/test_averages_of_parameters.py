@@ -65,3 +65,28 @@ class Losses:
 """
     )
     assert told(source) == []
+
+
+FOLLOW = (
+    HEAD
+    + """
+def follow(target, source, rate):
+    {first}
+    for p, q in zip(target.parameters(), source.parameters()):
+        p.copy_(q.detach())
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "codes"),
+    [
+        ("print(rate)", ["GL301"]),
+        ("target.requires_grad_(False)", []),
+        ("toggle_grad(target, False)", []),
+    ],
+)
+def test_models_whose_flags_the_file_switches_are_not_supposed_to_require_gradients(
+    first: str, codes: list[str]
+) -> None:
+    assert [finding.code for finding in told(FOLLOW.format(first=first))] == codes
