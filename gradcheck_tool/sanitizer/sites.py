@@ -25,16 +25,11 @@ _DEPTH = 5
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _PATHS = sysconfig.get_paths()
-_LIBRARIES = tuple({_PATHS[key] + os.sep for key in ("purelib", "platlib")})
-_MACHINERY = (
-    _OURS,
-    *(
-        root + package
-        for root in _LIBRARIES
-        for package in (f"torch{os.sep}", f"_pytest{os.sep}", f"pluggy{os.sep}")
-    ),
-    "<frozen",
-)
+_MACHINERY = (_OURS, "<frozen")
+_MACHINES = tuple(package + os.sep for package in ("torch", "_pytest", "pluggy"))
+"""Packages whose code is on the way from the user's to an operation."""
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+"""Where packages are installed: an environment may take those of another one, and those of the user."""
 _STANDARD = tuple({_PATHS[key] + os.sep for key in ("stdlib", "platstdlib")})
 
 _USER, _LIBRARY, _MACHINE = range(3)
@@ -205,10 +200,11 @@ def is_program(filename: str) -> bool:
 def _kind(filename: str) -> int:
     kind = _kinds.get(filename)
     if kind is None:
+        installed = _INSTALLED.search(filename)
         if filename.startswith(_MACHINERY):
             kind = _MACHINE
-        elif filename.startswith(_LIBRARIES):
-            kind = _LIBRARY
+        elif installed is not None:
+            kind = _MACHINE if filename.startswith(_MACHINES, installed.end()) else _LIBRARY
         else:
             kind = _MACHINE if filename.startswith(_STANDARD) else _USER
         _kinds[filename] = kind
