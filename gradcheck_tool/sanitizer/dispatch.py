@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.sanitizer.below import Below
+from gradcheck_tool.sanitizer.infinite import STEEP
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Write
@@ -38,6 +39,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._steps = records.steps
         self._cuts = records.cuts
         self._updates = records.updates
+        self._infinite = records.infinite
         # The newest node when the last operation was called. What an operation saves of its inputs is logged
         # before it comes here: the log alone does not tell whether it makes a node.
         self._newest = log.last
@@ -73,7 +75,10 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         except KeyError:
             written = _written[func] = _written_by(func)
         if written is _NOTHING:
-            return func(*args, **kwargs) if kwargs else func(*args)
+            result = func(*args, **kwargs) if kwargs else func(*args)
+            if func in STEEP:
+                self._infinite.computed(args, result)
+            return result
         changed = _tensors(written, args, kwargs)
         self._writes(func, changed)
         if func in _unversioned:

@@ -173,6 +173,11 @@ def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
             yield leaf
 
 
+def nodes_of(roots: Sequence[Any]) -> Iterator[Any]:
+    """The nodes behind tensors, the first ones of a large graph."""
+    return (node for node, _ in _nodes(roots))
+
+
 def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:
     """The nodes from roots on that only add, and scale by what has no graph."""
     stack = [node for node in map(node_of, roots) if node is not None]

@@ -9,6 +9,7 @@ from gradcheck_tool.sanitizer.clipping import Clipping
 from gradcheck_tool.sanitizer.cuts import Cuts
 from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
+from gradcheck_tool.sanitizer.infinite import Infinite
 from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
@@ -52,6 +53,7 @@ class Records:
         self.clipping = Clipping()
         self.scaling = Scaling(self.steps, self.graphs)
         self.updates = Updates()
+        self.infinite = Infinite(self.passes, self.scaling)
         self.warned = Warned()
         self.modes = Modes()
         self.hooks = Hooks()
@@ -61,6 +63,8 @@ class Records:
         self.passes.ends.append(self.clearing.pass_ends)
         self.passes.listeners.append(self.graphs.pass_begins)
         self.passes.listeners.append(self.scaling.pass_begins)
+        self.passes.listeners.append(self.infinite.pass_begins)
+        self.steps.beginnings.append(self.infinite.step_begins)
         self.passes.ends.append(self.scaling.pass_ends)
         self.clipping.listeners.append(self.scaling.clipped)
         self.steps.listeners.append(self.scaling.stepped)

@@ -128,6 +128,7 @@ class Steps:
         total: how many steps were made.
         known: the optimizers, by identity.
         twice: what was applied again, by the optimizer and the pass.
+        beginnings: are told of each step that begins, and where.
         listeners: are told of each step that was made.
     """
 
@@ -136,6 +137,7 @@ class Steps:
     total: int = 0
     known: dict[int, OptimizerRecord] = field(default_factory=dict)
     twice: dict[tuple[int, Site], AppliedAgain] = field(default_factory=dict)
+    beginnings: list[Callable[[OptimizerRecord, Optimizer, Site | None], None]] = field(default_factory=list)
     listeners: list[Callable[[OptimizerRecord], None]] = field(default_factory=list)
     _applied: dict[int, Applied] = field(default_factory=dict)
     _with_closure: Optimizer | None = None
@@ -170,6 +172,8 @@ class Steps:
         last = self.passes.last
         if last is not None and last.accumulates:
             record.pass_site = last.site
+        for beginning in self.beginnings:
+            beginning(record, optimizer, site)
         found = False
         for parameter in parameters_of(optimizer):
             known = record.of(parameter)

@@ -227,6 +227,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL326", event(own("WholeFrozen"), whole="net")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
     ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),
+    ("GL521", event(own("HiddenInfinity"), operand="x", operation="sqrt")),
     ("GL604", event(own("GraphAbsorbed"), name="center", kind="buffer")),
     ("GL211", event(own("CallersTensorDetached"), tensor="x")),
     ("GL819", event(own("HookRegisteredAgain"), method="Net.forward", call="register_forward_hook")),

@@ -22,6 +22,56 @@ def scaled(before, applied):
 
 # The program, its code, the rows of the story, and the program made right.
 PROGRAMS = {
+    "a derivative that is infinite": (
+        """
+        w = torch.nn.Parameter(torch.tensor([0.0, 4.0]))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            root = torch.where(w > 0, w.sqrt(), 0.0)
+            root.sum().backward()
+            optimizer.step()
+        """,
+        "GL521",
+        [6, 7, 8],
+        """
+        w = torch.nn.Parameter(torch.tensor([0.0, 4.0]))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (w.norm() + torch.where(w > 0, torch.where(w > 0, w, 1.0).sqrt(), 0.0).sum()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            torch.where(w > 0, w.sqrt(), 0.0).sum().backward()
+            if w.grad.isfinite().all():
+                optimizer.step()
+        """,
+    ),
+    "a result that is infinite": (
+        """
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False))
+        torch.nn.init.constant_(net[0].weight, 1.0)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for i in range(3):
+            optimizer.zero_grad()
+            out = net(torch.full((1, 2), float(i != 1)))
+            loss = (2 * out.log()).square().mean()
+            loss.backward()
+            optimizer.step()
+        """,
+        "GL521",
+        [8, 9, 10],
+        """
+        w = torch.nn.Parameter(torch.tensor([0.5, 4.0]))
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        scaler = torch.amp.GradScaler("cpu")
+        for i in range(3):
+            optimizer.zero_grad()
+            scaler.scale((w.log() * (float("inf") if i == 1 else 1.0)).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        """,
+    ),
     "inner update": (
         """
         w = torch.nn.Parameter(torch.rand(3))
