@@ -14,6 +14,7 @@ from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
+from gradcheck_tool.sanitizer.reducing import Reducing
 from gradcheck_tool.sanitizer.refusals import Refusals
 from gradcheck_tool.sanitizer.scaling import Scaling
 from gradcheck_tool.sanitizer.steps import Steps
@@ -52,6 +53,7 @@ class Records:
         self.parameters = Parameters(self.steps)
         self.clipping = Clipping()
         self.scaling = Scaling(self.steps, self.graphs)
+        self.reducing = Reducing(self.graphs)
         self.updates = Updates()
         self.infinite = Infinite(self.passes, self.scaling)
         self.warned = Warned()
@@ -64,6 +66,8 @@ class Records:
         self.passes.listeners.append(self.graphs.pass_begins)
         self.passes.listeners.append(self.scaling.pass_begins)
         self.passes.listeners.append(self.infinite.pass_begins)
+        self.passes.listeners.append(self.reducing.pass_begins)
+        self.steps.listeners.append(self.reducing.stepped)
         self.steps.beginnings.append(self.infinite.step_begins)
         self.passes.ends.append(self.scaling.pass_ends)
         self.clipping.listeners.append(self.scaling.clipped)

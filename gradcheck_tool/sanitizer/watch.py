@@ -18,6 +18,7 @@ from gradcheck_tool.sanitizer.modes import modes_watched
 from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
 from gradcheck_tool.sanitizer.records import Records
+from gradcheck_tool.sanitizer.reducing import reducing_watched
 from gradcheck_tool.sanitizer.refusals import refusals_watched
 from gradcheck_tool.sanitizer.scaling import scaling_watched
 from gradcheck_tool.sanitizer.steps import steps_watched
@@ -78,6 +79,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(parameters_watched(records.parameters))
         stack.enter_context(clipping_watched(records.clipping))
         stack.enter_context(scaling_watched(records.scaling))
+        stack.enter_context(reducing_watched(records.reducing))
         stack.enter_context(modes_watched(records.modes))
         stack.enter_context(clearing_watched(records.clearing))
         stack.enter_context(arrays_watched(records.storages.arrays))
