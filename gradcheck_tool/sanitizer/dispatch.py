@@ -40,6 +40,10 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._cuts = records.cuts
         self._updates = records.updates
         self._infinite = records.infinite
+        self._functions = records.functions
+        self._passes = records.passes
+        # Whether the forward of a custom Function runs, as far as is known.
+        self._is_inside = False
         # The newest node when the last operation was called. What an operation saves of its inputs is logged
         # before it comes here: the log alone does not tell whether it makes a node.
         self._newest = log.last
@@ -53,7 +57,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
     ) -> Any:
         log = self._log
         number = next_number() - 1
-        if number != self._newest:
+        is_new = number != self._newest
+        cut = None
+        if is_new:
             self._newest = number
             if number != log.last:
                 log.made(number, site_of(_maker(sys._getframe(1))))
@@ -62,11 +68,21 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             self._updates.node(func, args, site)
         elif self._cuts.watching:
             cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
-            if cut is not None:
-                result = self._call(func, args, kwargs)
-                self._cuts.result(result, cut)
-                return result
-        return self._call(func, args, kwargs)
+        result = self._call(func, args, kwargs)
+        if cut is not None:
+            self._cuts.result(result, cut)
+        self._in_function(func, args, result, is_new=is_new)
+        return result
+
+    def _in_function(self, func: Any, args: tuple[Any, ...], result: Any, *, is_new: bool) -> None:
+        """Is an operation one of a custom Function?"""
+        if self._passes.current is not None:
+            self._functions.used(args, makes_node=is_new and torch.is_grad_enabled())
+        elif not torch.is_grad_enabled() and (is_new or self._is_inside):
+            call = self._functions.call(self._newest, sys._getframe(2))
+            self._is_inside = call is not None
+            if call is not None:
+                self._functions.computed(call, name_of(func), args, result)
 
     def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Call an operation; what it writes is recorded."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.sanitizer.clearing import Clearing
 from gradcheck_tool.sanitizer.clipping import Clipping
 from gradcheck_tool.sanitizer.cuts import Cuts
+from gradcheck_tool.sanitizer.functions import Functions
 from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.infinite import Infinite
@@ -55,6 +56,7 @@ class Records:
         self.scaling = Scaling(self.steps, self.graphs)
         self.reducing = Reducing(self.graphs)
         self.updates = Updates()
+        self.functions = Functions(self.passes)
         self.infinite = Infinite(self.passes, self.scaling)
         self.warned = Warned()
         self.modes = Modes()

@@ -152,10 +152,26 @@ def site_of_traceback(traceback: TracebackType | None) -> Site | None:
     return Site(tuple(reversed(chosen))) if chosen else None
 
 
-def returned(code: CodeType) -> set[Location]:
-    """The places where a function returns."""
+def only_return(code: CodeType) -> Location | None:
+    """The place where a function returns; None where there are several."""
     ends = (one for one in dis.get_instructions(code) if one.opname.startswith("RETURN_"))
-    return {_location(code, one.offset) for one in ends if one.opname != "RETURN_GENERATOR"}
+    places = {_location(code, one.offset) for one in ends if one.opname != "RETURN_GENERATOR"}
+    return places.pop() if len(places) == 1 else None
+
+
+def reads_attribute(code: CodeType, name: str) -> bool:
+    """May a function read this attribute of its first argument? It may if it hands that on to others."""
+    instructions = list(dis.get_instructions(code))
+    owner = code.co_varnames[0] if code.co_argcount else ""
+    for one, following in pairwise(instructions):
+        loaded = one.argval if isinstance(one.argval, tuple) else (one.argval,)
+        if owner in loaded and one.opname.startswith("LOAD_"):
+            is_last = loaded[-1] == owner
+            if not is_last or following.opname not in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
+                return True
+            if following.argval == name and following.opname != "STORE_ATTR":
+                return True
+    return owner in code.co_cellvars
 
 
 def binds_argument(function: Any) -> bool:

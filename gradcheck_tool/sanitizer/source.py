@@ -12,6 +12,7 @@ from gradcheck_tool.sanitizer.sites import absolute, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
 
 _PUTS = frozenset({"append", "appendleft", "add", "extend", "insert", "update", "setdefault", "__setitem__"})
 
@@ -31,6 +32,16 @@ def calls_of(filename: str, method: str) -> list[Location]:
         for node in ast.walk(_tree(filename))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
     ]
+
+
+def kept_in(code: CodeType, name: str) -> Iterator[Location]:
+    """Where a function sets an attribute of this name, or calls a method of it."""
+    rows = range(code.co_firstlineno, max(row or 0 for *_, row in code.co_lines()) + 1)
+    for node in ast.walk(_tree(code.co_filename)):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "func", None)]
+        is_named = any(isinstance(one, ast.Attribute) and one.attr == name for one in targets)
+        if is_named and isinstance(node, (ast.Assign, ast.Call)) and node.lineno in rows:
+            yield _location(code.co_filename, node)
 
 
 def puts_into(filename: str, name: str, *, collects: bool) -> list[Location]:

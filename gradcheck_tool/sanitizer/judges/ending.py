@@ -10,6 +10,7 @@ from gradcheck_tool.sanitizer.judges import (
     discarded,
     evaluated,
     flags,
+    functions,
     hooks,
     idle,
     infinite,
@@ -41,6 +42,7 @@ _JUDGES = (
     scaled.judge,
     reduced.judge,
     flags.judge,
+    functions.judge,
     hooks.judge,
     warned.judge,
 )

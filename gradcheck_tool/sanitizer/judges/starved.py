@@ -9,7 +9,7 @@ from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
 from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
 from gradcheck_tool.sanitizer.judges.idle import is_idle
-from gradcheck_tool.sanitizer.sites import returned
+from gradcheck_tool.sanitizer.sites import only_return
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -150,6 +150,6 @@ def _applied(reader: Site, function: type[Any]) -> Location:
 def _returns(function: type[Any]) -> Iterator[Location]:
     """The place where the backward of a custom Function returns, where it returns in one place."""
     code = getattr(getattr(function, "backward", None), "__code__", None)
-    places = returned(code) if code is not None else set()
-    if len(places) == 1:
-        yield places.pop()
+    place = only_return(code) if code is not None else None
+    if place is not None:
+        yield place
