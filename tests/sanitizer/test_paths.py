@@ -80,6 +80,31 @@ PROGRAMS = {
             optimizer.step()
         """,
     ),
+    "all that is trained does not require grad": (
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+        optimizer = torch.optim.Adam(model[2].parameters())
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = name.startswith("1")
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            optimizer.step()
+        """,
+        "GL504",
+        [3, 8, 9],
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+        resting, other = (torch.optim.Adam(model[index].parameters()) for index in (2, 1))
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = name.startswith("1")
+        for _ in range(3):
+            model.zero_grad()
+            model(torch.randn(4, 2)).sum().backward()
+            resting.step()
+            other.step()
+        """,
+    ),
     "evaluated without a graph": (
         """
         def train():

@@ -100,11 +100,20 @@ def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[i
 
 
 def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]:
-    """No step finds any gradient, and it is not known why: the backward before them reaches other leaves."""
+    """No step finds any gradient, and it is not known why: the backward before them reaches other leaves.
+
+    Parameters that do not require grad may rest on purpose, as long as the backward trains something else.
+    """
     before, site = optimizer.pass_site, optimizer.step_site
-    shapes = {token: optimizer.parameters[token].shape for token in _starving(optimizer)}
-    if before is None or site is None or len(shapes) < len(optimizer.parameters):
+    if before is None or site is None:
         return
+    resting = not all(parameter.required for parameter in optimizer.parameters.values())
+    lost = _reached_in_vain(records, before)
+    if resting and not lost:
+        return
+    names = names_of(records, {token: one.shape for token, one in optimizer.parameters.items()})
+    why = ", which do not all require grad" if resting else ""
+    instead = f"; what it reaches no optimizer has ({names_of(records, lost)})" if lost else ""
     steps = (
         step(optimizer.site, f"these parameters are given to {optimizer.kind} here"),
         step(before, "this backward reaches none of them"),
@@ -114,10 +123,23 @@ def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]
         STARVED,
         before.location,
         f"{quoted(before, 'the backward')} reaches none of the parameters of {optimizer.kind} "
-        f"({names_of(records, shapes)}): none of its steps changes anything",
+        f"({names}){why}: none of its steps changes anything{instead}",
         placed(*steps),
-        evidence={"steps": f"{optimizer.without} of {optimizer.steps}", "parameters": len(shapes)},
+        evidence={
+            "steps": f"{optimizer.without} of {optimizer.steps}",
+            "parameters": len(optimizer.parameters),
+        },
     )
+
+
+def _reached_in_vain(records: Records, site: Site) -> dict[int, tuple[int, ...]]:
+    """The parameters that passes at a place reach, if no optimizer has any of them; their shapes."""
+    held = {token for one in records.steps.known.values() for token in one.parameters}
+    reached = records.graphs.of_place.get(site, set())
+    if not reached.isdisjoint(held):
+        return {}
+    leaves = {token: records.graphs.leaves[token] for token in sorted(reached)}
+    return {token: leaf.shape for token, leaf in leaves.items() if leaf.is_parameter}
 
 
 def _refused(records: Records, token: int, optimizer: OptimizerRecord) -> Told | None:
