@@ -16,6 +16,7 @@ from torch import Tensor
 from gradcheck_tool.sanitizer.memory import PLAIN, storage_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,6 +61,7 @@ class Arrays:
     _shared: dict[int, tuple[weakref.ref[Any], Site | None]] = field(default_factory=dict)
     _looks: int = 0
 
+    @unseen
     def shares(self, tensor: Tensor, array: Any) -> None:
         """A tensor and an array have the same memory."""
         storage = storage_of(tensor)
@@ -76,7 +78,8 @@ class Arrays:
         """What a tensor holds whose memory an array has, too; None where none has, and where nobody looks."""
         if not self._shared or type(tensor) not in PLAIN or tensor.device.type != "cpu":
             return None
-        known = self._shared.get(tensor.untyped_storage().data_ptr())
+        storage = storage_of(tensor)
+        known = self._shared.get(storage.data_ptr()) if storage is not None else None
         if known is None or not tensor.is_contiguous() or tensor.nbytes > _UP_TO:
             return None
         self._looks += 1

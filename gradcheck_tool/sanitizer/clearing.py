@@ -13,6 +13,7 @@ from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,6 +68,7 @@ class Clearing:
             known.applied += 1
             known.step = step
 
+    @unseen
     def cleared(self, owner: Any) -> None:
         """The gradients of an optimizer or of a module are cleared."""
         site = here()

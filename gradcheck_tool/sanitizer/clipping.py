@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ class Clipping:
     known: dict[Site, Clip] = field(default_factory=dict)
     listeners: list[Callable[[Site, list[Any], Any], None]] = field(default_factory=list)
 
+    @unseen
     def called(self, parameters: list[Any], limit: Any) -> None:
         """Gradients of parameters are clipped to a limit."""
         site = here()

@@ -17,6 +17,7 @@ from torch import Tensor
 from gradcheck_tool.sanitizer.graphs import leaves_of
 from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,6 +146,7 @@ class Cuts:
             return Constant((self.last,)) if site_of(frame) is self.last.site else None
         return None
 
+    @unseen
     def from_array(self, result: Tensor) -> None:
         """A tensor is made of an array: what the same function has cut off last goes on in it."""
         site, last = here(), self.last

@@ -6,12 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.overrides import has_torch_function
 
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.infinite import STEEP
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Write
+from gradcheck_tool.sanitizer.unseen import Unseen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,14 +66,21 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             if number != log.last:
                 log.made(number, site_of(_maker(sys._getframe(1))))
             site = log.site(number)
-            self._cuts.node(func, args, site)
-            self._updates.node(func, args, site)
+            with Unseen():
+                self._cuts.node(func, args, site)
+                self._updates.node(func, args, site)
         elif self._cuts.watching:
-            cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
-        result = self._call(func, args, kwargs)
+            with Unseen():
+                cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
+        if has_torch_function(args):  # what the program wanted to see of it, it has seen
+            with Unseen():
+                result = self._call(func, args, kwargs)
+        else:
+            result = self._call(func, args, kwargs)
         if cut is not None:
             self._cuts.result(result, cut)
-        self._in_function(func, args, result, is_new=is_new)
+        with Unseen():
+            self._in_function(func, args, result, is_new=is_new)
         return result
 
     def _in_function(self, func: Any, args: tuple[Any, ...], result: Any, *, is_new: bool) -> None:
@@ -93,10 +102,12 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         if written is _NOTHING:
             result = func(*args, **kwargs) if kwargs else func(*args)
             if func in STEEP:
-                self._infinite.computed(args, result)
+                with Unseen():
+                    self._infinite.computed(args, result)
             return result
         changed = _tensors(written, args, kwargs)
-        self._writes(func, changed)
+        with Unseen():
+            self._writes(func, changed)
         if func in _unversioned:
             return _versioned(func, args, kwargs, changed)
         return func(*args, **kwargs) if kwargs else func(*args)

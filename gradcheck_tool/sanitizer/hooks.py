@@ -13,6 +13,7 @@ import torch
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import binds_argument, here
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -99,6 +100,7 @@ class _Last(Below):  # type: ignore[no-untyped-call]
         self._shape = result.shape if is_tensor else None
         return result
 
+    @unseen
     def is_lost(self, gradient: Tensor) -> bool:
         """Did it compute something like this gradient that nothing has any more?"""
         return self._result is not None and self._result() is None and self._shape == gradient.shape

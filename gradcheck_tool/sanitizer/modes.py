@@ -14,6 +14,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import token_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,7 @@ class Modes:
     switched: dict[int, Switched] = field(default_factory=dict)
     _steps: dict[int, int] = field(default_factory=dict)
 
+    @unseen
     def set(self, module: nn.Module, mode: bool) -> None:
         """A program sets the mode of a module."""
         if mode:

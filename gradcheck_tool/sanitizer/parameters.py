@@ -13,6 +13,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import token_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,7 @@ class Parameters:
     flags: dict[Site, str] = field(default_factory=dict)
     _set: list[tuple[weakref.ref[nn.Module], Site]] = field(default_factory=list)
 
+    @unseen
     def registered(self, module: nn.Module, name: str, parameter: Tensor | None) -> None:
         """A module gets a parameter."""
         if parameter is not None:
@@ -69,6 +71,7 @@ class Parameters:
         if site is not None:
             self._set.append((weakref.ref(module), site))
 
+    @unseen
     def look(self) -> None:
         """In which mode are the modules, and what has been set on them?"""
         for origin in self.origins.values():

@@ -12,6 +12,7 @@ import torch
 from gradcheck_tool.sanitizer.nodes import next_number
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.unseen import Unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,8 +93,9 @@ class Passes:
         one = Pass(self.total, here(), not retains, creates, accumulates, next_number(), ordinal)
         self._known[one.number] = one
         self._known.pop(one.number - _REMEMBERED, None)
-        for listener in self.listeners:
-            listener(one, roots)
+        with Unseen():
+            for listener in self.listeners:
+                listener(one, roots)
         self._under_way.append(one)
         try:
             yield one
@@ -115,8 +117,9 @@ def passes_watched(passes: Passes) -> Iterator[None]:
             result = original(roots, *args, **kwargs)
         if begun.creates and args[3]:
             begun.inputs = tuple(map(weakref.ref, args[3]))
-        for listener in passes.ends:
-            listener(begun, result)
+        with Unseen():
+            for listener in passes.ends:
+                listener(begun, result)
         return result
 
     with replaced(module, _engine_run_backward=run_backward):

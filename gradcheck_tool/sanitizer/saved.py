@@ -16,11 +16,12 @@ import torch
 from gradcheck_tool.sanitizer.memory import PLAIN, node_of
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
+from gradcheck_tool.sanitizer.unseen import Unseen, unseen
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
+    from types import CodeType, FrameType
 
     from torch import Tensor
 
@@ -112,9 +113,12 @@ class SavedTensors:
 
     def pack(self, tensor: Tensor) -> Any:
         """Called by PyTorch with each tensor that a node saves."""
+        with Unseen():
+            return self._saved(tensor, sys._getframe(1))
+
+    def _saved(self, tensor: Tensor, frame: FrameType) -> Saved:
         log = self._log
         number = next_number() - 1
-        frame = sys._getframe(1)
         if number != log.last:
             log.made(number, site_of(frame))
         version = tensor._version
@@ -139,6 +143,7 @@ class SavedTensors:
             saved.view = weakref.ref(tensor)
         return saved
 
+    @unseen
     def unpack(self, saved: Any) -> Tensor:
         """Called by PyTorch when a pass needs what was saved; compares versions as it would.
 

@@ -15,6 +15,7 @@ from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -69,6 +70,7 @@ class Scaling:
     _known: dict[int, _Scaled] = field(default_factory=dict)
     _under_way: dict[int, weakref.ref[GradScaler]] = field(default_factory=dict)
 
+    @unseen
     def scaled(self, scaler: GradScaler, result: Any) -> None:
         """A scaler has scaled losses."""
         for tensor in result if isinstance(result, (tuple, list)) else [result]:

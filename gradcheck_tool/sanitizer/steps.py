@@ -15,6 +15,7 @@ from gradcheck_tool.sanitizer.memory import PLAIN, storage_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
+from gradcheck_tool.sanitizer.unseen import Unseen, unseen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -163,6 +164,7 @@ class Steps:
         elif not self.under_way or self._with_closure is not None:
             applied.touched = True
 
+    @unseen
     def begins(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """An optimizer begins a step: which gradients does it find?"""
         record = self.made(optimizer)
@@ -189,6 +191,7 @@ class Steps:
         record.without += not found and self._with_closure is None
         record.idle += self.passes.accumulating == record.seen and not self._has_anything(optimizer)
 
+    @unseen
     def ended(self, optimizer: Optimizer, *_: Any) -> None:
         """An optimizer has made a step: the gradients that it leaves are applied ones."""
         record = self.made(optimizer)
@@ -214,6 +217,7 @@ class Steps:
         gradients = (parameter.grad for parameter in parameters_of(optimizer))
         return self._with_closure is not None or any(one is not None and bool(one.any()) for one in gradients)
 
+    @unseen
     def pass_begins(self, begun: Pass, _: Sequence[Any]) -> None:
         """Within a step, each pass of its closure has to begin with cleared gradients."""
         optimizer = self._with_closure
@@ -282,8 +286,9 @@ def steps_watched(steps: Steps) -> Iterator[None]:
     def add_param_group(optimizer: Optimizer, group: dict[str, Any]) -> None:
         original(optimizer, group)
         record = steps.made(optimizer)
-        for parameter in group["params"] if isinstance(group["params"], list) else [group["params"]]:
-            record.of(parameter)
+        with Unseen():
+            for parameter in group["params"] if isinstance(group["params"], list) else [group["params"]]:
+                record.of(parameter)
 
     steps.passes.listeners.append(steps.pass_begins)
     try:

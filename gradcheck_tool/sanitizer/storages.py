@@ -17,6 +17,7 @@ import torch
 
 from gradcheck_tool.sanitizer.arrays import Arrays, Shared
 from gradcheck_tool.sanitizer.memory import storage_of
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -155,6 +156,7 @@ class Storages:
             record = self._records[key] = StorageRecord(storage)
         return record
 
+    @unseen
     def _exported(self, tensor: Tensor) -> None:
         """NumPy gets the memory of a tensor: has a node saved it?"""
         record = self.known(tensor)

@@ -3,9 +3,12 @@
 import threading
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils._per_sample_grad import call_for_per_sample_grads
+from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 import gradcheck_tool
@@ -141,7 +144,37 @@ def _compiled():
     return [weight.grad]
 
 
+def _sparse():
+    torch.manual_seed(13)
+    indices = torch.from_numpy(np.array([[0, 1, 2], [1, 2, 0]]))
+    adjacency = torch.sparse_coo_tensor(indices, torch.rand(3), (3, 3), check_invariants=False)
+    weight = torch.randn(3, 3, requires_grad=True)
+    torch.sparse.mm(adjacency, weight.exp()).sum().backward()
+    return [weight.grad]
+
+
+def _per_sample():
+    torch.manual_seed(14)
+    layer = nn.Linear(4, 2)
+    x = torch.randn(3, 4)
+    call_for_per_sample_grads(layer, batch_size=3, loss_reduction="sum")(x).square().sum().backward()
+    return [p.grad_sample for p in layer.parameters()]
+
+
+def _on_a_device():
+    torch.manual_seed(15)
+    weight, factors = torch.randn(2, requires_grad=True), torch.randn(4)
+    y = (weight * factors[::2]).sum()
+    with torch.device("meta"):
+        factors.data[1::2].fill_(1.0)
+        y.backward()
+    return [weight.grad]
+
+
 PROGRAMS = {
+    "sparse": _sparse,
+    "per-sample gradients": _per_sample,
+    "on a device": _on_a_device,
     "compiled": _compiled,
     "adam": _classifier,
     "foreach": lambda: _classifier(foreach=True),
@@ -238,3 +271,44 @@ def test_modules_list_what_they_have():
         assert dir(module) == alone
         module.requires_grad = True
         assert "requires_grad" in dir(module)
+
+
+def _seen_by_torch_functions():
+    """What a subclass of tensors and a mode are told of a few steps of training."""
+    seen = []
+
+    class Counting(nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(("subclass", getattr(function, "__name__", str(function))))
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(("mode", getattr(function, "__name__", str(function))))
+            return function(*args, **(kwargs or {}))
+
+    net = nn.Linear(3, 2)
+    net.weight = Counting(torch.ones(2, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        with Mode():
+            optimizer.zero_grad()
+            y = net(torch.ones(4, 3)).exp()
+            loss = (y * torch.from_numpy(y.detach().numpy())).sum() + torch.tensor(y.sum().item())
+            loss.backward()
+            (inner,) = torch.autograd.grad(net.weight.exp().sum(), [net.weight], create_graph=True)
+            (net.weight.detach() - 0.1 * inner).sum()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            net.weight.register_hook(lambda _: None).remove()
+            optimizer.step()
+            net.eval()
+            net.train()
+    return seen
+
+
+def test_torch_functions_of_the_program_see_nothing_of_ours():
+    alone = _seen_by_torch_functions()
+    with gradcheck_tool.watch(quiet=True):
+        watched = _seen_by_torch_functions()
+    assert watched == alone
