@@ -87,7 +87,7 @@ class Graphs:
     sums: set[Site] = field(default_factory=set)
     walks: list[set[int]] = field(default_factory=list)
     of_place: dict[Site, set[int]] = field(default_factory=dict)
-    _marks: dict[int, list[weakref.ref[_Mark]]] = field(default_factory=dict)
+    _marks: dict[int, tuple[int, list[weakref.ref[_Mark]]]] = field(default_factory=dict)
 
     def pass_begins(self, begun: Pass, roots: Sequence[Any]) -> None:
         """A pass begins: some are looked at."""
@@ -114,7 +114,7 @@ class Graphs:
         if begun.site is not None:
             self.of_place.setdefault(begun.site, set()).update(reached)
         if begun.frees:
-            self._marks[number] = marks
+            self._marks[number] = begun.after, marks
         if log is not None:
             numbers = (node._sequence_nr() for node in nodes_that_add(roots))
             self.sums.update(site for site in map(log.site, numbers) if site is not None)
@@ -133,20 +133,29 @@ class Graphs:
         return token
 
     def _look_back(self, number: int) -> None:
-        """Which passes do nodes outlive?"""
+        """Which passes do nodes outlive?
+
+        Nodes that were there when an earlier one of these passes began may have been made together, for a
+        loop of passes, and go together after it.
+        """
         log = log_here()
         alive: dict[int, Site | None] = {}
-        for earlier, marks in self._marks.items():
+        since = -1
+        for earlier, (after, marks) in self._marks.items():
             if number - earlier < _LATER:
                 continue
             numbers = [mark.number for mark in (ref() for ref in marks) if mark is not None]
-            if numbers:
+            if numbers and max(numbers) >= since:
+                since = after
                 alive[earlier] = log.site(max(numbers)) if log is not None else None
         if len(alive) > len(self.kept):
             self.kept = alive
             if len(alive) >= _MOST_KEPT and not self.holders:
                 kept = {
-                    mark for earlier in alive for ref in self._marks[earlier] if (mark := ref()) is not None
+                    mark
+                    for earlier in alive
+                    for ref in self._marks[earlier][1]
+                    if (mark := ref()) is not None
                 }
                 found = holders(lambda node: any(_mark_of(one) in kept for one in _behind(node)))
                 self.holders = [(one, log.site(one.number) if log is not None else None) for one in found]

@@ -87,3 +87,20 @@ def test_a_clearing_that_never_runs_is_told():
         "GL401",
         [7, 6, 7, 9],
     )
+
+
+def test_what_is_made_for_a_loop_of_passes_goes_after_it():
+    check_left_alone(
+        """
+        def train():
+            policy = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+            for _ in range(3):
+                episode = [policy(torch.randn(2)).softmax(0)[0] for _ in range(6)]
+                optimizer.zero_grad()
+                for probability in episode:
+                    (-probability.log()).backward()
+                optimizer.step()
+        train()
+        """
+    )

@@ -182,3 +182,25 @@ def test_what_several_passes_use_is_cut_off_for_a_reason():
         train()
         """
     )
+
+
+def test_what_another_optimizer_trains_is_not_cut_off():
+    check_left_alone(
+        """
+        def train():
+            body, real, kind = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 3)
+            parameters = [*body.parameters(), *real.parameters(), *kind.parameters()]
+            one, other = (torch.optim.Adam(parameters) for _ in range(2))
+            for _ in range(3):
+                one.zero_grad()
+                is_real = real(body(torch.randn(4, 2))).square().mean()
+                is_real.backward()
+                one.step()
+                other.zero_grad()
+                of_kind = kind(body(torch.randn(4, 2))).square().mean()
+                of_kind.backward()
+                other.step()
+                print(is_real.item(), of_kind.item(), end="")
+        train()
+        """
+    )

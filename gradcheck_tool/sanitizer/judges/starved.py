@@ -36,7 +36,8 @@ def judge(records: Records) -> Iterator[Told]:
             if given is not None:
                 yield given
                 continue
-            cut = _cut_of(records, token, starving)
+            reached = token in records.graphs.leaves  # by what another optimizer applies
+            cut = None if reached else _cut_of(records, token, starving)
             if cut is not None:
                 by_cut.setdefault(cut, []).append(token)
         for cut, tokens in by_cut.items():
