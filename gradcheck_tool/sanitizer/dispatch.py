@@ -10,6 +10,7 @@ from torch.overrides import has_torch_function
 
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.infinite import STEEP
+from gradcheck_tool.sanitizer.masks import MASKING
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Write
@@ -43,6 +44,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._updates = records.updates
         self._infinite = records.infinite
         self._functions = records.functions
+        self._masks = records.masks
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
         self._is_inside = False
@@ -110,7 +112,11 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             self._writes(func, changed)
         if func in _unversioned:
             return _versioned(func, args, kwargs, changed)
-        return func(*args, **kwargs) if kwargs else func(*args)
+        masking = self._masks.begins(func, args) if func in MASKING else None
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if masking is not None:
+            masking.ended()
+        return result
 
     def _writes(self, func: Any, changed: list[Tensor]) -> None:
         for tensor in changed:

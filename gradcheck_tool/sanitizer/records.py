@@ -12,6 +12,7 @@ from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.infinite import Infinite
 from gradcheck_tool.sanitizer.lines import Lines
+from gradcheck_tool.sanitizer.masks import Masks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
@@ -57,6 +58,7 @@ class Records:
         self.reducing = Reducing(self.graphs)
         self.updates = Updates()
         self.functions = Functions(self.passes)
+        self.masks = Masks(self.passes, self.steps)
         self.infinite = Infinite(self.passes, self.scaling)
         self.warned = Warned()
         self.modes = Modes()
@@ -71,6 +73,8 @@ class Records:
         self.passes.listeners.append(self.reducing.pass_begins)
         self.steps.listeners.append(self.reducing.stepped)
         self.steps.beginnings.append(self.infinite.step_begins)
+        self.steps.beginnings.append(self.masks.step_begins)
+        self.steps.listeners.append(self.masks.stepped)
         self.passes.ends.append(self.scaling.pass_ends)
         self.clipping.listeners.append(self.scaling.clipped)
         self.steps.listeners.append(self.scaling.stepped)

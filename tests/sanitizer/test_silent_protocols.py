@@ -72,6 +72,61 @@ PROGRAMS = {
             scaler.update()
         """,
     ),
+    "decay of what a mask keeps": (
+        """
+        words = torch.nn.Embedding(4, 2)
+        optimizer = torch.optim.AdamW(words.parameters(), lr=0.1)
+        for i in range(4):
+            optimizer.zero_grad()
+            words(torch.tensor([0, 3])).square().sum().backward()
+            words.weight.grad[:3] = 0
+            optimizer.step()
+        """,
+        "GL415",
+        [3, 7, 8],
+        """
+        words = torch.nn.Embedding(4, 2)
+        start = words.weight.detach().clone()
+        optimizer = torch.optim.AdamW(words.parameters(), lr=0.1)
+        for i in range(4):
+            optimizer.zero_grad()
+            words(torch.tensor([0, 3])).square().sum().backward()
+            words.weight.grad *= (torch.arange(4) > 2)[:, None]
+            optimizer.step()
+            with torch.no_grad():
+                words.weight[:3] = start[:3]
+        """,
+    ),
+    "decay of what a mask of ones and zeros keeps": (
+        """
+        words = torch.nn.Embedding(4, 2)
+        optimizer = torch.optim.SGD(words.parameters(), lr=0.1, weight_decay=0.1)
+        for i in range(4):
+            optimizer.zero_grad()
+            words(torch.tensor([0, 3])).square().sum().backward()
+            words.weight.grad *= (torch.arange(4) > 2)[:, None]
+            optimizer.step()
+        """,
+        "GL415",
+        [3, 7, 8],
+        """
+        words = torch.nn.Embedding(4, 2)
+        optimizer = torch.optim.SGD(words.parameters(), lr=0.1)
+        pruned = torch.nn.Linear(2, 2)
+        decayed = torch.optim.SGD(pruned.parameters(), lr=0.1, weight_decay=0.1)
+        with torch.no_grad():
+            pruned.weight[0] = 0
+        for i in range(4):
+            optimizer.zero_grad(set_to_none=False)
+            decayed.zero_grad(set_to_none=False)
+            pruned(words(torch.tensor([0, 3]))).square().sum().backward()
+            words.weight.grad[:3] = 0
+            pruned.weight.grad[0] = 0
+            pruned.weight.grad *= 0.5
+            optimizer.step()
+            decayed.step()
+        """,
+    ),
     "inner update": (
         """
         w = torch.nn.Parameter(torch.rand(3))
