@@ -262,6 +262,8 @@ class OpCall:
                 if s[ref].detached_because:
                     out.detached_because, out.detached_story = s[ref].detached_because, s[ref].detached_story
                     return
+            # What is taken for data may have a graph all the same, and so may what is computed from it.
+            out.unsure_graph = flows and not off and any(s[ref].unsure_graph for ref in everything)
 
 
 def function_output(s: State, out: Ref, inputs: Sequence[Ref], site: Any, text: Text) -> Ref:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gradcheck_tool.engine.operations import apply
+from gradcheck_tool.engine.tensors import new_tensor
 from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.engine.twin import SITE, UNARY, Twin
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -80,3 +85,13 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+@pytest.mark.parametrize(("recording", "unsure"), [(True, True), (False, False)])
+def test_what_is_computed_from_what_may_have_a_graph_may_have_one(recording: bool, unsure: bool) -> None:
+    s = Twin().s
+    s.grad = recording
+    data = new_tensor(s, SITE)
+    s[data].unsure_graph = True
+    (result,) = apply(s, UNARY["exp"], {"self": data}, SITE, "data.exp()")
+    assert s[result].unsure_graph is unsure
