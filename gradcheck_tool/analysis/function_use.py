@@ -232,7 +232,20 @@ def _numbers_of_gradients(s: State, cls: Value) -> set[int]:
     if text is None or text.backward is None:
         return set()
     body = text.backward
-    return {len(body.values(end)) for end in body.returns() if not _is_put_together(body, end.value)}
+    repeated = [_repeated(body, end.value) for end in body.returns()]
+    alone = [end for end in body.returns() if not _is_put_together(body, end.value)]
+    return {count for count in repeated if count is not None} | {len(body.values(end)) for end in alone}
+
+
+def _repeated(body: FunctionBody, reg: int | None) -> int | None:
+    """How many items `(None,) * 5` has."""
+    made = body.maker(reg) if reg is not None else None
+    if not isinstance(made, ir.BinOp) or made.op != "*":
+        return None
+    sides = [body.maker(side) for side in (made.left, made.right)]
+    items = [len(one.items) for one in sides if isinstance(one, ir.BuildTuple)]
+    times = [one.value for one in sides if isinstance(one, ir.Const) and isinstance(one.value, int)]
+    return items[0] * times[0] if items and times else None
 
 
 def _is_put_together(body: FunctionBody, reg: int | None) -> bool:

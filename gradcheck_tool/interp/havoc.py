@@ -157,6 +157,13 @@ def forget_groups(s: State) -> None:
             s.edit(Ref(number)).grad_state = "unknown"
 
 
+def forget_missing(s: State) -> None:
+    """A pass over a graph that is not known has run: it may have filled the gradients that were missing."""
+    for number, record in list(dict.items(s.heap)):
+        if isinstance(record, Tensor) and record.requires_grad and record.grad_state == "none":
+            forget_gradient(s, Ref(number))
+
+
 def _is_module_frame(record: Instance) -> bool:
     return "#frame" in record.attrs
 

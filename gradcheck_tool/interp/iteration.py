@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     GRAPH,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 KNOWN_LENGTH = 16
+# The same for tensors: what is done to some of the parameters is done to all.
+KNOWN_TENSORS = 1024
 # An open list of so many elements may well hold no more.
 SEVERAL = 2
 RANGE_LENGTH = 4
@@ -125,7 +128,7 @@ def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
     if position < len(items):
         mine = s.edit(ref)
         mine.position = position + 1
-        if position >= KNOWN_LENGTH:
+        if position >= KNOWN_LENGTH and not (position < KNOWN_TENSORS and _has_tensor(s, items[position])):
             return [(s, STOP)]
         return [(s, items[position])]
     if not is_open or len(items) >= SEVERAL:
@@ -133,6 +136,12 @@ def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
     return _unknown_next(s, ref, _another(items[-1]) if items else unknown())
+
+
+def _has_tensor(s: State, value: Value) -> bool:
+    """Is it a tensor, or a row with one: a parameter and its name?"""
+    parts = value.items if isinstance(value, Tup) else (value,)
+    return any(s.get(part, Tensor) is not None for part in parts)
 
 
 def _advance_range(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:

@@ -14,7 +14,7 @@ from gradcheck_tool.domain.join import equivalent, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
-from gradcheck_tool.interp.iteration import is_bounded, is_near
+from gradcheck_tool.interp.iteration import KNOWN_TENSORS, is_bounded, is_near
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_UNROLLED = 5
 # Iterations of which none is left out: two cycles of the longest that is followed, and one more.
 MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
-MAX_BOUNDED = 18
+MAX_BOUNDED = KNOWN_TENSORS + 2
 WIDEN_AT = 2
 MAX_SEEN = 32
 # Iterations of a single way through loops over iterables of few elements, and of many: at first, and where
@@ -83,7 +83,9 @@ class Heads:
                 leaving.append(state)
                 continue
             loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not is_listing(self.function)
-            before = self._seen.setdefault((head, *(counts.get(outer, 0) for outer in around)), [])
+            # Where all elements are gone through one after the other, no two iterations are the same.
+            counted = [*around, head] if most == MAX_BOUNDED else around
+            before = self._seen.setdefault((head, *(counts.get(outer, 0) for outer in counted)), [])
             if most != MAX_PINNED and any(
                 mark == known and equivalent(old, state, live, loose) for known, old in before
             ):

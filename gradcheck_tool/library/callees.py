@@ -12,7 +12,7 @@ from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
-from gradcheck_tool.interp.havoc import forget_groups
+from gradcheck_tool.interp.havoc import forget_groups, forget_missing
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
 from gradcheck_tool.library.python.passthrough import may_have_graph
@@ -146,6 +146,7 @@ class SymbolModel(DtypeModel):
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False
             forget_groups(s)
+            forget_missing(s)
         if is_tensors and isinstance(key[1], Symbol):
             receiver = adopt(m, s, key[1], call.site)
             return m.call_method(s, receiver, name, call.args, call.kwargs, call.site, call.text)

@@ -220,3 +220,25 @@ def test_class_methods_get_the_class_first(driver: str) -> None:
     assert [(f.location.start.row, f.code) for f in check_source(wrong, "program.py", RULES)] == [
         (14, "GL701")
     ]
+
+MASKED = """
+import torch
+
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, mask, padding=0, stride=1):
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        return {returned}
+"""
+
+
+@pytest.mark.parametrize(("count", "codes"), [(1, ["GL701"]), (2, []), (3, []), (4, [])])
+def test_options_may_be_left_out_of_an_application(count: int, codes: list[str]) -> None:
+    program = MASKED.format(returned=f"(None,) * {count}")
+    driver = f"Masked.apply({', '.join(['torch.ones(2, requires_grad=True), 2.0, 0, 1'][:1])})"
+    assert [f.code for f in check_source(program, "program.py", RULES)] == codes
+    raised = happened(f"{program}\n{driver}.sum().backward()")[1]
+    assert ("incorrect number of gradients" in raised) is (count < 4)

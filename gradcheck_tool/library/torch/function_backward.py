@@ -63,10 +63,12 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     cotangents = _gradients(s, p, applied, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].data for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
-    for state, value in m.call(s, called, [ctx, *cotangents], {}, p.site):
+    returned = m.call(s, called, [ctx, *cotangents], {}, p.site)
+    others = [value for state, value in returned if state.exc is None]
+    for state, value in returned:
         state.grad = before
         if state.exc is None:
-            check(m, state, applied, value)
+            check(m, state, applied, value, others)
         m.tell(state, CallbackRan("backward", cls, versions, ctx, s[ref].site, p, value))  # type: ignore[arg-type]
         out.append(state)
     return out

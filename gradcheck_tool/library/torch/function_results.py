@@ -15,6 +15,8 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -52,9 +54,12 @@ def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: s
 
 
 def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
-    """Can `backward` be called with a gradient for each output? Lets Python raise where it cannot."""
+    """Can `backward` be called with a gradient for each output? Lets Python raise where it cannot.
+
+    One that is written to raise, whatever it gets, has nothing to take.
+    """
     params = a.params
-    if any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
+    if any(p.kind is not ir.ParamKind.POSITIONAL for p in params) or _only_raises(a.func.function):
         return True
     needed = sum(p.name not in a.func.defaults for p in params)
     if needed <= outputs + 1 <= len(params):
@@ -67,8 +72,16 @@ def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:
     return False
 
 
-def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
-    """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input."""
+def _only_raises(function: ir.Function) -> bool:
+    return type(function.blocks[function.entry].terminator) is ir.Raise
+
+
+def check(m: Interpreter, s: State, a: Applied, value: Value, others: Iterable[Value]) -> None:
+    """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input.
+
+    `others` is what all ways through this call return: they differ by tests of what is not known, and where
+    one has None for an input, the gradient of another is not certain to be there.
+    """
     got = list(value.items) if isinstance(value, Tup) else [value]
     expected = len(a.inputs.items)
     is_known = isinstance(value, (Tup, Const)) or s.get(value, Tensor) or s.get(value, List)
@@ -83,9 +96,13 @@ def check(m: Interpreter, s: State, a: Applied, value: Value) -> None:
     for index, gradient in enumerate(got):
         given = a.inputs.items[index] if index < expected else unknown()
         fault = _fault(s, a.name, index, given, gradient)
-        if fault is not None:
+        if fault is not None and not any(_leaves_out(other, index) for other in others):
             refuse(m, s, a, _where(a, len(got), fault[0]), *fault, "RuntimeError")
             return
+
+
+def _leaves_out(value: Value, index: int) -> bool:
+    return isinstance(value, Tup) and value.items[index : index + 1] == (NONE,)
 
 
 def _where(a: Applied, count: int, kind: str) -> Site:
