@@ -221,6 +221,7 @@ def test_class_methods_get_the_class_first(driver: str) -> None:
         (14, "GL701")
     ]
 
+
 MASKED = """
 import torch
 

@@ -163,3 +163,32 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+DEEP = """
+import torch
+from torch import nn
+def train(loader):
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)) for _ in range(3)])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        for {row} in net.{which}:
+            p.grad = None
+        net(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "which", "lines"),
+    [
+        ("p", "parameters()", []),
+        ("_, p", "named_parameters()", []),
+        ("p", "[0].parameters()", [10]),
+    ],
+)
+def test_all_parameters_of_a_deep_model_are_cleared_one_by_one(
+    row: str, which: str, lines: list[int]
+) -> None:
+    source = DEEP.format(row=row, which=which).replace("net.[0]", "net[0]")
+    assert accumulations(source) == lines

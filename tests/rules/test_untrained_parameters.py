@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import (
     HEAD,
     Mistake,
@@ -170,3 +172,33 @@ def test_what_was_cleared_and_is_unused_has_no_gradient() -> None:
     kept = UNUSED.replace("        self.optimizer.zero_grad()\n", "")
     assert "GL321" not in [finding.code for finding in told(kept)]
     assert told(UNUSED.replace("            p.grad", "            if p.grad is not None: p.grad")) == []
+
+
+UNKNOWN_GRAPH = """
+import torch
+from kernels import attention
+
+def compare(q, cotangent):
+    mine = q.clone().detach().requires_grad_(True)
+    out = {made}
+    {passed}
+    return mine.grad.float()
+
+q = torch.ones(3, requires_grad=True)
+compare(q, q * 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "passed", "codes"),
+    [
+        ("attention(mine)", "out.backward(cotangent)", []),
+        ("attention(mine)", "out.backward(cotangent.detach())", []),
+        ("attention(q)", "print(out)", ["GL321"]),
+    ],
+)
+def test_a_pass_over_a_graph_that_is_not_known_fills_gradients(
+    made: str, passed: str, codes: list[str]
+) -> None:
+    program = UNKNOWN_GRAPH.format(made=made, passed=passed)
+    assert [finding.code for finding in told(program)] == codes

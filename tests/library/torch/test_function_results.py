@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool import FunctionError
-from tests.running import happened, rows
+from tests.running import events, happened, rows
 
 PROGRAM = """
 import torch
@@ -41,3 +41,52 @@ Scale.apply(x, torch.tensor(2.0)).sum().backward()
 def test_what_the_engine_refuses_is_reported(returned: str) -> None:
     source = PROGRAM.format(returned=returned)
     assert bool(rows(source, FunctionError)) is (happened(source)[0] is not None)
+
+
+OPTIONAL = """
+import torch
+import extension
+class Add(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, residual):
+        ctx.has_residual = residual is not None
+        return extension.forward(x, residual).view(x.shape)
+    @staticmethod
+    def backward(ctx, grad):
+        dx, dresidual = extension.backward(grad)
+        dresidual = {returned}
+        return dx.view(grad.shape), dresidual
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        ("dresidual.view(grad.shape)", ["gradient-misfit"]),
+        ("dresidual.view(grad.shape) if dresidual is not None else None", []),
+        ("dresidual.view(grad.shape) if ctx.has_residual else None", []),
+    ],
+)
+def test_a_gradient_that_may_be_left_out_is_not_certain(returned: str, found: list[str]) -> None:
+    errors = events(OPTIONAL.format(returned=returned), FunctionError)
+    assert [error.kind for error in errors] == found
+
+
+REFUSING = """
+import torch
+class Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+    @staticmethod
+    def backward(ctx, grad):
+        {body}
+x = torch.ones(2, requires_grad=True)
+"""
+
+
+@pytest.mark.parametrize(("body", "count"), [("raise NotImplementedError", 0), ("return grad", 1)])
+def test_a_backward_that_is_written_to_raise_needs_no_arguments(body: str, count: int) -> None:
+    source = REFUSING.format(body=body)
+    assert happened(f"{source}Pool.apply(x)[0].sum().backward()")[0] is not None
+    assert len(rows(source, FunctionError)) == count
