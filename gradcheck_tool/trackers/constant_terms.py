@@ -45,7 +45,9 @@ class ConstantTerms(GradientReach):
         if run.call != "backward":
             return
         breaks, terms = self._constants(s, run) if run.inputs is None else ((), ())
-        made = (str(s[root].made_leaf) for root in run.roots if s[root].leaf and s[root].made_leaf)
+        # A tensor that is given its gradient is no loss: what made it is of another pass.
+        losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
+        made = (str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf)
         self.report(
             BackwardCall(
                 site=run.site,

@@ -102,8 +102,11 @@ class Modes(Tracker):
                 continue
             owned = module_tree.named_parameters(s, ref)[0]
             moved = {p for _, p in owned if s[p].grad_state in ("fresh", "mixed")}
-            inner = module_tree.modules(s, ref)
-            if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for _, at in inner):
+            inner = [at for _, at in module_tree.modules(s, ref)]
+            if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for at in inner):
+                continue
+            if any(s[at].attrs.get("training") == TRUE for at in inner):
+                # A part that is in training mode again was chosen: the rest is meant to stay as it is.
                 continue
             if self.once(id(site.node)):
                 call = places.text_of(site, site.node)
@@ -130,7 +133,7 @@ class TrainedInEvalMode(Rule):
     A module that is put into evaluation mode, evaluated without gradients, and then trained by the
     same line that has trained it in training mode before, with no `train()` in between. Also one for
     which `train()` was called and which was never run in that mode. Only modules with layers to which
-    the mode matters are reported.
+    the mode matters are reported, and none of which a part was put into training mode again.
 
     ## Why it is wrong
 

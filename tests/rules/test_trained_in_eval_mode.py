@@ -74,8 +74,12 @@ def test_its_correction_is_not_reported(program: Mistake) -> None:
         ("nn.Tanh()", "with torch.no_grad():\n        net(x)", False),
         ("nn.Dropout(0.5)", "pass", False),
         ("nn.Dropout(0.5)", "net(x).sum().backward()", False),
+        ("nn.Dropout(0.5)", "with torch.no_grad():\n        net(x)\n    net[0].train()", False),
     ],
-    ids=["dropout", "batch norm", "no such layer", "never evaluated", "evaluated with gradients"],
+    ids=[
+        *("dropout", "batch norm", "no such layer", "never evaluated", "evaluated with gradients"),
+        "a part is trained on purpose",
+    ],
 )
 def test_only_layers_that_differ_between_the_modes_matter(
     layer: str, evaluation: str, reported: bool

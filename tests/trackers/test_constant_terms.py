@@ -45,3 +45,8 @@ def test_only_calls_of_backward_are_reported() -> None:
 def test_a_root_that_was_made_a_leaf_is_named() -> None:
     source = f"{PARTS}loss = a.sum().detach()\nloss.requires_grad_()\nloss.backward()\n"
     assert [event.made_leaf for event in events(source, "BackwardCall")] == ["loss.requires_grad_()"]
+
+
+def test_a_root_that_is_given_its_gradient_is_no_loss() -> None:
+    source = f"{PARTS}part = a.detach().requires_grad_()\ntorch.autograd.backward([part], [part])\n"
+    assert [event.made_leaf for event in events(source, "BackwardCall")] == [""]
