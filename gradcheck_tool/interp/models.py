@@ -39,6 +39,10 @@ class ObjectModel(Generic[V]):
         """The native for `obj.name`, looked up when it is called."""
         return registry.METHODS.get((self.kind, name)) if self.kind else None
 
+    def has(self, s: State, obj: V, name: str) -> bool:
+        """Does every such object have a method or an attribute of that name?"""
+        return any(self.method(s, obj, f"{dot}{name}") is not None for dot in ("", "."))
+
     def get_attribute(self, m: Interpreter, s: State, obj: V, name: str, site: Any) -> Outcomes | None:
         """`obj.name`, where neither the object nor its class has it."""
         return None

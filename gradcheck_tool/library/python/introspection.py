@@ -120,11 +120,11 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
 def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
     record = s.get(value, Instance)
+    if isinstance(name, Const) and (record is not None or s.get(value, Tensor) is not None):
+        if model_of(s, value).has(s, value, str(name.value)):
+            return TRUE
     if record is not None and isinstance(name, Const):
         if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
-            return TRUE
-        model = model_of(s, value)
-        if any(model.method(s, value, f"{dot}{name.value}") is not None for dot in ("", ".")):
             return TRUE
         if not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls):
             return FALSE

@@ -40,22 +40,33 @@ NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
 INTEGER_GRAD = "only Tensors of floating point dtype can require gradients"
 
 
+# Attributes that are neither tensors nor tell anything of gradients.
+_DATA = frozenset(
+    {
+        "device",
+        "dtype",
+        "is_cuda",
+        "is_quantized",
+        "is_sparse",
+        "itemsize",
+        "layout",
+        "names",
+        "nbytes",
+    }
+)
+
+
+def has_attribute(name: str) -> bool:
+    """Has every tensor an attribute or a method of that name?"""
+    return name in _ATTRIBUTES or name in _DATA or tensor_native(name) is not None or hasattr_tensor(name)
+
+
 def get_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> Outcomes:
     """`tensor.name`."""
     reader = _ATTRIBUTES.get(name)
     if reader is not None:
         return [(s, reader(m, s, ref, site))]
-    if name in (
-        "dtype",
-        "device",
-        "layout",
-        "itemsize",
-        "nbytes",
-        "names",
-        "is_cuda",
-        "is_sparse",
-        "is_quantized",
-    ):
+    if name in _DATA:
         return [(s, Symbol(("attr", ref, name), "data"))]
     key = Symbol(("attr", ref, name))
     if key in s.memory:

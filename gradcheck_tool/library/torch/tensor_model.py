@@ -15,7 +15,12 @@ from gradcheck_tool.library.torch.operator_calls import (
     call_unary,
     tensor_native,
 )
-from gradcheck_tool.library.torch.tensor_attributes import get_attribute, node_attribute, set_attribute
+from gradcheck_tool.library.torch.tensor_attributes import (
+    get_attribute,
+    has_attribute,
+    node_attribute,
+    set_attribute,
+)
 from gradcheck_tool.library.torch.tensor_items import get_item, rows, set_item
 
 if TYPE_CHECKING:
@@ -33,6 +38,9 @@ class TensorModel(ObjectModel[Ref]):
 
     def method(self, s: State, obj: Ref, name: str) -> Native | None:
         return tensor_native(name)
+
+    def has(self, s: State, obj: Ref, name: str) -> bool:
+        return has_attribute(name)
 
     def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:
         return guard(m, s, get_attribute, m, s, obj, name, site)

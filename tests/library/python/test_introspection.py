@@ -18,6 +18,22 @@ for _ in range(3):
     h = [v * w for v in detached(h)]
     sum(v.sum() for v in h).backward()
 """,
+    "every tensor has data": """
+import torch
+def clipped(boxes):
+    if not hasattr(boxes, "data") or not hasattr(boxes, "device") or not hasattr(boxes, "clamp"):
+        boxes = torch.from_numpy(boxes.numpy())
+    return boxes.clamp(0, 1)
+w = torch.ones(2, requires_grad=True)
+clipped(w * 2).sum().backward()
+""",
+    "no tensor has what it is not given": """
+import torch
+w = torch.ones(2, requires_grad=True)
+h = w * 2
+if not hasattr(h, "pruned"):
+    h.numpy()  # raises
+""",
 }
 
 
