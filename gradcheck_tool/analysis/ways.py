@@ -62,7 +62,7 @@ def _key(event: Event) -> tuple[type, int]:
 
 def _may_be_meant(event: Event) -> bool:
     if isinstance(event, NoGraph):
-        return event.reason in ("constant", "unknown")
+        return event.reason in ("constant", "unknown", "non-differentiable")
     return isinstance(event, NonScalarRoot) or (isinstance(event, UnusedInput) and event.reason == "stand-in")
 
 

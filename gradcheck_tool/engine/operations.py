@@ -357,6 +357,9 @@ def apply_inplace(
     bump(s, target, site, text, writer, values=values)
     rebase(s, target, node_ref, requires_grad)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
-        node = s.edit(node_ref)
-        node.saved_tensors = (*node.saved_tensors, call.slot("out", target, node_ref))
+        # A write through a view is kept by the base, which has a node of its own for it.
+        base, own = s[target].base, s[target].grad_fn
+        is_view = base is not None and s[target].view not in APART
+        node = s.edit(s[base].grad_fn if is_view else node_ref)
+        node.saved_tensors = (*node.saved_tensors, call.slot("out", target, own))
     return target

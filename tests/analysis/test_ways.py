@@ -67,10 +67,16 @@ Y = "torch.zeros(3, 2)"
             f"    loss = net(x).exp()\n    if options.shift:\n        loss += 1\n    loss = loss.sum()\n{STEP}",
             ["GL201"],
         ),
+        (
+            f"    scores = net(x)\n    loss = scores.argmax(1)\n    if options.sum:\n        loss = scores.sum()\n{STEP}",
+            [],
+        ),
+        (f"    loss = net(x).argmax(1).sum()\n{STEP}", ["GL501"]),
     ],
     ids=[
         *("reduced by its options", "never reduced", "reduced on one way", "constant without rows"),
         *("constant", "stand-in without rows", "stand-in", "right", "written to on one way"),
+        *("a prediction on one way", "a prediction"),
     ],
 )
 def test_what_raises_on_every_way_or_is_written_there_is_a_mistake(body: str, expected: list[str]) -> None:

@@ -46,6 +46,22 @@ with torch.no_grad():
 h.add_(1)
 h.sum().backward()  # raises
 """,
+    "a write through a view saves its result": """
+import torch
+w = torch.ones(2, 3, requires_grad=True)
+h = w * 2
+h[:, 0].sigmoid_()
+h[:, 1].mul_(3)
+h.sum().backward()  # raises
+""",
+    "a write through a view that saves nothing may be followed by others": """
+import torch
+w = torch.ones(2, 3, requires_grad=True)
+h = w * 2
+h[:, 0].mul_(2)
+h[:, 1].mul_(3)
+h.sum().backward()
+""",
     "several outputs share one graph": """
 import torch
 w = torch.ones(2, 3, requires_grad=True)
