@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 # What an operation writes: positions and names of its arguments.
 _Written = tuple[tuple[int, ...], tuple[str, ...]]
 _NOTHING: _Written = ((), ())
+_COLLECTIVE: _Written = ((), ("",))
+"""Of what processes do together: it writes nothing by its schema."""
 _written: dict[Any, _Written] = {}
+_COLLECTIVES = ("c10d", "_c10d_functional")
 # Operations on lists that are made of others.
 _unversioned: set[Any] = set()
 
@@ -45,6 +48,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._infinite = records.infinite
         self._functions = records.functions
         self._masks = records.masks
+        self._reducing = records.reducing
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
         self._is_inside = False
@@ -107,6 +111,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
                 with Unseen():
                     self._infinite.computed(args, result)
             return result
+        if written is _COLLECTIVE:
+            with Unseen():
+                self._reducing.collective(name_of(func), args)
         changed = _tensors(written, args, kwargs)
         with Unseen():
             self._writes(func, changed)
@@ -172,6 +179,8 @@ def _written_by(func: Any) -> _Written:
     schema = getattr(func, "_schema", None)
     if schema is None:
         return _NOTHING
+    if func.namespace in _COLLECTIVES:
+        return _COLLECTIVE
     positions, names = [], []
     for position, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:

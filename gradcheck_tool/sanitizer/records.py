@@ -55,7 +55,7 @@ class Records:
         self.parameters = Parameters(self.steps)
         self.clipping = Clipping()
         self.scaling = Scaling(self.steps, self.graphs)
-        self.reducing = Reducing(self.graphs)
+        self.reducing = Reducing(self.graphs, self.passes)
         self.updates = Updates()
         self.functions = Functions(self.passes)
         self.masks = Masks(self.passes, self.steps)

@@ -18,9 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.sanitizer.graphs import Graphs
-    from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.steps import OptimizerRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Reductions over processes that were seen.
+
+    Attributes:
+        within: how many there were within passes.
+        outside: how many elements were reduced outside of passes, by the program itself.
+    """
+
+    within: int = 0
+    outside: int = 0
 
 
 @dataclass(slots=True)
@@ -31,13 +44,15 @@ class Wrapper:
         kind: the class of the module in it.
         parameters: the tokens of its parameters.
         reduces: whether the last forward was to reduce gradients; None where a pass has followed it.
-        local, reduced: the passes since the last step that did not reduce gradients, and those that did.
-        last: where the last pass that did not is.
+        local, reduced: the passes since the last step that were not to reduce gradients, and those that were.
+        last: where the last pass is that was not, or of all of them.
+        seen: the reductions that there had been at the last step.
     """
 
     kind: str
     parameters: set[int]
     module: weakref.ref[DistributedDataParallel]
+    seen: Seen
     reduces: bool | None = None
     local: int = 0
     reduced: int = 0
@@ -51,17 +66,19 @@ class Count:
     Attributes:
         kind: the class of the module.
         before: where the last pass is that did not reduce them.
+        lost: in how many of these cases it was to reduce them.
     """
 
     kind: str
     times: int = 0
     wrong: int = 0
+    lost: int = 0
     before: Site | None = None
 
 
 @dataclass(slots=True)
 class Reducing:
-    """What is done in and after `no_sync`.
+    """Whether gradients are reduced, in and after `no_sync` and elsewhere.
 
     Attributes:
         steps: steps of optimizers, by place.
@@ -70,16 +87,29 @@ class Reducing:
     """
 
     graphs: Graphs
+    within: Passes
     steps: dict[Site, Count] = field(default_factory=dict)
     passes: dict[Site, Count] = field(default_factory=dict)
     _wrappers: dict[int, Wrapper] = field(default_factory=dict)
+    _seen: Seen = field(default_factory=Seen)
+
+    def collective(self, name: str, args: tuple[Any, ...]) -> None:
+        """The process takes part in a collective operation."""
+        if "reduce" not in name or not self._wrappers:
+            return
+        if self.within.current is not None:
+            self._seen = Seen(self._seen.within + 1, self._seen.outside)
+            return
+        tensors = args[0] if args and isinstance(args[0], (list, tuple)) else args[:1]
+        elements = sum(one.numel() for one in tensors if isinstance(one, torch.Tensor))
+        self._seen = Seen(self._seen.within, self._seen.outside + elements)
 
     def called(self, module: DistributedDataParallel) -> None:
         """A wrapper is called."""
         known = self._wrappers.get(id(module))
         if known is None or known.module() is not module:
             tokens = {token_of(parameter) for parameter in module.parameters()}
-            known = Wrapper(type(module.module).__name__, tokens, weakref.ref(module))
+            known = Wrapper(type(module.module).__name__, tokens, weakref.ref(module), self._seen)
             self._wrappers[id(module)] = known
         if torch.is_grad_enabled():
             known.reduces = bool(module.require_backward_grad_sync)
@@ -96,10 +126,9 @@ class Reducing:
             count = self.passes.setdefault(begun.site, Count(known.kind))
             count.times += 1
             count.wrong += known.reduces and not module.require_backward_grad_sync
-            if known.reduces:
-                known.reduced += 1
-            else:
-                known.local += 1
+            known.reduced += known.reduces
+            known.local += not known.reduces
+            if not known.reduces or known.last is None:
                 known.last = begun.site
             known.reduces = None
 
@@ -111,9 +140,26 @@ class Reducing:
             if known.local or known.reduced:
                 count = self.steps.setdefault(record.step_site, Count(known.kind))
                 count.times += 1
-                count.wrong += not known.reduced
-                count.before = known.last or count.before
+                if not self._has_reduced(known):
+                    count.wrong += 1
+                    count.lost += bool(known.reduced)
+                    count.before = known.last or count.before
             known.local = known.reduced = 0
+            known.last, known.seen = None, self._seen
+
+    def _has_reduced(self, known: Wrapper) -> bool:
+        """Have the gradients of a wrapper been reduced since the last step?
+
+        What a program reduces itself, outside of passes, is taken for them where it is enough for half of
+        them: some may be unused. A hook of the program, which takes the place of the reduction, may do as it
+        likes.
+        """
+        module = known.module()
+        if module is None or (known.reduced and getattr(module, "_comm_hooks", None)):
+            return True
+        elements = sum(one.numel() for one in module.parameters() if one.requires_grad)
+        outside = self._seen.outside - known.seen.outside
+        return self._seen.within > known.seen.within or 2 * outside >= max(elements, 1)
 
 
 @contextmanager

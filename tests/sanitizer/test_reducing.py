@@ -12,8 +12,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def distributed(forward, backward):
-    """A program of one process; what is given are the passes whose forward and backward are in `no_sync`."""
+def distributed(forward, backward, made="pass", reduced="pass"):
+    """A program of one process.
+
+    What is given are the passes whose forward and backward are in `no_sync`, and what is done once the wrapper
+    is made, and before each step.
+    """
     # A reducer that is the last to hold the group may wait for ever: the group outlives the model.
     return f"""
         import contextlib
@@ -22,6 +26,7 @@ def distributed(forward, backward):
         dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
         net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {made}
         try:
             for i in range(6):
                 with net.no_sync() if {forward} else contextlib.nullcontext():
@@ -29,6 +34,7 @@ def distributed(forward, backward):
                 with net.no_sync() if {backward} else contextlib.nullcontext():
                     loss.backward()
                 if i % 2:
+                    {reduced}
                     optimizer.step()
                     optimizer.zero_grad()
         finally:
@@ -39,8 +45,13 @@ def distributed(forward, backward):
 
 
 PROGRAMS = {
-    "applied without being reduced": (distributed("True", "True"), "GL820", [13, 15]),
-    "reduced in no_sync()": (distributed("False", "True"), "GL811", [13]),
+    "applied without being reduced": (distributed("True", "True"), "GL820", [14, 17]),
+    "hooks lost on the way to another type": (
+        distributed("False", "False", made="net.double().float()"),
+        "GL820",
+        [14, 17],
+    ),
+    "reduced in no_sync()": (distributed("False", "True"), "GL811", [14]),
 }
 
 
@@ -52,3 +63,13 @@ def test_the_mistake_is_told(name):
 @pytest.mark.parametrize("where", ["i % 2 == 0", "False"])
 def test_passes_that_reduce_at_the_end_of_a_window_are_left_alone(where):
     check_left_alone(distributed(where, where))
+
+
+def test_what_the_program_reduces_itself_is_left_alone():
+    reduced = "[dist.all_reduce(one.grad) for one in net.parameters()]"
+    check_left_alone(distributed("True", "True", reduced=reduced))
+
+
+def test_hooks_of_the_program_reduce_as_they_like():
+    hook = "from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook as on; net.register_comm_hook(None, on)"
+    check_left_alone(distributed("False", "False", made=hook))

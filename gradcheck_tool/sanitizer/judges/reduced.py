@@ -20,13 +20,18 @@ def judge(records: Records) -> Iterator[Told]:
     """Tell which step applies gradients of one process, and which pass reduces in `no_sync`."""
     for site, count in records.reducing.steps.items():
         if count.wrong >= OFTEN_ENOUGH and count.wrong == count.times:
+            local = "this backward of a forward in `no_sync()` reduces nothing"
+            lost = (
+                "this backward reduces nothing: the hooks of DistributedDataParallel are gone, as they are "
+                "where parameters go to another type or device after it was made"
+            )
             yield Told(
                 UNREDUCED,
                 site.location,
                 f"{quoted(site, 'this step')} applies gradients of {count.kind} that no pass has reduced: "
                 "each process trains a model of its own",
                 placed(
-                    step(count.before, "this backward of a forward in `no_sync()` reduces nothing"),
+                    step(count.before, lost if count.lost else local),
                     step(site, "this step applies what it leaves"),
                 ),
                 evidence={"steps": f"{count.wrong} of {count.times}"},
