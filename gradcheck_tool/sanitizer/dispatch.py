@@ -30,6 +30,8 @@ _NOTHING: _Written = ((), ())
 _COLLECTIVE: _Written = ((), ("",))
 """Of what processes do together: it writes nothing by its schema."""
 _written: dict[Any, _Written] = {}
+_NO_TENSOR = "Expected a value of type 'Tensor'"
+_NUMBERS = (bool, int, float, complex)
 _COLLECTIVES = ("c10d", "_c10d_functional")
 # Operations on lists that are made of others.
 _unversioned: set[Any] = set()
@@ -78,11 +80,16 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         elif self._cuts.watching:
             with Unseen():
                 cut = self._cuts.operation(func, args, name_of(func), sys._getframe(1))
-        if has_torch_function(args):  # what the program wanted to see of it, it has seen
-            with Unseen():
+        try:
+            if has_torch_function(args):  # what the program wanted to see of it, it has seen
+                with Unseen():
+                    result = self._call(func, args, kwargs)
+            else:
                 result = self._call(func, args, kwargs)
-        else:
-            result = self._call(func, args, kwargs)
+        except RuntimeError as error:
+            if _NO_TENSOR not in str(error) or not any(isinstance(one, _NUMBERS) for one in args):
+                raise
+            result = func(*_tensors_again(func, args), **(kwargs or {}))
         if cut is not None:
             self._cuts.result(result, cut)
         with Unseen():
@@ -160,6 +167,26 @@ def name_of(func: Any) -> str:
     """The name of an operation, without that of the overload."""
     packet = getattr(func, "_overloadpacket", func)
     return str(getattr(packet, "__name__", packet))
+
+
+def _tensors_again(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with tensors where an operation needs some, and PyTorch has given numbers.
+
+    Tensors that it has made of numbers itself it gives to modes as numbers: sums and products take them back,
+    other operations do not.
+    """
+    wanted = (str(argument.type) == "Tensor" for argument in func._schema.arguments)
+    with Unseen(), torch._C._DisableTorchDispatch():
+        return tuple(
+            _of_number(value) if is_tensor and isinstance(value, _NUMBERS) else value
+            for is_tensor, value in zip(wanted, args, strict=False)
+        )
+
+
+def _of_number(value: complex) -> Tensor:
+    """What PyTorch makes of a number that stands beside tensors."""
+    kind = {bool: torch.bool, int: torch.int64, float: torch.float64}.get(type(value), torch.complex128)
+    return torch.tensor(value, dtype=kind, device="cpu")
 
 
 def _versioned(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, changed: list[Tensor]) -> Any:

@@ -1,6 +1,7 @@
 """A watched program computes what it would compute, bit for bit, and frees its memory as before."""
 
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -171,7 +172,27 @@ def _on_a_device():
     return [weight.grad]
 
 
+def _traced():
+    torch.manual_seed(16)
+
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.layer(x) + 0.5
+
+    model = Shifted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(model, torch.rand(3, 2))
+        traced(torch.rand(3, 2)).square().sum().backward()
+    return [p.grad for p in model.parameters()]
+
+
 PROGRAMS = {
+    "traced": _traced,
     "sparse": _sparse,
     "per-sample gradients": _per_sample,
     "on a device": _on_a_device,
