@@ -126,10 +126,14 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             self._writes(func, changed)
         if func in _unversioned:
             return _versioned(func, args, kwargs, changed)
-        masking = self._masks.begins(func, args) if func in MASKING else None
+        if func not in MASKING:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        with Unseen():
+            masking = self._masks.begins(func, args)
         result = func(*args, **kwargs) if kwargs else func(*args)
         if masking is not None:
-            masking.ended()
+            with Unseen():
+                masking.ended()
         return result
 
     def _writes(self, func: Any, changed: list[Tensor]) -> None:
