@@ -15,6 +15,7 @@ from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Rec
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.iteration import KNOWN_TENSORS, is_bounded, is_near
+from gradcheck_tool.interp.rests import treat_alike
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Heads:
             most = most_iterations(self._m, state, block)
             is_enough = self._is_enough(state, around, block, most)
             if is_enough and self._m.budget.is_narrow:
-                leaving.append(state)
+                self._leave(state, block, leaving)
                 continue
             loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not is_listing(self.function)
             # Where all elements are gone through one after the other, no two iterations are the same.
@@ -96,8 +97,15 @@ class Heads:
                 before.append((mark, state.fork()))
                 new.append(state)
             else:
-                leaving.append(state)
+                self._leave(state, block, leaving)
         return new, leaving
+
+    def _leave(self, s: State, head: ir.Block, leaving: list[State]) -> None:
+        """Leave a loop before its end."""
+        if isinstance(head.terminator, ir.ForIter):
+            entry = s[s.frames[-1]].entry.get(head.id, {})
+            treat_alike(s, self._m.get(s, head.terminator.iterator), entry)
+        leaving.append(s)
 
     def _is_enough(self, s: State, around: list[int], head: ir.Block, most: int) -> bool:
         """Has the body been executed often enough where there is little work left, or it is repeated?"""
