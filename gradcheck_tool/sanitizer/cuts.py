@@ -6,8 +6,11 @@ interesting again where it is added to a loss: a constant term has no gradient.
 
 from __future__ import annotations
 
+import sys
 import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.sanitizer.graphs import leaves_of
+from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
 from gradcheck_tool.sanitizer.unseen import unseen
@@ -62,11 +66,16 @@ class Cut:
     shared: bool = False
 
     @property
+    def gives_numbers(self) -> bool:
+        """Do the values go on as Python numbers?"""
+        return self.operation in ("_local_scalar_dense", "tolist")
+
+    @property
     def message(self) -> str:
         """What happens there, in words."""
         if self.operation == "backward":
             return "these gradients have no graph of their own (create_graph is off)"
-        if self.operation == "_local_scalar_dense":
+        if self.gives_numbers:
             return "this makes Python numbers of tensors with a graph"
         if not self.tracked:
             return f"`{self.operation}` is computed without a graph here: grad mode is off"
@@ -138,13 +147,16 @@ class Cuts:
             return None if cut is None else _joined([Constant((cut,)), *constants])
         if constants:
             return _joined(constants)
-        if (
-            func in _MADE_OF_NUMBERS
-            and self.last is not None
-            and self.last.operation == "_local_scalar_dense"
-        ):
+        if func in _MADE_OF_NUMBERS and self.last is not None and self.last.gives_numbers:
             return Constant((self.last,)) if site_of(frame) is self.last.site else None
         return None
+
+    @unseen
+    def listed(self, tensor: Tensor) -> None:
+        """The program makes a list of a tensor."""
+        is_looked_at = self.watching and self.passes.current is None and not self.steps.under_way
+        if is_looked_at and tensor.requires_grad:
+            self._cut(None, [tensor], "tolist", sys._getframe(1))
 
     @unseen
     def from_array(self, result: Tensor) -> None:
@@ -222,6 +234,20 @@ class Cuts:
             cut = self.known[site, name] = Cut(name, site, tracked)
         cut.times += 1
         return cut
+
+
+@contextmanager
+def lists_watched(cuts: Cuts) -> Iterator[None]:
+    """Each list that is made of a tensor with a graph is told to `cuts`: no operation does that."""
+    original: Any = Tensor.tolist
+
+    @wraps(original)
+    def tolist(tensor: Tensor) -> Any:
+        cuts.listed(tensor)
+        return original(tensor)
+
+    with replaced(Tensor, tolist=tolist):
+        yield
 
 
 def _joined(constants: list[Constant]) -> Constant:

@@ -159,7 +159,9 @@ class SavedTensors:
             self._refuse(saved, RuntimeError(detached_text()))
         else:
             record = saved.record
-            if record is not None and (record.total != saved.since or _is_changed(saved)):
+            if record is not None and (
+                record.total != saved.since or record.is_left_by(tensor) or _is_changed(saved)
+            ):
                 self._overwritten(self._need(saved))
             if self._needed is not None:
                 self._needed(saved.log.site(saved.number))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from torch.amp.grad_scaler import GradScaler
+from torch.amp.grad_scaler import GradScaler, OptState
 
 from gradcheck_tool.sanitizer.graphs import nodes_that_add
 from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.replacing import replaced
+from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
 from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch import Tensor
     from torch.optim import Optimizer
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.steps import OptimizerRecord, Steps
 
 _MARK = "gradlint_scaler"
+_LAST_CALLS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,16 @@ class Scaling:
     """What is done to gradients that carry a scale.
 
     Attributes:
-        clips, steps_made: by place; what happens within `GradScaler.step` is as it should be.
+        clips, steps_made: by place; what happens within `GradScaler.step` is as it should be, unless the
+            program has called `unscale_` and has then added scaled gradients.
+        calls: the last calls of scalers that have an order: the method and its place.
     """
 
     steps: Steps
     graphs: Graphs
     clips: dict[Site, Use] = field(default_factory=dict)
     steps_made: dict[Site, Use] = field(default_factory=dict)
+    calls: deque[tuple[str, Site | None]] = field(default_factory=lambda: deque(maxlen=_LAST_CALLS))
     within_step: bool = False
     _known: dict[int, _Scaled] = field(default_factory=dict)
     _under_way: dict[int, weakref.ref[GradScaler]] = field(default_factory=dict)
@@ -125,7 +131,7 @@ class Scaling:
 @contextmanager
 def scaling_watched(scaling: Scaling) -> Iterator[None]:
     """Each call of a GradScaler is told to `scaling`."""
-    scale, step = GradScaler.scale, GradScaler.step
+    scale, unscale, step, update = GradScaler.scale, GradScaler.unscale_, GradScaler.step, GradScaler.update
 
     @wraps(scale)
     def watched_scale(scaler: GradScaler, outputs: Any) -> Any:
@@ -135,11 +141,37 @@ def scaling_watched(scaling: Scaling) -> Iterator[None]:
 
     @wraps(step)
     def watched_step(scaler: GradScaler, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        before, scaling.within_step = scaling.within_step, scaler.is_enabled()
+        scaling.calls.append(("step", here()))
+        unscales = scaler.is_enabled() and not _is_unscaled(scaler, optimizer)
+        before, scaling.within_step = scaling.within_step, unscales
         try:
             return step(scaler, optimizer, *args, **kwargs)
         finally:
             scaling.within_step = before
 
-    with replaced(GradScaler, scale=watched_scale, step=watched_step):
+    @wraps(unscale)
+    def watched_unscale(scaler: GradScaler, optimizer: Optimizer) -> None:
+        if not scaling.within_step:
+            scaling.calls.append(("unscale_", here()))
+        unscale(scaler, optimizer)
+
+    @wraps(update)
+    def watched_update(scaler: GradScaler, *args: Any, **kwargs: Any) -> None:
+        scaling.calls.append(("update", here()))
+        update(scaler, *args, **kwargs)
+
+    methods: dict[str, Callable[..., Any]] = {
+        "scale": watched_scale,
+        "unscale_": watched_unscale,
+        "step": watched_step,
+        "update": watched_update,
+    }
+    with replaced(GradScaler, **methods):
         yield
+
+
+def _is_unscaled(scaler: GradScaler, optimizer: Optimizer) -> bool:
+    """Has the program called `unscale_` since the last update, so that `step` does not?"""
+    states: dict[int, dict[str, Any]] = getattr(scaler, "_per_optimizer_states", {})
+    state = states.get(id(optimizer))
+    return state is not None and state.get("stage") is OptState.UNSCALED

@@ -28,6 +28,7 @@ _KEPT = 64
 """So many writes to one storage are remembered; of more the last one takes the place of the one before."""
 _CHECKED_UP_TO = 1 << 26
 """Storages of more bytes are not compared."""
+_no_dispatch: Any = torch._C._DisableTorchDispatch
 _EXACTLY_UP_TO = 1 << 28
 """Areas that reach further into a storage count as overlapping where their first and last bytes do."""
 
@@ -125,6 +126,20 @@ class StorageRecord:
             return None
         size = self._storage.nbytes()
         return zlib.crc32((ctypes.c_char * size).from_address(self._storage.data_ptr())) if size else 0
+
+    def is_left_by(self, tensor: Tensor) -> bool:
+        """Has a tensor, which had just this memory, another one by now (`tensor.data = other`)?"""
+        storage = storage_of(tensor)
+        return storage is not None and storage._cdata != self._storage._cdata
+
+    def differs_from(self, tensor: Tensor) -> bool:
+        """Has this memory other values than a tensor? Not, as far as is known, if it is of another size."""
+        size = self._storage.nbytes()
+        if tensor.device != self._storage.device or not 0 < size == tensor.nbytes <= _CHECKED_UP_TO:
+            return False
+        with _no_dispatch():
+            held = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            return not torch.equal(held.set_(self._storage).view(tensor.shape), tensor)
 
     def since(self, total: int) -> list[Write]:
         """The remembered writes after the first `total`."""

@@ -144,7 +144,7 @@ PROGRAMS = {
             scaler.step(optimizer)
         """,
         "GL413",
-        [],
+        [7],
     ),
     "unused input": (
         """

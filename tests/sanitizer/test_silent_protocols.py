@@ -72,6 +72,54 @@ PROGRAMS = {
             scaler.update()
         """,
     ),
+    "other memory": (
+        """
+        w = torch.ones(3, requires_grad=True)
+        loss = (w * w).sum()
+        torch.nn.utils.vector_to_parameters(torch.full((3,), 2.0), [w])
+        loss.backward()
+        """,
+        "GL205",
+        [3, 5],
+        """
+        w = torch.ones(3, requires_grad=True)
+        loss = (w * w).sum()
+        w.data = w.data.clone()
+        loss.backward()
+        w.data = torch.full((3,), 2.0)
+        (w * w).sum().backward()
+        """,
+    ),
+    "a list of numbers": (
+        """
+        first, last = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+        optimizer = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            hidden = first(torch.rand(5, 2))
+            numbers = hidden.tolist()
+            last(torch.tensor(numbers)).sum().backward()
+            optimizer.step()
+        """,
+        "GL503",
+        [3, 7, 9],
+        """
+        first, last = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+        optimizer = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            hidden = first(torch.rand(5, 2))
+            numbers = hidden.tolist()
+            last(hidden).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "added with the scale to what is unscaled": (
+        scaled("scaler.unscale_(optimizer); scaler.scale(w.sum()).backward()", "scaler.step(optimizer)"),
+        "GL412",
+        [9, 10],
+        scaled("scaler.scale(w.sum()).backward(); scaler.unscale_(optimizer)", "scaler.step(optimizer)"),
+    ),
     "decay of what a mask keeps": (
         """
         words = torch.nn.Embedding(4, 2)

@@ -48,4 +48,4 @@ def _conversion(records: Records) -> Cut | None:
 def _code_of(cut: Cut) -> str:
     if cut.operation == "backward":
         return PENALTY
-    return NUMBERS if cut.operation == "_local_scalar_dense" else CONSTANT
+    return NUMBERS if cut.gives_numbers else CONSTANT

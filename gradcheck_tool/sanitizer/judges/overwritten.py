@@ -19,6 +19,9 @@ UNVERSIONED = "GL205"
 
 def judge(need: Need) -> Told | None:
     """Tell who saved the tensor and who changed its memory."""
+    record = need.saved.record
+    if record is not None and record.is_left_by(need.saved.tensor):
+        return _by_replacement(need) if record.differs_from(need.saved.tensor) else None
     since = writes_since(need)
     if not since:
         return _by_array(need)
@@ -41,6 +44,25 @@ def judge(need: Need) -> Told | None:
         f"{quoted(site, 'this write')} changes what {quoted(made, need.node)} saved for its derivative, and "
         f"PyTorch does not notice: {quoted(during, 'the backward')} computes with the changed values",
         tuple(steps),
+    )
+
+
+def _by_replacement(need: Need) -> Told | None:
+    """The tensor has other memory than it had."""
+    saved = need.saved
+    during = need.during.site if need.during is not None else None
+    if during is None:
+        return None
+    made = saved.log.site(saved.number)
+    return Told(
+        UNVERSIONED,
+        during.location,
+        f"what {quoted(made, need.node)} saved for its derivative was given other memory (`.data = ...`), "
+        f"and PyTorch does not notice: {quoted(during, 'the backward')} computes with other values",
+        placed(
+            step(made, f"`{need.node}` saves it here"),
+            step(during, f"`{need.node}` computes with other values here: `.data` was set in between"),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch.multiprocessing.spawn import ProcessRaisedException
 
-from gradcheck_tool.sanitizer.judges import freed, modified, no_gradient, roots
+from gradcheck_tool.sanitizer.judges import disordered, freed, modified, no_gradient, roots
 from gradcheck_tool.sanitizer.judges.exception import Raised
 from gradcheck_tool.sanitizer.judges.plain import Judge, refused
 from gradcheck_tool.sanitizer.sites import site_of_traceback
@@ -88,7 +88,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "No inf checks were recorded|Attempted step but _sc|(?:unscale_|step)\\(\\) (?:has already|is being)",
-        refused("GL413", "breaks the scaler's order"),
+        disordered.judge,
     ),
     ("'NoneType'", no_gradient.judge),
     ("attempting to assign a gradient of size", refused("GL309", "assigns a gradient of another size")),

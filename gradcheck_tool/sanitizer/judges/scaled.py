@@ -32,7 +32,7 @@ def judge(records: Records) -> Iterator[Told]:
 def _told(code: str, site: Site, use: Use, does: str, so: str) -> Told:
     steps = (
         step(use.begun, "this backward of a scaled loss leaves gradients with the scale"),
-        step(site, f"this {does} them, before anything has unscaled them"),
+        step(site, f"this {does} them, and nothing has unscaled them since"),
     )
     return Told(
         code,

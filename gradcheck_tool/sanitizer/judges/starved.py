@@ -70,7 +70,7 @@ def _cut_of(records: Records, token: int, starving: set[int]) -> Cut | None:
         for cut in records.cuts.known.values()
         if token in cut.leaves and cut.times >= OFTEN_ENOUGH and not _is_boundary(cut, starving)
     ]
-    return max(behind, key=lambda cut: (cut.operation != "_local_scalar_dense", cut.tracked), default=None)
+    return max(behind, key=lambda cut: (not cut.gives_numbers, cut.tracked), default=None)
 
 
 def _is_boundary(cut: Cut, starving: set[int]) -> bool:
@@ -91,7 +91,7 @@ def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[i
         step(optimizer.step_site, "none of the steps finds a gradient of theirs"),
     )
     return Told(
-        NUMBERS if cut.operation == "_local_scalar_dense" else STARVED,
+        NUMBERS if cut.gives_numbers else STARVED,
         cut.site.location,
         f"{quoted(cut.site, f'`{cut.operation}`')} cuts the path from {names_of(records, shapes)} to the "
         f"loss: {optimizer.kind} never sees a gradient of theirs",
