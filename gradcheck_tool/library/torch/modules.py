@@ -347,9 +347,13 @@ def remove_hook(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("torch.nn.Module", "state_dict")
 def state_dict(m: Interpreter, s: State, call: Call) -> Result:
-    """Detached tensors that share the memory of parameters and buffers."""
+    """Detached tensors that share the memory of parameters and buffers; with `keep_vars` these themselves."""
     found, _is_open = named_parameters(s, call.self)
     table = Dict(open=True)
+    kept = call.flag(2, "keep_vars", False)
+    if kept is not False:
+        table.items.update((Const(name), ref) for name, ref in found if kept)
+        return s.new(table)
     for name, ref in found:
         tensor: Tensor = s[ref]
         new = engine.new_tensor(

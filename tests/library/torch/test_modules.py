@@ -29,6 +29,14 @@ x = torch.rand(1, 2)
 lin(x).sum().backward()
 lin(x).sum().backward()
 """,
+    "a state dictionary may hold the parameters themselves": """
+import torch
+net = torch.nn.Linear(2, 1)
+net(torch.ones(1, 2)).sum().backward()
+net.state_dict(keep_vars=True)["weight"].grad.sum()
+net.state_dict(keep_vars=True)["weight"].sum().backward()
+net.state_dict()["weight"].sum().backward()  # raises
+""",
     "a layer is the same after its look at the input": """
 import torch
 class Norm(torch.nn.BatchNorm1d):
