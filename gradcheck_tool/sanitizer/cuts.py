@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.sanitizer.graphs import leaves_of
+from gradcheck_tool.sanitizer.memory import tensors_in
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here, site_of
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -137,7 +138,7 @@ class Cuts:
             return None
         if name.startswith("new_") or name.endswith("_like"):
             return None  # takes the shape alone
-        given = list(_tensors(args))
+        given = list(tensors_in(args))
         if name.endswith("_"):
             del given[:1]  # what is written to stays what it is
         tracked = [tensor for tensor in given if tensor.requires_grad]
@@ -167,7 +168,7 @@ class Cuts:
 
     def result(self, result: Any, constant: Constant) -> None:
         """What an operation gives goes on without graph."""
-        for tensor in _tensors(result if isinstance(result, (tuple, list)) else (result,)):
+        for tensor in tensors_in(result if isinstance(result, (tuple, list)) else (result,)):
             key = id(tensor)
             gone = weakref.ref(tensor, lambda _, key=key: self._constants.pop(key, None))  # type: ignore[misc]
             self._constants[key] = gone, constant
@@ -198,7 +199,7 @@ class Cuts:
         term.varies = term.varies or value != term.value
 
     def _used(self, args: tuple[Any, ...]) -> None:
-        for tensor in _tensors(args):
+        for tensor in tensors_in(args):
             constant = self._constant(tensor)
             if constant is None:
                 continue
@@ -257,14 +258,6 @@ def _joined(constants: list[Constant]) -> Constant:
         return first
     cuts = dict.fromkeys(cut for one in constants for cut in one.cuts)
     return Constant(tuple(islice(cuts, _MOST_CUTS)), max(one.used for one in constants))
-
-
-def _tensors(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (item for item in value if isinstance(item, Tensor))
 
 
 def _is_in_function(frame: FrameType | None) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.sanitizer.memory import storage_of
+from gradcheck_tool.sanitizer.memory import storage_key, tensors_in
 from gradcheck_tool.sanitizer.nodes import APPLY
 from gradcheck_tool.sanitizer.sites import here, site_of
 
@@ -121,22 +121,22 @@ class Functions:
                 del self._calls[next(iter(self._calls))]
             args = frame.f_locals.get("args", ())
             known.numbers.update(_numbers(function, args))
-            for tensor in _tensors(args):
+            for tensor in tensors_in(args):
                 self._know(tensor, known, None, varies=tensor.requires_grad)
         return known
 
     def computed(self, call: Call, name: str, args: Sequence[Any], result: Any) -> None:
         """A forward has computed something."""
-        given = list(_tensors(args))
+        given = list(tensors_in(args))
         for tensor in given:
             if tensor.requires_grad:
                 self._know(tensor, call, None, varies=True)
-        storages = {_storage(tensor) for tensor in given}
+        storages = {storage_key(tensor) for tensor in given}
         depends = any(self._is_inside(tensor, call) for tensor in given)
         is_flat = name.startswith(_FLAT) or name.endswith("_like")
         call.passes_on = call.passes_on and not name.endswith("_")
-        for tensor in _tensors(result if isinstance(result, (tuple, list)) else (result,)):
-            if _storage(tensor) in storages:
+        for tensor in tensors_in(result if isinstance(result, (tuple, list)) else (result,)):
+            if storage_key(tensor) in storages:
                 continue
             call.passes_on = call.passes_on and name in _COPIES
             if depends and not is_flat and tensor.is_floating_point():
@@ -153,8 +153,8 @@ class Functions:
             return
         if call.numbers and call.passes_on:
             self._unread(node, call)
-        for tensor in _tensors(args):
-            inside = self._inside.get(_storage(tensor))
+        for tensor in tensors_in(args):
+            inside = self._inside.get(storage_key(tensor))
             if inside is None or inside.tensor() is None:
                 continue
             made = inside.calls.get(call)
@@ -181,7 +181,7 @@ class Functions:
             uses[use] = uses.get(use, 0) + 1
 
     def _know(self, tensor: Tensor, call: Call, made: Site | None, *, varies: bool) -> None:
-        key = _storage(tensor)
+        key = storage_key(tensor)
         known = self._inside.get(key)
         if known is None or known.tensor() is None:
             known = Inside(weakref.ref(tensor, lambda gone: self._forget(key, gone)))
@@ -196,7 +196,7 @@ class Functions:
             del self._inside[key]
 
     def _is_inside(self, tensor: Tensor, call: Call) -> bool:
-        known = self._inside.get(_storage(tensor))
+        known = self._inside.get(storage_key(tensor))
         return known is not None and known.tensor() is not None and known.varies and call in known.calls
 
 
@@ -218,16 +218,3 @@ def _numbers(function: type[Any], args: Sequence[Any]) -> Iterator[tuple[str, fl
     for name, value in zip(names[len(names) - len(args) :], args, strict=False):
         if isinstance(value, float):
             yield name, value
-
-
-def _storage(tensor: Tensor) -> int:
-    storage = storage_of(tensor)
-    return 0 if storage is None else int(storage._cdata)
-
-
-def _tensors(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (item for item in value if isinstance(item, Tensor))

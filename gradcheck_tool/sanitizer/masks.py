@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.sanitizer.memory import storage_of
+from gradcheck_tool.sanitizer.memory import storage_key
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -167,12 +167,12 @@ class Masks:
             optimizers = [record.optimizer() for record in self.steps.known.values()]
             parameters = [one for made in optimizers if made is not None for one in parameters_of(made)]
             self._gradients = {
-                _storage(one.grad): weakref.ref(one) for one in parameters if one.grad is not None
+                storage_key(one.grad): weakref.ref(one) for one in parameters if one.grad is not None
             }
-        reference = self._gradients.get(_storage(written))
+        reference = self._gradients.get(storage_key(written))
         parameter = reference() if reference is not None else None
         gradient = parameter.grad if parameter is not None else None
-        is_own = gradient is not None and _storage(gradient) == _storage(written) != 0
+        is_own = gradient is not None and storage_key(gradient) == storage_key(written) != 0
         return parameter if is_own else None
 
 
@@ -191,8 +191,3 @@ def _values(tensor: Tensor, elements: list[int]) -> list[float]:
         flat = tensor.detach().reshape(-1)
         values: list[float] = flat[torch.tensor(elements, device=flat.device, dtype=torch.long)].tolist()
         return values
-
-
-def _storage(tensor: Any) -> int:
-    storage = storage_of(tensor)
-    return 0 if storage is None else int(storage._cdata)

@@ -8,6 +8,8 @@ import torch
 from torch.nn import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from torch import Tensor
 
 PLAIN = (torch.Tensor, Parameter)
@@ -20,6 +22,21 @@ def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
         return None
+
+
+def storage_key(tensor: Tensor) -> int:
+    """What tells the storage of a tensor from all others that there are; 0 where it has none."""
+    storage = storage_of(tensor)
+    return 0 if storage is None else int(storage._cdata)
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among values, and in the lists and tuples among them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from (item for item in value if isinstance(item, torch.Tensor))
 
 
 def node_of(value: Any) -> Any:

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from gradcheck_tool.sanitizer.memory import PLAIN, storage_of
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_key
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
@@ -270,8 +270,7 @@ def _storage(tensor: Tensor) -> int:
     part: Any = tensor
     while type(part) not in PLAIN and is_traceable_wrapper_subclass(part):
         part = getattr(part, part.__tensor_flatten__()[0][0])
-    storage = storage_of(part)
-    return 0 if storage is None else int(storage._cdata)
+    return storage_key(part)
 
 
 @contextmanager
