@@ -232,9 +232,14 @@ def _numbers_of_gradients(s: State, cls: Value) -> set[int]:
     if text is None or text.backward is None:
         return set()
     body = text.backward
-    repeated = [_repeated(body, end.value) for end in body.returns()]
-    alone = [end for end in body.returns() if not _is_put_together(body, end.value)]
-    return {count for count in repeated if count is not None} | {len(body.values(end)) for end in alone}
+    return {count for end in body.returns() if (count := _number_of_items(body, end)) is not None}
+
+
+def _number_of_items(body: FunctionBody, end: ir.Return) -> int | None:
+    """How many values a return gives; None where that is not written there."""
+    if _is_put_together(body, end.value):
+        return _repeated(body, end.value)
+    return len(body.values(end))
 
 
 def _repeated(body: FunctionBody, reg: int | None) -> int | None:

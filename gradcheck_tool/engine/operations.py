@@ -348,7 +348,8 @@ def apply_inplace(
     call = OpCall(s, effect, args, site, text)
     requires_grad = tracked(s, [target, *floats]) if s[target].dtype not in ("int", "bool") else False
     node_ref = s.new(call.node()) if requires_grad is not False and s.grad is not None else None
-    whole = effect.node in OVERWRITING and (s[target].base is None or s[target].view in APART)
+    base = s[target].base if s[target].view not in APART else None
+    whole = effect.node in OVERWRITING and base is None
     if s[target].view == "data":
         write_off(s, target, "data", others, site, text, whole)
     elif requires_grad is False:
@@ -358,8 +359,6 @@ def apply_inplace(
     rebase(s, target, node_ref, requires_grad)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
         # A write through a view is kept by the base, which has a node of its own for it.
-        base, own = s[target].base, s[target].grad_fn
-        is_view = base is not None and s[target].view not in APART
-        node = s.edit(s[base].grad_fn if is_view else node_ref)
-        node.saved_tensors = (*node.saved_tensors, call.slot("out", target, own))
+        node = s.edit(node_ref if base is None else s[base].grad_fn)
+        node.saved_tensors = (*node.saved_tensors, call.slot("out", target, s[target].grad_fn))
     return target

@@ -30,9 +30,10 @@ def treat_alike(s: State, iterator: Value, entry: dict[int, Record]) -> None:
             treat_alike(s, part, entry)
     if record.kind != "items" or not record.position:
         return
-    rows = [_tensors(s, row, entry) for row in elements(s, record.parts[0])[0]]
-    for row in rows[record.position :]:
-        for (ref, _), (model, old) in zip(row, rows[0]):  # noqa: B905  rows may differ in their tensors
+    rows = elements(s, record.parts[0])[0]
+    models = _tensors(s, rows[0], entry) if rows else []
+    for row in rows[record.position :] if models else ():
+        for (ref, _), (model, old) in zip(_tensors(s, row, entry), models):  # noqa: B905  rows may differ
             _copy(s, ref, old, s[model])
 
 

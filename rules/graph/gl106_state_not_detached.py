@@ -9,7 +9,6 @@ from gradcheck_tool import (
     Event,
     Func,
     FunctionBody,
-    Instance,
     Interpreter,
     Rule,
     Severity,
@@ -20,6 +19,7 @@ from gradcheck_tool import (
     Value,
     Violation,
     facts,
+    function_of,
     nodes,
 )
 
@@ -71,8 +71,7 @@ class DetachedStates(Tracker):
 
 def _body(s: State, value: Value) -> FunctionBody | None:
     """The code of a method, a class method or a static method."""
-    wrapper = s.get(value, Instance)
-    func = s.get(value if wrapper is None else wrapper.attrs.get("#func"), Func)
+    func = s.get(function_of(s, value), Func)
     return FunctionBody(func.function) if func is not None else None
 
 

@@ -119,16 +119,18 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
 @function("builtins.hasattr")
 def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
-    record = s.get(value, Instance)
-    if isinstance(name, Const) and (record is not None or s.get(value, Tensor) is not None):
-        if model_of(s, value).has(s, value, str(name.value)):
-            return TRUE
-    if record is not None and isinstance(name, Const):
-        if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
-            return TRUE
-        if not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls):
-            return FALSE
-    return Symbol(("call", "hasattr", (value, name)), "bool")
+    asked = Symbol(("call", "hasattr", (value, name)), "bool")
+    record, tensor = s.get(value, Instance), s.get(value, Tensor)
+    if not isinstance(name, Const) or (record is None and tensor is None):
+        return asked
+    if model_of(s, value).has(s, value, str(name.value)):
+        return TRUE
+    if record is None:
+        return asked
+    if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
+        return TRUE
+    is_known = not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls)
+    return FALSE if is_known else asked
 
 
 @function("builtins.getattr")

@@ -15,7 +15,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
@@ -76,7 +76,7 @@ def _only_raises(function: ir.Function) -> bool:
     return type(function.blocks[function.entry].terminator) is ir.Raise
 
 
-def check(m: Interpreter, s: State, a: Applied, value: Value, others: Iterable[Value]) -> None:
+def check(m: Interpreter, s: State, a: Applied, value: Value, others: Sequence[Value]) -> None:
     """As many gradients as inputs (further Nones are allowed), each None or a tensor that fits its input.
 
     `others` is what all ways through this call return: they differ by tests of what is not known, and where

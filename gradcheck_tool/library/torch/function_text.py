@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import LibraryObject, Value
+from gradcheck_tool.interp.attributes import function_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
@@ -124,7 +125,7 @@ class FunctionClass:
         self.closed = record.mro[1:] == (LibraryObject("torch.autograd.Function"),)
         for name, value in record.attrs.items():
             wrapper = s.get(value, Instance)
-            func = s.get(wrapper.attrs.get("#func") if wrapper is not None else value, Func)
+            func = s.get(function_of(s, value), Func)
             if func is not None:
                 self.methods[name] = FunctionBody(func.function, of_class=is_class_method(wrapper))
                 self.static[name] = wrapper is not None

@@ -57,8 +57,12 @@ _DATA = frozenset(
 
 
 def has_attribute(name: str) -> bool:
-    """Has every tensor an attribute or a method of that name?"""
-    return name in _ATTRIBUTES or name in _DATA or tensor_native(name) is not None or hasattr_tensor(name)
+    """Has every tensor an attribute or a method of that name, as far as the tables know?"""
+    from gradcheck_tool.engine import optable
+
+    if name in _ATTRIBUTES or name in _DATA or tensor_native(name) is not None:
+        return True
+    return optable.find(f"torch.Tensor.{name}") is not None
 
 
 def get_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> Outcomes:
@@ -71,16 +75,9 @@ def get_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> O
     key = Symbol(("attr", ref, name))
     if key in s.memory:
         return [(s, s.memory[key])]
-    if tensor_native(name) is None and not hasattr_tensor(name):
+    if not has_attribute(name):
         return [(s, key)]
     return [(s, Method(ref, name))]
-
-
-def hasattr_tensor(name: str) -> bool:
-    """Is it a method that the tables know?"""
-    from gradcheck_tool.engine import optable
-
-    return optable.find(f"torch.Tensor.{name}") is not None
 
 
 def _grad(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
