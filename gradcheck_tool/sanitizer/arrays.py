@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import weakref
-import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -21,6 +19,7 @@ from gradcheck_tool.sanitizer.unseen import unseen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gradcheck_tool.sanitizer.images import Image, Images
     from gradcheck_tool.sanitizer.sites import Site
 
 _ALWAYS, _THEN = 256, 16
@@ -35,13 +34,13 @@ class Shared:
 
     address: int
     size: int
-    held: int
+    held: Image
     site: Site | None
 
     def is_changed(self, tensor: Tensor) -> bool:
         """Does this tensor hold something else, though it has just this memory?"""
         is_same = (tensor.data_ptr(), tensor.nbytes) == (self.address, self.size) and tensor.is_contiguous()
-        return is_same and _checksum(tensor) != self.held
+        return is_same and self.held.differs(self.address, self.size)
 
 
 @dataclass(slots=True)
@@ -56,6 +55,7 @@ class Arrays:
     compilers and scripts, which look for themselves.
     """
 
+    images: Images
     listeners: list[Callable[[Tensor], None]] = field(default_factory=list)
     exported: list[Callable[[Tensor], None]] = field(default_factory=list)
     _shared: dict[int, tuple[weakref.ref[Any], Site | None]] = field(default_factory=dict)
@@ -85,12 +85,8 @@ class Arrays:
         self._looks += 1
         if self._looks > _ALWAYS and self._looks % _THEN:
             return None
-        return Shared(tensor.data_ptr(), tensor.nbytes, _checksum(tensor), known[1])
-
-
-def _checksum(tensor: Tensor) -> int:
-    size = tensor.nbytes
-    return zlib.crc32((ctypes.c_char * size).from_address(tensor.data_ptr())) if size else 0
+        address, size = tensor.data_ptr(), tensor.nbytes
+        return Shared(address, size, self.images.of(address, size), known[1])
 
 
 @contextmanager

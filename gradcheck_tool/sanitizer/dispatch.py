@@ -51,6 +51,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._functions = records.functions
         self._masks = records.masks
         self._reducing = records.reducing
+        self._repeating = records.repeating
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
         self._is_inside = False
@@ -112,6 +113,25 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             written = _written[func]
         except KeyError:
             written = _written[func] = _written_by(func)
+        if self._repeating.active:
+            return self._repeated(func, args, kwargs, written)
+        return self._once(func, args, kwargs, written)
+
+    def _repeated(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, written: _Written
+    ) -> Any:
+        """Call an operation of a pass that has met changed values."""
+        with Unseen():
+            again = self._repeating.begins(func, args, kwargs, _tensors(written, args, kwargs))
+        result = self._once(func, args, kwargs, written)
+        if again is not None:
+            with Unseen():
+                self._repeating.ended(again, result)
+        return result
+
+    def _once(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, written: _Written
+    ) -> Any:
         if written is _NOTHING:
             result = func(*args, **kwargs) if kwargs else func(*args)
             if func in STEEP:
@@ -142,16 +162,8 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             record = self._storages.known(tensor)
             if record is not None:
                 site = site_of(sys._getframe(3))
-                record.add(
-                    Write(
-                        name_of(func),
-                        site,
-                        self._steps.under_way,
-                        Area.of(tensor),
-                        record.checksum(),
-                        torch.is_grad_enabled(),
-                    )
-                )
+                by, tracked = self._steps.under_way, torch.is_grad_enabled()
+                self._storages.written(record, Write(name_of(func), site, by, Area.of(tensor), tracked))
 
 
 def _maker(frame: FrameType) -> FrameType:

@@ -33,7 +33,7 @@ class Pass:
         creates: whether it makes a graph of its own.
         accumulates: whether it adds to `.grad` of leaves.
         ordinal: its number among those that add to gradients, or else among those that do not.
-        inputs: what gradients with a graph of their own are computed for.
+        inputs: what gradients are computed for, if not for all leaves.
         after: the number that the next node of the thread would have had.
     """
 
@@ -44,7 +44,7 @@ class Pass:
     accumulates: bool
     after: int
     ordinal: int
-    inputs: tuple[weakref.ref[Any], ...] = ()
+    inputs: tuple[weakref.ref[Any] | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -62,11 +62,17 @@ class Passes:
     _known: dict[int, Pass] = field(default_factory=dict)
     listeners: list[Callable[[Pass, Sequence[Any]], None]] = field(default_factory=list)
     ends: list[Callable[[Pass, Any], None]] = field(default_factory=list)
+    failures: list[Callable[[Pass], None]] = field(default_factory=list)
 
     @property
     def current(self) -> Pass | None:
         """The pass that is under way."""
         return self._under_way[-1] if self._under_way else None
+
+    @property
+    def outermost(self) -> Pass | None:
+        """The pass that is under way and was begun first: others may run in it."""
+        return self._under_way[0] if self._under_way else None
 
     @property
     def last(self) -> Pass | None:
@@ -99,8 +105,17 @@ class Passes:
         self._under_way.append(one)
         try:
             yield one
+        except BaseException:
+            for failure in self.failures:
+                failure(one)
+            raise
         finally:
             self._under_way.remove(one)
+
+
+def _reference(given: Any) -> weakref.ref[Any] | None:
+    """Gradients are computed for a tensor, or for an edge of the graph, which is none."""
+    return weakref.ref(given) if isinstance(given, torch.Tensor) else None
 
 
 @contextmanager
@@ -114,9 +129,8 @@ def passes_watched(passes: Passes) -> Iterator[None]:
         with passes.begun(
             roots, retains=bool(args[1]), creates=bool(args[2]), accumulates=accumulates
         ) as begun:
+            begun.inputs = tuple(map(_reference, args[3]))
             result = original(roots, *args, **kwargs)
-        if begun.creates and args[3]:
-            begun.inputs = tuple(map(weakref.ref, args[3]))
         with Unseen():
             for listener in passes.ends:
                 listener(begun, result)

@@ -18,6 +18,7 @@ from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
 from gradcheck_tool.sanitizer.reducing import Reducing
 from gradcheck_tool.sanitizer.refusals import Refusals
+from gradcheck_tool.sanitizer.repeating import Repeating
 from gradcheck_tool.sanitizer.scaling import Scaling
 from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.saved import Need
-    from gradcheck_tool.sanitizer.told import Told
 
 
 class Records:
@@ -48,6 +48,9 @@ class Records:
         self.lines = Lines() if lines else None
         self.storages = Storages()
         self.passes = Passes()
+        self.repeating = Repeating(self.passes)
+        self.passes.ends.append(self.repeating.pass_ends)
+        self.passes.failures.append(self.repeating.pass_fails)
         self.steps = Steps(self.passes)
         self.cuts = Cuts(self.passes, self.steps)
         self.storages.arrays.listeners.append(self.cuts.from_array)
@@ -82,7 +85,7 @@ class Records:
         self.passes.ends.append(self.cuts.gradients)
         self.passes.ends.append(self.updates.gradients)
         self.told = Telling()
-        self.judges_of_needs: list[Callable[[Need], Told | None]] = []
+        self.judges_of_needs: list[Callable[[Need, Records], None]] = []
 
     def _look(self, begun: Pass, _: object) -> None:
         """Now and then: modules are too many to be looked at in each pass."""
@@ -92,6 +95,4 @@ class Records:
     def overwritten(self, need: Need) -> None:
         """A pass goes on with a saved tensor that was written behind the version counter."""
         for judge in self.judges_of_needs:
-            told = judge(need)
-            if told is not None:
-                self.told.add(told)
+            judge(need, self)

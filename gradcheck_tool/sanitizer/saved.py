@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +16,7 @@ import torch
 from gradcheck_tool.sanitizer.memory import PLAIN, node_of
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
+from gradcheck_tool.sanitizer.storages import Area
 from gradcheck_tool.sanitizer.unseen import Unseen, unseen
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.arrays import Shared
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.refusals import Refusals
+    from gradcheck_tool.sanitizer.repeating import Repeating
     from gradcheck_tool.sanitizer.sites import Site
-    from gradcheck_tool.sanitizer.storages import StorageRecord, Storages
+    from gradcheck_tool.sanitizer.storages import Left, StorageRecord, Storages
 
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
@@ -51,6 +53,7 @@ class Saved:
     """
 
     __slots__ = (
+        "__weakref__",
         "had_history",
         "log",
         "number",
@@ -71,7 +74,10 @@ class Saved:
         self.number = number
         self.log = log
         self.record = record
-        self.since = record.total if record is not None else 0
+        self.since = 0
+        if record is not None:
+            self.since = record.total
+            record.saves(self)
         self.shared: Shared | None = None
         self.producer: tuple[str, int] | None = None
         self.had_history = False
@@ -86,6 +92,27 @@ class Need:
     node: str
     during: Pass | None
 
+    @property
+    def left(self) -> Left | None:
+        """How the tensor was given other memory; None if it was not, or nobody has seen it."""
+        saved = self.saved
+        return None if saved.record is None else saved.record.how_left(saved.tensor)
+
+    def was(self) -> Tensor | None:
+        """What the tensor held when it was saved; None where that is not known."""
+        saved, record = self.saved, self.saved.record
+        if record is not None and record.is_left_by(saved.tensor):
+            left = self.left
+            return None if left is None else record.as_left(left)
+        area = Area.of(saved.tensor)
+        if record is not None and record.total != saved.since:
+            image = record.before(saved.since)
+        else:
+            image = saved.shared.held if saved.shared is not None else None
+            area = replace(area, offset=0)
+        memory = image.memory() if image is not None else None
+        return None if memory is None else area.of_memory(memory, saved.tensor.dtype)
+
 
 class SavedTensors:
     """The hooks of one thread."""
@@ -96,6 +123,7 @@ class SavedTensors:
         storages: Storages,
         passes: Passes,
         refusals: Refusals,
+        repeating: Repeating,
         overwritten: Callable[[Need], None],
         needed: Callable[[Site | None], None] | None,
     ) -> None:
@@ -108,6 +136,7 @@ class SavedTensors:
         self._storages = storages
         self._passes = passes
         self._refusals = refusals
+        self._repeating = repeating
         self._overwritten = overwritten
         self._needed = needed
 
@@ -159,8 +188,11 @@ class SavedTensors:
             self._refuse(saved, RuntimeError(detached_text()))
         else:
             record = saved.record
-            if record is not None and (
-                record.total != saved.since or record.is_left_by(tensor) or _is_changed(saved)
+            self._repeating.needs(tensor)
+            if (
+                record is not None
+                and _current_node() is not None  # else something only reads what is saved
+                and (record.total != saved.since or record.is_left_by(tensor) or _is_changed(saved))
             ):
                 self._overwritten(self._need(saved))
             if self._needed is not None:

@@ -31,7 +31,13 @@ class Observers:
         self._mode = Dispatch(self.log, records)
         needed = None if records.lines is None else records.lines.needed
         self._hooks = SavedTensors(
-            self.log, records.storages, records.passes, records.refusals, records.overwritten, needed
+            self.log,
+            records.storages,
+            records.passes,
+            records.refusals,
+            records.repeating,
+            records.overwritten,
+            needed,
         )
         self._pushed = False
 

@@ -48,7 +48,7 @@ class Updates:
             return
         for reference, gradient in zip(begun.inputs, result, strict=False):
             node: Any = gradient.grad_fn if isinstance(gradient, Tensor) else None
-            if node is not None:
+            if node is not None and reference is not None:
                 node.metadata[_MARK] = reference, begun.site
                 self._watching = True
 

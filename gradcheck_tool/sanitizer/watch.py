@@ -10,6 +10,7 @@ from gradcheck_tool.sanitizer.arrays import arrays_watched
 from gradcheck_tool.sanitizer.clearing import clearing_watched
 from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.cuts import lists_watched
+from gradcheck_tool.sanitizer.data import data_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten
 from gradcheck_tool.sanitizer.judges.ending import conclude
@@ -84,6 +85,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(modes_watched(records.modes))
         stack.enter_context(clearing_watched(records.clearing))
         stack.enter_context(arrays_watched(records.storages.arrays))
+        stack.enter_context(data_watched(records.storages.moves))
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))
         stack.enter_context(warnings_watched(records.warned))

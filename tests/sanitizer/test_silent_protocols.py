@@ -80,7 +80,7 @@ PROGRAMS = {
         loss.backward()
         """,
         "GL205",
-        [3, 5],
+        [3, 4, 5],
         """
         w = torch.ones(3, requires_grad=True)
         loss = (w * w).sum()

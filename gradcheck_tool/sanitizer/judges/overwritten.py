@@ -2,91 +2,138 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.findings import TraceStep
-from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import call_of, placed, quoted, step
 from gradcheck_tool.sanitizer.judges.modified import STEP, story, writes_since
+from gradcheck_tool.sanitizer.judges.starved import names_of
 from gradcheck_tool.sanitizer.storages import Area
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
+    from gradcheck_tool.findings import Location, TraceStep
+    from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.repeating import Wrong
     from gradcheck_tool.sanitizer.saved import Need
-    from gradcheck_tool.sanitizer.storages import Write
+    from gradcheck_tool.sanitizer.sites import Site
 
 UNVERSIONED = "GL205"
+_TIMES = 10
+"""Errors from so many times the norm on are told as that."""
 
 
-def judge(need: Need) -> Told | None:
-    """Tell who saved the tensor and who changed its memory."""
-    record = need.saved.record
-    if record is not None and record.is_left_by(need.saved.tensor):
-        return _by_replacement(need) if record.differs_from(need.saved.tensor) else None
-    since = writes_since(need)
-    if not since:
-        return _by_array(need)
-    if _is_as_before(need, since[0]):
-        return None
-    area = Area.of(need.saved.tensor)
-    by_program = [write for write in since if write.site is not None and write.area.overlaps(area)]
-    if not by_program:
-        return None
-    site = by_program[-1].site
-    assert site is not None
-    made = need.saved.log.site(need.saved.number)
-    during = need.during.site if need.during is not None else None
-    steps = list(placed(*story(need, by_program, during)))
-    if during is not None:
-        steps.append(TraceStep(during.location, f"`{need.node}` computes with the changed values here"))
-    return Told(
-        STEP if by_program[-1].optimizer else UNVERSIONED,
-        site.location,
-        f"{quoted(site, 'this write')} changes what {quoted(made, need.node)} saved for its derivative, and "
-        f"PyTorch does not notice: {quoted(during, 'the backward')} computes with the changed values",
-        tuple(steps),
+def judge(need: Need, records: Records) -> None:
+    """Tell who saved the tensor and who changed it, unless the gradients are what they would be."""
+    told = _told(need)
+    if told is None:
+        return
+    was = need.was()
+    if was is None or need.during is None:
+        records.told.add(told)
+    else:
+        records.repeating.meets(
+            need.saved.tensor,
+            was,
+            told.key,
+            lambda wrong: records.told.add(told if wrong is None else _sized(told, wrong, records)),
+        )
+
+
+def _sized(told: Told, wrong: list[Wrong], records: Records) -> Told:
+    """With the gradients that are wrong, and by how much."""
+    of = names_of(records, {one.token: one.shape for one in wrong})
+    several = len(wrong) > 1
+    size = _size([one.by for one in wrong])
+    return replace(
+        told,
+        message=f"{told.message}, and the {'gradients' if several else 'gradient'} of {of} "
+        f"{'are' if several else 'is'} {size}",
+        evidence={**told.evidence, "gradients": len(wrong), "error": size},
     )
 
 
-def _by_replacement(need: Need) -> Told | None:
-    """The tensor has other memory than it had."""
-    saved = need.saved
-    during = need.during.site if need.during is not None else None
-    if during is None:
+def _size(by: list[float]) -> str:
+    """How wrong gradients are."""
+    most = max(by)
+    if any(math.isnan(one) for one in by):
+        return "not a number"
+    if math.isinf(most):
+        return "not zero, as it would be"
+    size = f"{most:.3g} times its norm" if most >= _TIMES else f"{100 * most:.3g}% of its norm"
+    return f"wrong by {'up to ' if len(by) > 1 else ''}{size}"
+
+
+def _told(need: Need) -> Told | None:
+    record = need.saved.record
+    if record is not None and record.is_left_by(need.saved.tensor):
+        return _by_data(need)
+    if record is not None and record.total != need.saved.since:
+        return _by_writes(need)
+    return _by_array(need)
+
+
+def _by_writes(need: Need) -> Told | None:
+    """Operations have written to the memory."""
+    saved, record = need.saved, need.saved.record
+    before = record.before(saved.since) if record is not None else None
+    if record is None or before is None or record.holds(before):
         return None
-    made = saved.log.site(saved.number)
-    return Told(
+    area = Area.of(saved.tensor)
+    by_program = [
+        write for write in writes_since(need) if write.site is not None and write.area.overlaps(area)
+    ]
+    site = by_program[-1].site if by_program else None
+    if site is None:
+        return None
+    code = STEP if by_program[-1].optimizer else UNVERSIONED
+    steps = story(need, by_program, _backward(need))
+    return _changed(need, code, site.location, f"{quoted(site, 'this write')} changes", *steps)
+
+
+def _by_data(need: Need) -> Told | None:
+    """The tensor was given other memory."""
+    site = need.left.site if need.left is not None else None
+    if site is None:
+        return None
+    is_assignment = site.text.endswith(".data")
+    return _changed(
+        need,
         UNVERSIONED,
-        during.location,
-        f"what {quoted(made, need.node)} saved for its derivative was given other memory (`.data = ...`), "
-        f"and PyTorch does not notice: {quoted(during, 'the backward')} computes with other values",
-        placed(
-            step(made, f"`{need.node}` saves it here"),
-            step(during, f"`{need.node}` computes with other values here: `.data` was set in between"),
-        ),
+        site.location,
+        f"{'setting ' * is_assignment}{quoted(site, 'this')} gives other memory to",
+        *story(need, [], None),
+        call_of(site, _backward(need)),
+        step(site, "it is given other memory here"),
     )
 
 
 def _by_array(need: Need) -> Told | None:
     """No operation has written, but the memory is another one, and NumPy has it, too."""
-    shared, saved = need.saved.shared, need.saved
-    during = need.during.site if need.during is not None else None
+    shared, during = need.saved.shared, _backward(need)
     if shared is None or shared.site is None or during is None:
         return None
-    made = saved.log.site(saved.number)
-    return Told(
+    return _changed(
+        need,
         UNVERSIONED,
         during.location,
-        f"NumPy has changed what {quoted(made, need.node)} saved for its derivative, and PyTorch does not "
-        f"notice: {quoted(during, 'the backward')} computes with the changed values",
-        placed(
-            step(shared.site, "from here on an array of NumPy has the same memory"),
-            step(made, f"`{need.node}` saves it here"),
-            step(during, f"`{need.node}` computes with other values here: the array was written in between"),
-        ),
+        "NumPy has changed",
+        step(shared.site, "from here on an array of NumPy has the same memory"),
+        *story(need, [], None),
     )
 
 
-def _is_as_before(need: Need, first: Write) -> bool:
-    """Has the memory what it had when the tensor was saved, or cannot that be told?"""
-    record = need.saved.record
-    return record is None or first.before is None or record.checksum() == first.before
+def _changed(need: Need, code: str, place: Location, what: str, *steps: TraceStep | None) -> Told:
+    made, during = need.saved.log.site(need.saved.number), _backward(need)
+    return Told(
+        code,
+        place,
+        f"{what} what {quoted(made, need.node)} saved for its derivative, and PyTorch does not notice: "
+        f"{quoted(during, 'the backward')} computes with the changed values",
+        placed(*steps, step(during, f"`{need.node}` computes with the changed values here")),
+    )
+
+
+def _backward(need: Need) -> Site | None:
+    return None if need.during is None else need.during.site
