@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.nn import Parameter
 
-from gradcheck_tool.sanitizer.holders import Holder, holders
+from gradcheck_tool.sanitizer.holders import Holder, holders, memory_behind
 from gradcheck_tool.sanitizer.logs import log_here
 from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.sites import Site
 
@@ -65,6 +66,14 @@ class Leaf:
     passes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What each pass leaves: nodes, and bytes of tensors."""
+
+    nodes: int
+    size: int
+
+
 @dataclass(slots=True)
 class Graphs:
     """What walks through the graphs of passes have shown.
@@ -75,6 +84,7 @@ class Graphs:
         sums: the places of the sums that make a loss, from its root on.
         kept: of the passes that were looked at, those that nodes outlive: the place of the newest such node.
         holders: the names that keep them, each with the place that made what it held.
+        growth: what each of the kept passes leaves; None where not enough are kept.
         places: where the nodes were made that passes to leaves go through.
         walked: how many passes were looked at that add to gradients.
     """
@@ -82,12 +92,20 @@ class Graphs:
     leaves: dict[int, Leaf] = field(default_factory=dict)
     kept: dict[int, Site | None] = field(default_factory=dict)
     holders: list[tuple[Holder, Site | None]] = field(default_factory=list)
+    growth: Growth | None = None
     walked: int = 0
     places: set[Site] = field(default_factory=set)
     sums: set[Site] = field(default_factory=set)
     walks: list[set[int]] = field(default_factory=list)
     of_place: dict[Site, set[int]] = field(default_factory=dict)
     _marks: dict[int, tuple[int, list[weakref.ref[_Mark]]]] = field(default_factory=dict)
+    _looked: int = 0
+    _oldest: int = 0
+
+    @property
+    def keeps_few(self) -> bool:
+        """Were it, in a long run, never more than the last few that were kept, as in a queue?"""
+        return self._looked >= 2 * _FIRST and self._oldest < _FIRST
 
     def pass_begins(self, begun: Pass, roots: Sequence[Any]) -> None:
         """A pass begins: some are looked at."""
@@ -148,17 +166,30 @@ class Graphs:
             if numbers and max(numbers) >= since:
                 since = after
                 alive[earlier] = log.site(max(numbers)) if log is not None else None
+        self._looked, self._oldest = number, max(self._oldest, number - min(alive, default=number))
         if len(alive) > len(self.kept):
             self.kept = alive
-            if len(alive) >= _MOST_KEPT and not self.holders:
-                kept = {
-                    mark
-                    for earlier in alive
-                    for ref in self._marks[earlier][1]
-                    if (mark := ref()) is not None
-                }
-                found = holders(lambda node: any(_mark_of(one) in kept for one in _behind(node)))
-                self.holders = [(one, log.site(one.number) if log is not None else None) for one in found]
+            if len(alive) >= _MOST_KEPT:
+                ends = (reference() for earlier in alive for reference in self._marks[earlier][1])
+                self._look_at({mark for mark in ends if mark is not None}, log)
+
+    def _look_at(self, kept: set[_Mark], log: NodeLog | None) -> None:
+        """Who keeps these nodes, and how much do they leave for each pass?"""
+
+        def behind(node: Any) -> set[int]:
+            nodes = list(_behind(node))
+            return (
+                {one._sequence_nr() for one in nodes}
+                if any(_mark_of(one) in kept for one in nodes)
+                else set()
+            )
+
+        if not self.holders:
+            found = holders(behind)
+            self.holders = [(one, log.site(one.number) if log is not None else None) for one in found]
+        if self.growth is None:
+            each = len(self.kept)
+            self.growth = Growth(len(kept) // each, memory_behind(behind, log) // each)
 
 
 def _mark_of(node: Any) -> _Mark | None:

@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from gradcheck_tool.sanitizer.memory import node_of
+from gradcheck_tool.sanitizer.memory import node_of, storage_of
+from gradcheck_tool.sanitizer.saved import Saved
 from gradcheck_tool.sanitizer.sites import is_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from gradcheck_tool.sanitizer.nodes import NodeLog
+
 _MOST_TENSORS = 2_000
 _MOST_NAMED = 32
+_DEEPEST = 3
+"""So many containers around a tensor are looked through."""
 _CONTAINERS = (list, dict, tuple, set, deque)
 COLLECTED, ATTRIBUTE, BUFFER, VARIABLE = "collected", "attribute", "buffer", "variable"
 
@@ -44,7 +49,7 @@ class Holder:
     number: int
 
 
-def holders(leads_there: Callable[[Any], bool]) -> list[Holder]:
+def holders(leads_there: Callable[[Any], object]) -> list[Holder]:
     """The names that hold tensors whose nodes lead to such graphs."""
     found: dict[tuple[str, str], Holder] = {}
     tensors = [
@@ -62,19 +67,57 @@ def holders(leads_there: Callable[[Any], bool]) -> list[Holder]:
     return list(found.values())
 
 
-def _variables(tensors: list[Any], leads_there: Callable[[Any], bool]) -> Iterator[Holder]:
+def memory_behind(behind: Callable[[Any], set[int]], log: NodeLog | None) -> int:
+    """How many bytes the tensors have that lead to such graphs, and what the nodes behind them have saved.
+
+    `behind` gives the numbers of these nodes. Leaves that require grad belong to the program, which keeps
+    them anyway.
+    """
+    sizes: dict[int, int] = {}
+    numbers: set[int] = set()
+    saved: list[Saved] = []
+    for one in gc.get_objects():
+        if type(one) is Saved:
+            saved.append(one)
+        elif issubclass(type(one), torch.Tensor) and node_of(one) is not None:
+            found = behind(node_of(one))
+            numbers |= found
+            if found:
+                _weigh(one, sizes)
+    for one in saved:
+        if one.log is log and one.number in numbers:
+            _weigh(one.tensor, sizes)
+    return sum(sizes.values())
+
+
+def _weigh(tensor: torch.Tensor, sizes: dict[int, int]) -> None:
+    storage = None if tensor.is_leaf and tensor.requires_grad else storage_of(tensor)
+    if storage is not None:
+        sizes[storage._cdata] = storage.nbytes()
+
+
+def _variables(tensors: list[Any], leads_there: Callable[[Any], object]) -> Iterator[Holder]:
     """Local variables of functions that run: no dictionary holds them."""
     known = {id(one) for one in tensors}
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_program(frame.f_code.co_filename) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             for name, value in _locals_of(frame).items():
-                held = value[:_MOST_NAMED] if isinstance(value, list) else [value]
-                nodes = [node_of(one) for one in held if id(one) in known and leads_there(node_of(one))]
+                held = (one for one in _members(value) if id(one) in known)
+                nodes = [node for node in map(node_of, held) if leads_there(node)]
                 if nodes:
-                    kind = COLLECTED if isinstance(value, list) else VARIABLE
+                    kind = COLLECTED if isinstance(value, _CONTAINERS) else VARIABLE
                     yield Holder(name, kind, "", (frame.f_code.co_filename,), nodes[0]._sequence_nr())
         frame = frame.f_back
+
+
+def _members(value: Any, depth: int = 0) -> Iterator[Any]:
+    """What a variable holds, also in containers of containers; the first ones of each."""
+    if not isinstance(value, _CONTAINERS):
+        yield value
+    elif depth < _DEEPEST:
+        for one in list(value.values() if isinstance(value, dict) else value)[:_MOST_NAMED]:
+            yield from _members(one, depth + 1)
 
 
 def _locals_of(frame: FrameType) -> dict[str, Any]:
@@ -96,7 +139,7 @@ def _names(held: Any, number: int, ours: tuple[Any, ...], kind: str = "") -> Ite
             for name in _keys(referrer, held):
                 yield _of(owner, name, kind or (BUFFER if is_buffers else ATTRIBUTE), number)
         elif isinstance(referrer, _CONTAINERS):
-            if not kind:
+            if len(ours) <= _DEEPEST:
                 yield from _names(referrer, number, (*ours, held), COLLECTED)
         elif hasattr(referrer, "__dict__") and not isinstance(referrer, (type, ModuleType, FrameType)):
             for name in _keys(vars(referrer), held):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sanitizer.programs import check_left_alone, check_told
+from tests.sanitizer.programs import check_left_alone, check_told, watched
 
 LOOP = """
 class Meter:
@@ -104,3 +104,47 @@ def test_what_is_made_for_a_loop_of_passes_goes_after_it():
         train()
         """
     )
+
+
+QUEUE = """
+import collections
+def train():
+    layer = torch.nn.Linear(2, 4)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    kept = {container}
+    for i in range(20):
+        optimizer.zero_grad()
+        y = layer(torch.ones(8, 2)).tanh()
+        y.sum().backward()
+        optimizer.step()
+        kept{put}
+train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("container", "put"),
+    [("[]", ".append((i, y))"), ("{}", "[i] = y"), ("collections.deque()", ".append({'y': [y]})")],
+)
+def test_containers_of_containers_keep_graphs_too(container, put):
+    told, _ = watched(QUEUE.format(container=container, put=put))
+    assert [(one.code, one.location.start.row) for one in told] == [("GL602", 13)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_queue_of_the_last_results_does_not_grow():
+    check_left_alone(QUEUE.format(container="collections.deque(maxlen=5)", put=".append(y)"))
+    assert watched(QUEUE.format(container="collections.deque(maxlen=19)", put=".append(y)"))[0]
+
+
+def test_what_grows_with_each_step_is_counted():
+    told, _ = watched(QUEUE.format(container="[]", put=".append(y)"))
+    # TanhBackward0, AddmmBackward0 and TBackward0; 8 times 4 numbers.
+    assert dict(told[0].evidence).items() >= {"nodes_a_step": 3, "bytes_a_step": 128}.items()
+    assert "by 3 nodes and 128 bytes of tensors" in told[0].message
+
+
+def test_what_a_graph_that_no_backward_frees_has_saved_counts():
+    told, _ = watched(QUEUE.format(container="[]", put=".append((y, y.sum() * y.exp()))"))
+    # y, its sum and its exponential, which is saved, and the product.
+    assert told[0].evidence["bytes_a_step"] == 3 * 128 + 4

@@ -28,28 +28,39 @@ def judge(records: Records) -> Iterator[Told]:
     """Tell which operation's result is kept, and by what."""
     kept = records.graphs.kept
     sites = [site for site in kept.values() if site is not None]
-    if len(kept) < _OFTEN_ENOUGH or not sites:
+    if len(kept) < _OFTEN_ENOUGH or not sites or records.graphs.keeps_few:
         return
     site = max(set(sites), key=sites.count)
     if sites.count(site) < _OFTEN_ENOUGH:
         return
     known = [(holder, made, _place(holder, made)) for holder, made in records.graphs.holders]
     by_place = {place: (holder, made) for holder, made, place in known if place is not None}
+    grows, evidence = _growth(records)
     for place, (holder, made) in by_place.items():
-        yield _held(holder, made, place, len(kept))
+        yield _held(holder, made, place, grows, evidence)
     if not by_place:
         one = step(site, "the graph behind this result is kept from step to step")
         yield Told(
             KEPT,
             site.location,
             f"the graph behind {quoted(site, 'this')} outlives the backward that freed it: something keeps "
-            "it, and memory grows with every step",
+            f"it, and {grows}",
             placed(one),
-            evidence={"graphs_kept": len(kept)},
+            evidence=evidence,
         )
 
 
-def _held(holder: Holder, made: Site | None, place: Location, kept: int) -> Told:
+def _growth(records: Records) -> tuple[str, dict[str, int]]:
+    """By how much memory grows."""
+    evidence, growth = {"graphs_kept": len(records.graphs.kept)}, records.graphs.growth
+    if growth is None:
+        return "memory grows with every step", evidence
+    evidence.update({"nodes_a_step": growth.nodes, "bytes_a_step": growth.size})
+    nodes = f"{growth.nodes} node{'s' * (growth.nodes != 1)}"
+    return f"memory grows with every step, by {nodes} and {growth.size:,} bytes of tensors", evidence
+
+
+def _held(holder: Holder, made: Site | None, place: Location, grows: str, evidence: dict[str, int]) -> Told:
     name = f"`{holder.name}`" + (f" of {holder.owner}" if holder.owner else "")
     is_there = made is not None and made.location.start.row == place.start.row
     steps = () if is_there else placed(step(made, "this result has a graph"))
@@ -57,9 +68,9 @@ def _held(holder: Holder, made: Site | None, place: Location, kept: int) -> Told
         _CODES[holder.kind],
         place,
         f"{name} keeps the graph behind {quoted(made, 'a result')} from step to step: it outlives its "
-        "backward, and memory grows with every step",
+        f"backward, and {grows}",
         (*steps, TraceStep(place, f"{name} keeps it from here on")),
-        evidence={"graphs_kept": kept},
+        evidence=evidence,
     )
 
 
