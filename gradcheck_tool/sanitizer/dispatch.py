@@ -10,7 +10,7 @@ from torch.overrides import has_torch_function
 
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.infinite import STEEP
-from gradcheck_tool.sanitizer.masks import MASKING
+from gradcheck_tool.sanitizer.masks import COMPUTING, MASKING
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Write
@@ -52,6 +52,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._masks = records.masks
         self._reducing = records.reducing
         self._repeating = records.repeating
+        self._sharing = records.hooks.sharing
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
         self._is_inside = False
@@ -113,6 +114,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             written = _written[func]
         except KeyError:
             written = _written[func] = _written_by(func)
+        if self._sharing.changed:
+            with Unseen():
+                self._sharing.reads(name_of(func), args)
         if self._repeating.active:
             return self._repeated(func, args, kwargs, written)
         return self._once(func, args, kwargs, written)
@@ -137,6 +141,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             if func in STEEP:
                 with Unseen():
                     self._infinite.computed(args, result)
+            elif func in COMPUTING:
+                with Unseen():
+                    self._masks.computed(args, result)
             return result
         if written is _COLLECTIVE:
             with Unseen():

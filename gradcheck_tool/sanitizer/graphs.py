@@ -199,7 +199,7 @@ def _mark_of(node: Any) -> _Mark | None:
 
 def _behind(node: Any) -> Iterator[Any]:
     """A node and those that it reads, some of them."""
-    return islice((one for one, _ in _nodes_from(node)), _MOST_TERMS)
+    return islice(nodes_from(node), _MOST_TERMS)
 
 
 def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
@@ -216,6 +216,11 @@ def leaves_of(tensor: Tensor) -> Iterator[Tensor]:
 def nodes_of(roots: Sequence[Any]) -> Iterator[Any]:
     """The nodes behind tensors, the first ones of a large graph."""
     return (node for node, _ in _nodes(roots))
+
+
+def nodes_from(node: Any) -> Iterator[Any]:
+    """A node and those that get gradients through it, the first ones of a large graph."""
+    return (one for one, _ in _nodes_from(node))
 
 
 def nodes_that_add(roots: Sequence[Any]) -> Iterator[Any]:

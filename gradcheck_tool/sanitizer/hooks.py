@@ -1,4 +1,4 @@
-"""Hooks on tensors, which change a gradient by what they return."""
+"""Hooks on tensors and modules, which change a gradient by what they return."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from gradcheck_tool.sanitizer.below import Below
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_key, tensors_in
 from gradcheck_tool.sanitizer.replacing import replaced
+from gradcheck_tool.sanitizer.sharing import Sharing, Victims
 from gradcheck_tool.sanitizer.sites import binds_argument, here
-from gradcheck_tool.sanitizer.unseen import unseen
+from gradcheck_tool.sanitizer.unseen import Unseen, unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch import Tensor
 
+    from gradcheck_tool.sanitizer.masks import Masks
     from gradcheck_tool.sanitizer.sites import Site
 
 _LOOKED_AT = 3
 """So many calls of each hook are looked at."""
+_COMPARED_UP_TO = 1 << 26
+"""Of gradients of more bytes it is not looked at whether a hook changes them."""
 _WRAPPED = "_gradlint_hook"
+_no_dispatch: Any = torch._C._DisableTorchDispatch
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +44,8 @@ class Hook:
         times: how many of its calls were looked at.
         lost: in how many of them it put a new gradient in the place of its argument, and nothing outlived it.
         place: where it computed that one.
+        write: where it changed its argument in place.
+        victims: what else computed with it, for each call that did.
     """
 
     name: str
@@ -44,45 +53,118 @@ class Hook:
     times: int = 0
     lost: int = 0
     place: Site | None = None
+    write: Site | None = None
+    victims: list[Victims] = field(default_factory=list)
+
+    @property
+    def changed(self) -> list[Victims]:
+        """The calls in which it changed its argument in place, and something else computed with that."""
+        return [one for one in self.victims if one.leaves or one.nodes]
 
 
 @dataclass(slots=True)
 class Hooks:
-    """The hooks of a process, by place and function."""
+    """The hooks of a process, by place and function.
 
+    Attributes:
+        masks: what they set to zero.
+        sharing: what else has the memory that they change.
+    """
+
+    masks: Masks
+    sharing: Sharing = field(default_factory=Sharing)
     known: dict[tuple[Site, str], Hook] = field(default_factory=dict)
 
-    def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """A hook whose first calls are looked at, if it binds its argument to something new."""
-        site = here()
-        if site is None or hasattr(hook, _WRAPPED) or not binds_argument(hook):
+    @unseen
+    def of_tensor(self, tensor: Tensor, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook of a tensor, whose first calls are looked at."""
+        known = self._known(hook)
+        if known is None:
             return hook
-        name = getattr(hook, "__name__", "hook")
-        known = self.known.setdefault((site, name), Hook(name, site))
+        rebinds = binds_argument(hook, 0)
+        leaf = weakref.ref(tensor) if tensor.is_leaf else _no_leaf
 
         @wraps(hook)
         def looked_at(gradient: Tensor, *args: Any) -> Any:
+            parameter = leaf()
             if known.times >= _LOOKED_AT:
+                if parameter is not None:
+                    self.masks.hooked_again(parameter)
                 return hook(gradient, *args)
-            last = _Last()
-            with last:
-                result = hook(gradient, *args)
             known.times += 1
-            if result is None and last.is_lost(gradient):
+            before = _copy(gradient)
+            seen = _Seen(gradient)
+            with seen:
+                result = hook(gradient, *args)
+            if result is None and rebinds and seen.is_lost([gradient]):
                 known.lost += 1
-                known.place = last.site
+                known.place = seen.site
+            if before is not None:
+                self._changes(known, seen, gradient, before)
+                self._masks(parameter, before, gradient if result is None else result, seen.site)
             return result
 
         vars(looked_at)[_WRAPPED] = True
         return looked_at
 
+    @unseen
+    def _changes(self, known: Hook, seen: _Seen, gradient: Tensor, before: Tensor) -> None:
+        """Has a hook changed its argument?"""
+        if seen.write is not None and _differ(gradient, before):
+            known.write = seen.write
+            known.victims.append(Victims())
+            self.sharing.changes(gradient, known.victims[-1])
 
-class _Last(Below):  # type: ignore[no-untyped-call]
-    """Remembers the last operation, without holding its result."""
+    @unseen
+    def _masks(self, parameter: Tensor | None, before: Tensor, result: Any, site: Site | None) -> None:
+        """Has the hook of a parameter set a part of the gradient to zero?"""
+        if parameter is not None and type(result) in PLAIN and storage_key(result):
+            self.masks.hooked(parameter, before, result, site)
 
-    def __init__(self) -> None:
+    @unseen
+    def of_module(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook on the backward of a module, whose first calls are looked at."""
+        known = self._known(hook)
+        if known is None or not binds_argument(hook, 1):
+            return hook
+
+        @wraps(hook)
+        def looked_at(module: nn.Module, gradients: Any, *args: Any) -> Any:
+            if known.times >= _LOOKED_AT:
+                return hook(module, gradients, *args)
+            known.times += 1
+            seen = _Seen(None)
+            with seen:
+                result = hook(module, gradients, *args)
+            if result is None and seen.is_lost(tensors_in(gradients)):
+                known.lost += 1
+                known.place = seen.site
+            return result
+
+        vars(looked_at)[_WRAPPED] = True
+        return looked_at
+
+    def _known(self, hook: Callable[..., Any]) -> Hook | None:
+        """The record of a hook that is a function of Python, and not wrapped yet."""
+        site = here()
+        if (
+            site is None
+            or hasattr(hook, _WRAPPED)
+            or not hasattr(getattr(hook, "__func__", hook), "__code__")
+        ):
+            return None
+        name = getattr(hook, "__name__", "hook")
+        return self.known.setdefault((site, name), Hook(name, site))
+
+
+class _Seen(Below):  # type: ignore[no-untyped-call]
+    """Remembers the last operation, without holding its result, and the last write to a gradient."""
+
+    def __init__(self, gradient: Tensor | None) -> None:
         super().__init__()
         self.site: Site | None = None
+        self.write: Site | None = None
+        self._key = 0 if gradient is None else storage_key(gradient)
         self._shape: torch.Size | None = None
         self._result: weakref.ref[Tensor] | None = None
 
@@ -98,22 +180,52 @@ class _Last(Below):  # type: ignore[no-untyped-call]
         is_tensor = isinstance(result, torch.Tensor)
         self._result = weakref.ref(result) if is_tensor else None
         self._shape = result.shape if is_tensor else None
+        with Unseen():
+            if self._key and func._schema.is_mutable and storage_key(args[0]) == self._key:
+                self.write = self.site
         return result
 
     @unseen
-    def is_lost(self, gradient: Tensor) -> bool:
-        """Did it compute something like this gradient that nothing has any more?"""
-        return self._result is not None and self._result() is None and self._shape == gradient.shape
+    def is_lost(self, gradients: Iterable[Tensor]) -> bool:
+        """Did it compute something like these gradients that nothing has any more?"""
+        is_gone = self._result is not None and self._result() is None
+        return is_gone and any(one.shape == self._shape for one in gradients)
+
+
+@unseen
+def _copy(gradient: Tensor) -> Tensor | None:
+    """A copy of a gradient, where that is possible."""
+    if type(gradient) not in PLAIN or not storage_key(gradient) or gradient.nbytes > _COMPARED_UP_TO:
+        return None
+    with torch.no_grad(), _no_dispatch():
+        return gradient.clone()
+
+
+def _no_leaf() -> None:
+    """What there is of a parameter where a hook belongs to none."""
+
+
+def _differ(gradient: Tensor, before: Tensor) -> bool:
+    with torch.no_grad(), _no_dispatch():
+        return not torch.equal(gradient, before)
 
 
 @contextmanager
 def hooks_watched(hooks: Hooks) -> Iterator[None]:
-    """Each hook that is registered on a tensor is told to `hooks`."""
-    original: Any = torch.Tensor.register_hook
+    """Each hook that is registered on a tensor, or on the backward of a module, is told to `hooks`."""
+    of_tensor: Any = torch.Tensor.register_hook
+    of_module: Any = nn.Module.register_full_backward_hook
 
-    @wraps(original)
+    @wraps(of_tensor)
     def register_hook(tensor: Tensor, hook: Callable[..., Any]) -> Any:
-        return original(tensor, hooks.watched(hook))
+        return of_tensor(tensor, hooks.of_tensor(tensor, hook))
 
-    with replaced(torch.Tensor, register_hook=register_hook):
+    @wraps(of_module)
+    def register_full_backward_hook(module: nn.Module, hook: Callable[..., Any], **options: Any) -> Any:
+        return of_module(module, hooks.of_module(hook), **options)
+
+    with (
+        replaced(torch.Tensor, register_hook=register_hook),
+        replaced(nn.Module, register_full_backward_hook=register_full_backward_hook),
+    ):
         yield

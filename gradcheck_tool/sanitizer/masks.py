@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
-from gradcheck_tool.sanitizer.memory import storage_key
+from gradcheck_tool.sanitizer.memory import storage_key, storage_of
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.steps import parameters_of
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -37,10 +38,25 @@ MASKING = frozenset(
     }
 )
 """Operations that can set a part of a gradient to zero."""
+COMPUTING = frozenset(
+    {
+        _aten.mul.Tensor,
+        _aten.where.self,
+        _aten.where.ScalarOther,
+        _aten.masked_fill.Scalar,
+        _aten.masked_fill.Tensor,
+        _aten.index_fill.int_Scalar,
+        _aten.index_put.default,
+    }
+)
+"""Operations that can compute what is zero in a part of a gradient, which may take its place."""
+_LOOKS = 32
+"""So often it is looked at what they compute of the gradient of a parameter, if none is masked."""
 _ELEMENTS = 64
 """So many elements of each gradient are followed, through so many steps."""
 _STEPS = 8
 _no_dispatch: Any = torch._C._DisableTorchDispatch
+_weak: Any = StorageWeakRef
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +65,8 @@ class Mask:
 
     Attributes:
         site: where it does.
-        elements: those of them that are followed: zero in each step.
+        elements: those of them that are followed.
+        varies: whether the gradient of such an element was not zero in some step.
         fresh: whether they were set to zero since the last step.
         before, after: their values in the parameter, before the last step and after it.
         steps: how many steps were looked at.
@@ -62,6 +79,7 @@ class Mask:
     site: Site
     elements: list[int]
     fresh: bool = True
+    varies: bool = False
     before: list[float] = field(default_factory=list)
     after: list[float] = field(default_factory=list)
     steps: int = 0
@@ -82,15 +100,20 @@ class Masking:
     def ended(self) -> None:
         """It has written."""
         gradient = self.parameter.grad
-        if gradient is None or gradient.shape != self.nonzero.shape:
-            return
-        with _no_dispatch():
-            is_zero = gradient == 0
-            zeroed = (is_zero & self.nonzero).flatten().nonzero().flatten()
-            if not len(zeroed) or bool(is_zero.all()):
-                return
-            elements = zeroed[:: max(len(zeroed) // _ELEMENTS, 1)][:_ELEMENTS].tolist()
-        self.masks.zeroed(self.parameter, elements)
+        if gradient is not None:
+            elements = _zeroed(gradient, self.nonzero)
+            if elements:
+                self.masks.zeroed(self.parameter, elements, here())
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """What was computed of the gradient of a parameter, and is zero in these elements, where that is not."""
+
+    parameter: weakref.ref[Tensor]
+    memory: Any
+    site: Site | None
+    elements: list[int]
 
 
 @dataclass(slots=True)
@@ -106,6 +129,8 @@ class Masks:
     known: dict[int, Mask] = field(default_factory=dict)
     _gradients: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
     _of: int = -1
+    _computed: dict[int, Masked] = field(default_factory=dict)
+    _looks: dict[int, int] = field(default_factory=dict)
 
     def begins(self, func: Any, args: tuple[Any, ...]) -> Masking | None:
         """One of the operations that can set a part of a gradient to zero is called."""
@@ -122,9 +147,44 @@ class Masks:
         with _no_dispatch():
             return Masking(self, parameter, gradient != 0)
 
-    def zeroed(self, parameter: Tensor, elements: list[int]) -> None:
+    def computed(self, args: tuple[Any, ...], result: Tensor) -> None:
+        """One of the operations that can compute a masked gradient was called."""
+        if self.steps.under_way or not self.steps.known or self.passes.current is not None:
+            return
+        for given in args:
+            if not isinstance(given, Tensor) or given.requires_grad or given.shape != result.shape:
+                continue
+            parameter = self._parameter(given)
+            if parameter is None or not self._is_looked_at(parameter):
+                continue
+            elements = _zeroed(result, given)
+            if elements:
+                memory, of = _weak(storage_of(result)), weakref.ref(parameter)
+                self._computed[token_of(parameter)] = Masked(of, memory, here(), elements)
+
+    def hooked(self, parameter: Tensor, gradient: Tensor, result: Tensor, site: Site | None) -> None:
+        """A hook of a parameter has made something of its gradient."""
+        if self._is_looked_at(parameter):
+            elements = _zeroed(result, gradient)
+            if elements:
+                self.zeroed(parameter, elements, site)
+
+    def hooked_again(self, parameter: Tensor) -> None:
+        """A hook that was looked at often enough is called once more."""
+        known = self.known.get(token_of(parameter))
+        if known is not None:
+            known.fresh = True
+
+    def _is_looked_at(self, parameter: Tensor) -> bool:
+        token = token_of(parameter)
+        known = self.known.get(token)
+        if known is not None:
+            return known.steps < _STEPS
+        looks = self._looks[token] = self._looks.get(token, 0) + 1
+        return looks <= _LOOKS
+
+    def zeroed(self, parameter: Tensor, elements: list[int], site: Site | None) -> None:
         """Elements of the gradient of a parameter have become zero."""
-        site = here()
         known = self.known.get(token_of(parameter))
         if known is not None:
             known.fresh = True
@@ -133,30 +193,45 @@ class Masks:
 
     def step_begins(self, record: OptimizerRecord, optimizer: Optimizer, site: Site | None) -> None:
         """A step begins: are the elements where the last one has left them?"""
+        self._takes_place()
         for group in optimizer.param_groups if self.known else ():
             for parameter in group["params"]:
                 known = self.known.get(token_of(parameter))
                 if known is None or parameter.grad is None or known.steps >= _STEPS:
                     continue
+                if max(known.elements) >= parameter.grad.numel():
+                    continue  # it has become another
                 zero = [value == 0 for value in _values(parameter.grad, known.elements)]
                 values = _values(parameter, known.elements)
                 if known.after:
                     states = zip(known.before, known.after, values, strict=True)
                     known.moved += any(before not in (after, now) for before, after, now in states)
                     known.steps += 1
-                known.elements = [one for one, kept in zip(known.elements, zero, strict=True) if kept]
-                known.before = [one for one, kept in zip(values, zero, strict=True) if kept]
+                known.varies = known.varies or not all(zero)
+                known.before = values
                 known.after = []
                 known.record, known.step = record, site
                 rate = group.get("weight_decay")
                 known.decay = float(rate) if isinstance(rate, (int, float)) else 0.0
+
+    def _takes_place(self) -> None:
+        """What was computed of gradients may have taken their place."""
+        computed, self._computed = self._computed, {}
+        for masked in computed.values():
+            parameter = masked.parameter()
+            gradient = parameter.grad if parameter is not None else None
+            if gradient is None or masked.memory.expired() or storage_key(gradient) != masked.memory.cdata:
+                continue
+            if parameter is not None:
+                self.zeroed(parameter, masked.elements, masked.site)
 
     def stepped(self, record: OptimizerRecord) -> None:
         """A step has been made: where are the elements now?"""
         optimizer = record.optimizer()
         for parameter in parameters_of(optimizer) if self.known and optimizer is not None else ():
             known = self.known.get(token_of(parameter))
-            if known is not None and known.record is record and known.fresh and known.before:
+            is_looked_at = known is not None and known.record is record and known.fresh and known.before
+            if known is not None and is_looked_at and max(known.elements) < parameter.numel():
                 known.after = _values(parameter, known.elements)
                 known.fresh = False
 
@@ -184,6 +259,19 @@ def _is_even(func: Any, args: tuple[Any, ...], gradient: Tensor) -> bool:
     given = args[1] if len(args) > 1 else None
     single = not isinstance(given, Tensor) or given.numel() == 1
     return single and name.startswith(("aten.mul_", "aten.zero_", "aten.fill_", "aten.copy_"))
+
+
+def _zeroed(result: Tensor, gradient: Tensor) -> list[int]:
+    """Elements that are zero and were not, some of them; none if all are."""
+    if result.shape != gradient.shape:
+        return []
+    with torch.no_grad(), _no_dispatch():
+        is_zero = result == 0
+        zeroed = (is_zero & (gradient != 0)).flatten().nonzero().flatten()
+        if not len(zeroed) or bool(is_zero.all()):
+            return []
+        elements: list[int] = zeroed[:: max(len(zeroed) // _ELEMENTS, 1)][:_ELEMENTS].tolist()
+        return elements
 
 
 def _values(tensor: Tensor, elements: list[int]) -> list[float]:

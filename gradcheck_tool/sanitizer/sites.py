@@ -174,13 +174,13 @@ def reads_attribute(code: CodeType, name: str) -> bool:
     return owner in code.co_cellvars
 
 
-def binds_argument(function: Any) -> bool:
-    """Does a Python function bind its first argument to something else?"""
-    method = hasattr(function, "__self__")
+def binds_argument(function: Any, index: int) -> bool:
+    """Does a Python function bind one of its arguments to something else?"""
+    index += hasattr(function, "__self__")
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None or code.co_argcount <= method:
+    if code is None or code.co_argcount <= index:
         return False
-    name = code.co_varnames[method]
+    name = code.co_varnames[index]
     return any(one.opname.startswith("STORE_") and one.argval == name for one in dis.get_instructions(code))
 
 

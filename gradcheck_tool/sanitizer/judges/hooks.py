@@ -1,4 +1,4 @@
-"""Hooks that compute a new gradient and return nothing."""
+"""Hooks that compute a new gradient and return nothing, or change one that is not theirs alone."""
 
 from __future__ import annotations
 
@@ -6,30 +6,58 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
 from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.starved import names_of
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.sanitizer.hooks import Hook
     from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.sites import Site
 
-NOTHING = "GL809"
+CHANGES, NOTHING = "GL806", "GL809"
 
 
 def judge(records: Records) -> Iterator[Told]:
-    """Tell which hook loses the gradient that it computes, each time it is called."""
+    """Tell which hook loses the gradient that it computes, each time it is called, or changes another one."""
     for hook in records.hooks.known.values():
-        if hook.lost < OFTEN_ENOUGH or hook.lost < hook.times or hook.place is None:
-            continue
-        steps = (
-            step(hook.site, f"`{hook.name}` is registered here"),
-            step(hook.place, "it computes another gradient here, which ends with it"),
-        )
-        yield Told(
-            NOTHING,
-            hook.place.location,
-            f"`{hook.name}` computes {quoted(hook.place, 'another gradient')} and returns nothing: the "
-            "gradient stays as it is",
-            placed(*steps),
-            evidence={"calls": f"{hook.lost} of {hook.times}"},
-        )
+        if hook.lost >= OFTEN_ENOUGH and hook.lost == hook.times and hook.place is not None:
+            yield _loses(hook, hook.place)
+        if len(hook.changed) >= OFTEN_ENOUGH and hook.write is not None:
+            yield _changes(hook, hook.write, records)
+
+
+def _loses(hook: Hook, place: Site) -> Told:
+    steps = (
+        step(hook.site, f"`{hook.name}` is registered here"),
+        step(place, "it computes another gradient here, which ends with it"),
+    )
+    return Told(
+        NOTHING,
+        place.location,
+        f"`{hook.name}` computes {quoted(place, 'another gradient')} and returns nothing: the "
+        "gradient stays as it is",
+        placed(*steps),
+        evidence={"calls": f"{hook.lost} of {hook.times}"},
+    )
+
+
+def _changes(hook: Hook, write: Site, records: Records) -> Told:
+    leaves = {token: shape for one in hook.changed for token, shape in one.leaves.items()}
+    nodes = {name: site for one in hook.changed for name, site in one.nodes.items()}
+    name, site = next(iter(nodes.items()), ("", None))
+    other = f"the gradient of {names_of(records, leaves)}" if leaves else f"what {quoted(site, name)} gets"
+    steps = (
+        step(hook.site, f"`{hook.name}` is registered here"),
+        step(write, "it changes the gradient in place here"),
+        *(step(made, f"the derivative of this (`{one}`) computes with it") for one, made in nodes.items()),
+    )
+    return Told(
+        CHANGES,
+        write.location,
+        f"`{hook.name}` changes a gradient in place, and with it {other}, which has the same memory: a hook "
+        "is to return a new one",
+        placed(*steps),
+        evidence={"calls": f"{len(hook.changed)} of {hook.times}"},
+    )

@@ -20,7 +20,7 @@ DECAYED = "GL415"
 def judge(records: Records) -> Iterator[Told]:
     """Tell where the gradient is set to zero, and which step moves what it is to keep."""
     for token, mask in records.masks.known.items():
-        if mask.moved < OFTEN_ENOUGH or not mask.decay or mask.record is None:
+        if mask.moved < OFTEN_ENOUGH or mask.varies or not mask.decay or mask.record is None:
             continue
         name = names_of(records, {token: mask.record.parameters[token].shape})
         steps = (
