@@ -99,14 +99,15 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         return result
 
     def _in_function(self, func: Any, args: tuple[Any, ...], result: Any, *, is_new: bool) -> None:
-        """Is an operation one of a custom Function?"""
-        if self._passes.current is not None:
-            self._functions.used(args, makes_node=is_new and torch.is_grad_enabled())
-        elif not torch.is_grad_enabled() and (is_new or self._is_inside):
+        """Is an operation one of a custom Function? A pass may run forwards, too, in checkpoints."""
+        if not torch.is_grad_enabled() and (is_new or self._is_inside):
             call = self._functions.call(self._newest, sys._getframe(2))
             self._is_inside = call is not None
             if call is not None:
                 self._functions.computed(call, name_of(func), args, result)
+                return
+        if self._passes.current is not None:
+            self._functions.used(args, makes_node=is_new and torch.is_grad_enabled())
 
     def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Call an operation; what it writes is recorded."""

@@ -37,12 +37,14 @@ class Call:
         number: the number of its node.
         site: where the program applies it.
         numbers: the numbers that it is given, by the names of its arguments.
+        repeats: whether a pass calls it: a checkpoint calls it once more, for nodes of the first call.
         passes_on: whether its forward has computed nothing: there are views and copies of what it is given.
     """
 
     function: type[Any]
     number: int
     site: Site | None
+    repeats: bool
     numbers: dict[str, float] = field(default_factory=dict)
     passes_on: bool = True
 
@@ -116,7 +118,8 @@ class Functions:
             return None
         known = self._calls.get(number)
         if known is None or known.function is not function:
-            known = self._calls[number] = Call(function, number, site_of(frame.f_back))
+            repeats = self.passes.current is not None
+            known = self._calls[number] = Call(function, number, site_of(frame.f_back), repeats)
             if len(self._calls) > _REMEMBERED:
                 del self._calls[next(iter(self._calls))]
             args = frame.f_locals.get("args", ())
@@ -160,7 +163,7 @@ class Functions:
             made = inside.calls.get(call)
             if call not in inside.calls:
                 other = next((one for one in inside.calls if one.function is function), None)
-                if other is not None and inside.varies:
+                if other is not None and inside.varies and not (other.repeats and not _name(node, tensor)):
                     self._use(self.others, node, tensor, inside.calls[other])
             elif makes_node and made is not None and not tensor.requires_grad:
                 self._use(self.constants, node, tensor, made)

@@ -158,3 +158,64 @@ def test_the_mistake_is_told(name):
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_is_left_alone(name):
     check_left_alone(RIGHT[name])
+
+
+CHECKPOINTED = """
+    from torch.utils.checkpoint import checkpoint
+
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, strength):
+            KEEP = torch.sigmoid(x)
+            ctx.save_for_backward(x, KEEP)
+            return x * KEEP
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, gate = ctx.saved_tensors
+            gate = USED
+            return grad * (gate + x * gate * (1 - gate)), None
+
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, strength):
+            ctx.strength = strength
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return RETURNED
+
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5))
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for i in range(4):
+        optimizer.zero_grad()
+        hidden = net(torch.rand(2, 3))
+        for layer in range(3):
+            hidden = checkpoint(
+                lambda x: Swish.apply(Reverse.apply(net(x), 0.1 * i), 1.0), hidden, use_reentrant=REENTRANT
+            )
+        Swish.apply(hidden, 1.0).sum().backward()
+        optimizer.step()
+    """
+
+
+def checkpointed(reentrant, keep="gate", used="gate", returned="-ctx.strength * grad, None"):
+    parts = {"KEEP": keep, "USED": used, "RETURNED": returned, "REENTRANT": str(reentrant)}
+    text = CHECKPOINTED
+    for name, part in parts.items():
+        text = text.replace(name, part)
+    return text
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_functions_in_checkpoints_are_followed(reentrant):
+    check_left_alone(checkpointed(reentrant))
+    check_told(checkpointed(reentrant, returned="-grad, None"), "GL724", [34, 25])
+
+
+def test_what_the_call_of_another_checkpoint_leaves_is_told():
+    shared = {"keep": "Swish.kept", "used": "Swish.kept"}
+    check_told(checkpointed(False, **shared), "GL721", [7, 7, 15])
+    # Each part is called again right before its backward.
+    check_left_alone(checkpointed(True, **shared))
