@@ -84,8 +84,8 @@ class Isomorphism:
             others = self.second.heap
             self._saved = {
                 held
-                for number, record in self.first.heap.items()
-                if isinstance(record, _HOLDERS) and number in others
+                for number, record in dict.items(self.first.heap)
+                if isinstance(record, _HOLDERS) and dict.__contains__(others, number)
                 for held in _held_versions(record)
             }
         return self._saved

@@ -15,9 +15,9 @@ class ReadSet:
     """What was read since watching began.
 
     `records`, `path_condition` and `memory` are the keys that were asked for, `variables` the frames and
-    names. `spoiled` tells that more was read than these say, or that a record of `tabooed` kinds was made or
-    written. `forgets`: gradients of groups of parameters became unknown, if there were any. `cut` are
-    functions that were not called, as they ran too often already. `compares`: all comparisons were asked for.
+    names. `spoiled` tells that more was read than these say. `forgets`: gradients of groups of parameters
+    became unknown, if there were any. `cut` are functions that were not called, as they ran too often
+    already. `compares`: all comparisons were asked for.
     """
 
     __slots__ = (
@@ -28,12 +28,10 @@ class ReadSet:
         "path_condition",
         "records",
         "spoiled",
-        "tabooed",
         "variables",
     )
 
-    def __init__(self, tabooed: tuple[type, ...]) -> None:
-        self.tabooed = tabooed
+    def __init__(self) -> None:
         self.records: set[Any] = set()
         self.path_condition: set[Any] = set()
         self.memory: set[Any] = set()
@@ -42,6 +40,17 @@ class ReadSet:
         self.forgets = False
         self.compares = False
         self.cut: set[Any] = set()
+
+    def add(self, inner: ReadSet) -> None:
+        """Add what was read in a part of the time."""
+        self.records |= inner.records
+        self.path_condition |= inner.path_condition
+        self.memory |= inner.memory
+        self.variables |= inner.variables
+        self.cut |= inner.cut
+        self.spoiled |= inner.spoiled
+        self.forgets |= inner.forgets
+        self.compares |= inner.compares
 
 
 class ReadTrackingDict(dict[Any, Any]):
@@ -81,14 +90,9 @@ class ReadTrackingDict(dict[Any, Any]):
 
 
 class ReadTrackingHeap(ReadTrackingDict):
-    """A heap that notices writes of tabooed kinds, and of a frame only the variables that are read."""
+    """A heap that notices of a frame only the variables that are read."""
 
     __slots__ = ()
-
-    def __setitem__(self, key: Any, record: Any) -> None:
-        if isinstance(record, self.watch.tabooed):
-            self.watch.spoiled = True
-        dict.__setitem__(self, key, record)
 
     def variable(self, frame: int, name: str) -> Any:
         """A variable of a frame."""

@@ -10,7 +10,7 @@ from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Ref, Text, Value
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.interp.budget import Budget
@@ -111,6 +111,7 @@ class Interpreter(Protocol):
 
     noticed: int
     listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]]
+    copying: list[Callable[[Mapping[int, int]], None]]
     places: Places
     budget: Budget
     program: Program

@@ -42,6 +42,7 @@ class Budget:
         exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
         is_narrow: a single way is followed from the start.
+        too_little: with how many a function of another file, by its identity and `is_narrow`, did not finish.
     """
 
     limit: int
@@ -54,6 +55,7 @@ class Budget:
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
     is_narrow: bool = False
+    too_little: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left = self.given = self.limit

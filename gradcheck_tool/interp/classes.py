@@ -17,15 +17,18 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.facts import ObjectMade
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import resolved
+from gradcheck_tool.interp.summaries import summarised
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
+    from gradcheck_tool.interp.summaries import Summarising
 
 KNOWN_ROOTS = ("builtins", "torch", "abc", "typing", "enum", "collections", "dataclasses", "threading")
 
@@ -102,7 +105,7 @@ def is_subclass(s: State, cls: Value, name: str) -> bool:
 
 
 def instantiate(
-    m: Interpreter,
+    m: Summarising,
     s: State,
     cls: Ref,
     args: list[Value],
@@ -111,13 +114,32 @@ def instantiate(
     unsure: bool = False,
 ) -> Outcomes:
     """`cls(...)` for a class of the repository; `unsure`: there may be more arguments."""
-    from gradcheck_tool.interp import attributes
-
     record: Class = s[cls]
     if is_subclass(s, cls, "typing.NamedTuple"):
         return [(s, named_tuple(record.name, fields_of(s, cls), args, kwargs))]
     if _is_enumeration(s, cls):
         return [(s, _member(s, cls, args))]
+    call = Call(cls, args, kwargs, site, "", NONE, unsure)
+    out = summarised(m, s, cls, cls, call, lambda: _construct(m, s, cls, args, kwargs, site, unsure))
+    for state, made in out:
+        if state.get(made, Instance) is not None:
+            state.edit(made).site = site  # type: ignore[arg-type]
+    return out
+
+
+def _construct(
+    m: Interpreter,
+    s: State,
+    cls: Ref,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    site: Any,
+    unsure: bool,
+) -> Outcomes:
+    """A new object of a class of the repository, on which its constructor has run."""
+    from gradcheck_tool.interp import attributes
+
+    record: Class = s[cls]
     ref = s.new(Instance(cls))
     s.edit(ref).site = site
     s.edit(ref).open = record.open

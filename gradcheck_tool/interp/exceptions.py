@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, ParamSpec
 
-from gradcheck_tool.domain.records import Class, Frame, Func, Instance
+from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Bound, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
@@ -49,7 +49,7 @@ def may_raise_unseen(m: Interpreter, s: State, i: ir.Call) -> bool:
         return False
     node = i.node
     for ref in reversed(s.frames):
-        frame: Frame = s[ref]
+        frame = s.fixed(ref)
         handler = m.places.handler_of(frame.function, node)
         if handler is not None:
             if frame.iterations.get(-1 - handler):

@@ -42,29 +42,40 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
     def run() -> Outcomes:
         if func.wrap or func.function.is_generator:
             return _execute(m, s, func, call)
-        return summarised(m, s, ref, func, call, lambda: _execute(m, s, func, call))
+        return summarised(m, s, ref, id(func.function), call, lambda: _execute(m, s, func, call))
 
     leaves = func.env.module is not m.program.main and s[s.frames[-1]].env.module is m.program.main
-    return _within_share(m, s, call, run) if leaves and not func.env.is_model else run()
+    return _within_share(m, s, func, call, run) if leaves and not func.env.is_model else run()
 
 
-def _within_share(m: Interpreter, s: State, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
+def _within_share(m: Interpreter, s: State, func: Func, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
     """Call code of another file; what takes a large part of the work that is left is taken for unknown.
 
-    What it has entered is not known to have run to its end.
+    What it has entered is not known to have run to its end. It is not tried again with less.
     """
     before, left, entered = s.fork(), m.budget.left, set(m.program.entered)
     given, share = m.budget.given, left // SHARE
+    what = (id(func.function), m.budget.is_narrow)
+    if share <= m.budget.too_little.get(what, 0):
+        return _given_up(m, s, call)
     m.budget.left = m.budget.given = share
     try:
         return run()
     except BudgetExhausted:
         m.budget.left = 0
+        m.budget.too_little[what] = share
         m.program.entered &= entered
-        return m.call_unknown(before, call)
+        return _given_up(m, before, call)
     finally:
         m.budget.left += left - share
         m.budget.given = given
+
+
+def _given_up(m: Interpreter, s: State, call: Call) -> Outcomes:
+    """What a call leads to that would take too long: with more work left it may lead elsewhere."""
+    if isinstance(s.heap, ReadTrackingHeap):
+        s.heap.watch.spoiled = True
+    return m.call_unknown(s, call)
 
 
 def is_abstract(function: ir.Function) -> bool:

@@ -40,7 +40,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.liveness import live_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Fact, Interpreter
@@ -64,6 +64,7 @@ class Solver:
     Attributes:
         noticed: counts what was reported and noted.
         listeners: hear the facts that are told, by kind.
+        copying: hear which records are copies of others, by number, where a call is not executed again.
         raised: the events of exceptions that are on their way out, by record.
     """
 
@@ -72,10 +73,11 @@ class Solver:
         self._tell = emit
         self.noticed = 0
         self.listeners: dict[type[Fact], list[Callable[[Interpreter, State, Any], None]]] = {}
+        self.copying: list[Callable[[Mapping[int, int]], None]] = []
         self.raised: dict[int, Event] = {}
         self.budget = Budget(limit, total, single)
         self.program = Program()
-        self.summaries: dict[int, History] = {}
+        self.summaries: dict[Hashable, History] = {}
         self._rank: dict[int, dict[int, int]] = {}
         # A loop around what runs, here or in a caller, is past its first iteration.
         self._is_repeated = False

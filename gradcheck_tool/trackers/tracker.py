@@ -13,7 +13,7 @@ from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.spelling import nearest, snake_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.domain.state import State
@@ -93,6 +93,12 @@ class Tracker:
         """Nothing is wrong with these records, now or later."""
         self._cleared.update(about)
 
+    def copied(self, numbers: Mapping[int, int]) -> None:
+        """A call is not executed, as an earlier one did the same: what that made has copies, by number."""
+        self._cleared.update([numbers[number] for number in self._cleared & numbers.keys()])
+        for _, about in self._held.values():
+            about.update([numbers[number] for number in about & numbers.keys()])
+
     def drop(self, key: Hashable) -> None:
         """Nothing is wrong about this key, now or later."""
         self._dropped.add(key)
@@ -107,6 +113,7 @@ class Tracker:
 def listen(m: Interpreter, kinds: Iterable[type[Tracker]]) -> list[Tracker]:
     """Make trackers that hear what an interpreter tells from now on."""
     trackers = [kind(m) for kind in kinds]
+    m.copying = [tracker.copied for tracker in trackers]
     for name, fact in HANDLERS.items():
         hearing: list[Callable[[Interpreter, State, Any], None]] = [
             _hearing(tracker, name) for tracker in trackers if hasattr(tracker, name)

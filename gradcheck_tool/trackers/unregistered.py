@@ -11,7 +11,7 @@ from gradcheck_tool.domain.values import Const, Ref, Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
-from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ class Unregistered(Tracker):
 
     derives = (ModuleAttribute,)
     # Where tensors and containers were stored, by object and attribute.
-    stores = RunNote[tuple[int, str], Site]()
+    stores = StoryNote[tuple[Ref, str], Site]()
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: AttributeWritten) -> None:
         """Remember where a tensor or a container is stored."""
         if s.get(fact.object, Instance) is not None and is_kept(s, fact.value):
-            self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
+            self.stores.set(s, (fact.object, fact.name), fact.site)  # type: ignore[arg-type]
 
     def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
         """What the program handles itself is no mistake."""
@@ -55,7 +55,7 @@ class Unregistered(Tracker):
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
         buffers = record.attrs.get("#buffers", Tup(()))
         for name, value in record.attrs.items():
-            site = self.stores.get((ref.id, name))
+            site = self.stores.get(s, (ref, name))
             if site is None or name.startswith("#") or Const(name) in buffers.items:  # type: ignore[union-attr]
                 continue
             kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)

@@ -16,6 +16,7 @@ from gradcheck_tool import (
     Site,
     State,
     StateNote,
+    StoryNote,
     StoryStep,
     Tensor,
     Tracker,
@@ -54,7 +55,7 @@ class Replaced(Tracker):
 
     derives = (ParameterReplaced,)
     # Where tensors were stored, by object and attribute.
-    stores = RunNote[tuple[int, str], Site]()
+    stores = StoryNote[tuple[Ref, str], Site]()
     # What came in place of a module or parameter that an optimizer has, and where.
     successors = StateNote[tuple[Value, ...]]()
     replaced = RunNote[int, Site]()
@@ -67,7 +68,7 @@ class Replaced(Tracker):
         if record is None:
             return
         if s.get(fact.value, Tensor) is not None:
-            self.stores[fact.object.id, fact.name] = fact.site  # type: ignore[union-attr]
+            self.stores.set(s, (fact.object, fact.name), fact.site)  # type: ignore[arg-type]
         # A module of which only the role is known has its parameters in a group.
         group = record.attrs.get("#group", NONE) if s.get(fact.value, Instance) is not None else NONE
         old = record.attrs.get(fact.name, group)
@@ -151,7 +152,7 @@ class Replaced(Tracker):
                 self._check_thawed(s, fact, p, f"{s[ref].name}.{name}" if s[ref].name else name)
             attributes = [(at, name) for _, at in module_tree.modules(s, ref) for name in s[at].attrs]
             for owner, name in attributes:
-                site, value = self.stores.get((owner.id, name)), s[owner].attrs[name]
+                site, value = self.stores.get(s, (owner, name)), s[owner].attrs[name]
                 if site is None or value not in strays or value.id < fact.optimizer.id:
                     continue
                 if value.id not in self.replaced:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
 from gradcheck_tool.domain.records import Frame, List
 from gradcheck_tool.domain.state import State
@@ -17,7 +16,7 @@ def watched() -> tuple[State, ReadSet]:
     frame.locals.update(x=Const(1), y=Const(2))
     s.frames.append(s.new(frame))
     s.new(List())
-    watch = ReadSet((Tensor,))
+    watch = ReadSet()
     s.heap = ReadTrackingHeap(s.heap, watch, watch.records)
     s.memory = ReadTrackingDict(s.memory, watch, watch.memory)
     s.path_condition = ReadTrackingDict(s.path_condition, watch, watch.path_condition)
@@ -64,9 +63,10 @@ def test_a_fork_is_watched_by_the_same_watch() -> None:
     assert watch.memory == {Symbol(3)}
 
 
-def test_making_a_record_of_a_tabooed_kind_spoils_the_watch() -> None:
-    s, watch = watched()
-    s.new(List())
-    assert not watch.spoiled
-    s.new(Tensor(NONE))  # type: ignore[arg-type]
-    assert watch.spoiled
+def test_what_is_read_in_a_part_of_the_time_is_read_in_all_of_it() -> None:
+    s, inner = watched()
+    s.variable(s.frames[0], "x")
+    list(s.records(List))
+    outer = ReadSet()
+    outer.add(inner)
+    assert (outer.variables, outer.spoiled) == ({(s.frames[0].id, "x")}, True)

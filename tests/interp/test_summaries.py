@@ -6,7 +6,7 @@ import pytest
 
 from gradcheck_tool import EngineError
 from gradcheck_tool.analysis.plans import ExecutionPlan
-from tests.running import Analysis
+from tests.running import Analysis, findings, happened
 
 HEADER = """\
 import argparse
@@ -85,3 +85,70 @@ def test_what_a_call_does_to_tensors_is_done_each_time() -> None:
         HEADER + write + "scale(w)\nscale(w)\nscale(w)\nloss = (w ** 2).sum()\nscale(w)\nloss.backward()\n"
     )
     assert errors(program) == [program.count("\n")]
+
+
+NET = """\
+import torch
+from torch import nn
+scale = torch.full((3,), 2.0)
+class Net(nn.Module):
+    def __init__(self, width, kinds=("a", "b")):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(width) * scale)
+        self.layers = nn.ModuleList([nn.Linear(width, width) for _ in kinds])
+        self.register_buffer("running", torch.zeros(width))
+        self.halved = lambda x: x * self.w.exp()
+        for layer in self.layers:
+            nn.init.zeros_(layer.bias)
+    def forward(self, x):
+        return self.halved(x) + self.running
+a, b, c, d = Net(3), Net(3), Net(3), Net(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "raises"),
+    [
+        ("with torch.no_grad():\n    c.w.mul_(2)\nd(torch.ones(3)).sum().backward()\n", False),
+        ("y = d(torch.ones(3)).sum()\nwith torch.no_grad():\n    c.w.mul_(2)\ny.backward()\n", False),
+        ("y = d.w.exp().mul(d.w).sum()\nwith torch.no_grad():\n    d.w.mul_(2)\ny.backward()\n", True),
+        ("c.running = d(torch.ones(3))\nc.running.sum().backward()\nd.running.sum().backward()\n", True),
+        ("c.running += c(torch.ones(3))\nd(d.running).sum().backward()\nc.running.sum().backward()\n", False),
+        ("d.layers[0].bias.add_(1)\n", True),
+        ("d.running.add_(1)\n", False),
+        ("c.layers[1] = d.layers[1]\nassert c.layers[1] is not d.layers[0]\n", False),
+    ],
+)
+def test_objects_whose_constructors_are_copied_are_like_executed_ones(after: str, raises: bool) -> None:
+    """Each has tensors, modules and functions of its own, in the model as in PyTorch."""
+    program = NET + after
+    expected = [program.count("\n")] if raises else []
+    assert errors(program) == expected
+    assert happened(program)[0] == (expected[0] if expected else None)
+
+
+def test_each_layer_of_a_deep_network_costs_little() -> None:
+    """Constructors of layers in constructors of blocks are executed once for like arguments."""
+    layers = "".join(f"        self.layer{n} = nn.Linear(width, width)\n" for n in range(20))
+    program = (
+        HEADER
+        + "from torch import nn\nclass Block(nn.Module):\n    def __init__(self, width):\n"
+        + f"        super().__init__()\n{layers}"
+        + "blocks = [["
+        + "Block(args.width), " * 20
+        + "], ["
+        + "Block(4), " * 20
+        + "]]\n"
+        + TWICE.format(condition="True")
+    )
+    assert errors(program, limit=2_000) == [program.count("\n")]
+
+
+def test_what_a_constructor_keeps_to_itself_is_reported_once_for_all_copies() -> None:
+    """What is given to an optimizer of one copy excuses the place, as if all were executed."""
+    keeps = "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    keeps += "        self.layers = [torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)]\n"
+    nets = "a, b, c = Net(), Net(), Net()\n"
+    takes = "torch.optim.SGD([p for layer in c.layers for p in layer.parameters()], lr=0.1)\n"
+    assert [code for _, code in findings(HEADER + keeps + nets)] == ["GL311"]
+    assert findings(HEADER + keeps + nets + takes) == []
