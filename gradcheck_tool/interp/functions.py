@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.summaries import Summarising
 
 MAX_DEPTH = 30
-MAX_RECURSION = 3
+# How often a function may be running, and along a single way.
+MAX_RECURSION = (3, 2)
 MAX_RESULTS = 8
 # The part of the work that is left which one call of another file's code may take.
 SHARE = 4
@@ -33,7 +34,7 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
     if is_abstract(func.function):
         return m.call_unknown(s, call)
     active = running(s)
-    if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION:
+    if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION[m.budget.is_narrow]:
         if isinstance(s.heap, ReadTrackingHeap):
             s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
             s.heap.watch.cut.add(func.function)

@@ -32,7 +32,7 @@ WIDEN_AT = 2
 MAX_SEEN = 32
 # Iterations of a single way through loops over iterables of few elements, and of many: at first, and where
 # they have been executed before.
-FEW_BOUNDED = (4, 2)
+FEW_BOUNDED = (3, 1)
 FEW_UNROLLED = (3, 1)
 # Iterators that give numbers.
 COUNTING = ("range", "enumerate", "count")

@@ -191,7 +191,7 @@ def _kind(m: Interpreter, s: State, ref: Ref, call: Call) -> tuple[Any, tuple[in
         return kind, value
 
     arguments = like((tuple(call.args), tuple(call.kwargs.items())))
-    around = (s.grad, s.inference, s.saving_hooks == NONE, call.unsure, m.budget.width)
+    around = (s.grad, s.inference, s.saving_hooks == NONE, call.unsure, m.budget.width, m.budget.is_narrow)
     return (ref.id, arguments, around), tuple(numbers)
 
 
