@@ -28,8 +28,8 @@ REST_BASE = 10_000
 REST_PER_ROW = 30
 # What may be executed along single ways, as a multiple of what all ways may take: enough for nearly
 # everything to finish, in no more than a few seconds for a long file.
-SINGLE = 2
-SINGLE_BASE = 20_000
+SINGLE = 3
+SINGLE_BASE = 40_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ class ReadSet:
     `records`, `path_condition` and `memory` are the keys that were asked for, `variables` the frames and
     names. `spoiled` tells that more was read than these say. `forgets`: gradients of groups of parameters
     became unknown, if there were any. `cut` are functions that were not called, as they ran too often
-    already. `compares`: all comparisons were asked for.
+    already. `compared` are the values of which it was asked how they compare.
     """
 
     __slots__ = (
-        "compares",
+        "compared",
         "cut",
         "forgets",
         "memory",
@@ -38,7 +38,7 @@ class ReadSet:
         self.variables: set[tuple[int, str]] = set()
         self.spoiled = False
         self.forgets = False
-        self.compares = False
+        self.compared: set[Any] = set()
         self.cut: set[Any] = set()
 
     def add(self, inner: ReadSet) -> None:
@@ -50,14 +50,11 @@ class ReadSet:
         self.cut |= inner.cut
         self.spoiled |= inner.spoiled
         self.forgets |= inner.forgets
-        self.compares |= inner.compares
+        self.compared |= inner.compared
 
 
 class ReadTrackingDict(dict[Any, Any]):
-    """A dictionary that adds the keys it is asked for to `seen`.
-
-    Going through all of it spoils the watch, but for facts, of which only comparisons are looked for so.
-    """
+    """A dictionary that adds the keys it is asked for to `seen`; going through all of it spoils the watch."""
 
     __slots__ = ("seen", "watch")
 
@@ -79,10 +76,7 @@ class ReadTrackingDict(dict[Any, Any]):
         return dict.get(self, key, default)
 
     def items(self) -> dict_items[Any, Any]:
-        if self.seen is self.watch.path_condition:
-            self.watch.compares = True
-        else:
-            self.watch.spoiled = True
+        self.watch.spoiled = True
         return dict.items(self)
 
     def copy(self) -> ReadTrackingDict:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 import operator
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from gradcheck_tool.domain.read_tracking import ReadTrackingDict
 from gradcheck_tool.domain.values import Const, Symbol, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, ItemsView, Iterable, Iterator
 
     from gradcheck_tool.domain.state import State
+
+# What decisions are looked for about: two values that were compared, or the number of a later iteration.
+Compared = Union[frozenset[Union[Value, None]], Symbol]
 
 # So many numbers are tried at most.
 MAX_TRIED = 512
@@ -202,7 +206,7 @@ def _decided(s: State, left: Value | None, right: Value | None) -> _Bounds:
     if left == right:
         return _Bounds(0, 0)
     found = _Bounds()
-    for fact, is_true in s.path_condition.items():
+    for fact, is_true in _facts(s, frozenset((left, right))):
         compared = _sides(fact)
         if compared is None or compared[1:3] not in ((left, right), (right, left)):
             continue
@@ -214,6 +218,26 @@ def _decided(s: State, left: Value | None, right: Value | None) -> _Bounds:
         else:
             continue
         found = found.both(told if first == left else told.negative())
+    return found
+
+
+def _facts(s: State, about: Compared) -> ItemsView[Value, bool]:
+    """All that has been decided; a watch is told what is looked for."""
+    if isinstance(s.path_condition, ReadTrackingDict):
+        s.path_condition.watch.compared.add(about)
+    return dict.items(s.path_condition)
+
+
+def comparisons(decided: dict[Value, bool]) -> dict[Compared, dict[Value, bool]]:
+    """What has been decided about the two sides of comparisons, and about numbers of later iterations."""
+    found: dict[Compared, dict[Value, bool]] = {}
+    for fact, is_true in dict.items(decided):
+        sides = _sides(fact)
+        if sides is not None:
+            found.setdefault(frozenset(sides[1:3]), {})[fact] = is_true
+        number = _only_number(fact)
+        if number is not None:
+            found.setdefault(number, {})[fact] = is_true
     return found
 
 
@@ -266,7 +290,7 @@ def _leaves(value: Value) -> Iterator[Value]:
 
 def _candidates(s: State, number: Symbol) -> Iterator[int]:
     """Which numbers it may be, in order, of the first that come after that of the iteration before."""
-    facts = [(fact, is_true) for fact, is_true in s.path_condition.items() if _only_number(fact) == number]
+    facts = [(fact, is_true) for fact, is_true in _facts(s, number) if _only_number(fact) == number]
     for one in islice(_following(s, number), MAX_TRIED):
         if all(_agrees(fact, is_true, number, one) for fact, is_true in facts):
             yield one

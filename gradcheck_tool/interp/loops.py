@@ -30,10 +30,8 @@ MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = KNOWN_TENSORS + 2
 WIDEN_AT = 2
 MAX_SEEN = 32
-# Iterations of a single way through loops over iterables of few elements, and of many: at first, and where
-# they have been executed before.
-FEW_BOUNDED = (3, 1)
-FEW_UNROLLED = (3, 1)
+# Iterations of a single way through loops over iterables: at first, and where they have been executed before.
+FEW = (3, 1)
 # Iterators that give numbers.
 COUNTING = ("range", "enumerate", "count")
 
@@ -113,8 +111,7 @@ class Heads:
         count: int = counts.get(head.id, 0)
         is_repeated = self.is_repeated or _is_past_first(counts, around)
         if self._m.budget.is_narrow and can_be_left(head):
-            first, again = FEW_BOUNDED if most == MAX_BOUNDED else FEW_UNROLLED
-            return count >= (again if is_repeated else first)
+            return count >= FEW[is_repeated]
         if most == MAX_BOUNDED or not (is_repeated or self._m.budget.is_narrow):
             return False
         return count >= WIDEN_AT + (not self._m.budget.is_narrow and self._counts(s, head))

@@ -19,6 +19,7 @@ from gradcheck_tool.domain.isomorphism import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadSet, ReadTrackingDict, ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Func, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Value, fresh
+from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.api import Interpreter
 from gradcheck_tool.interp.copies import Names, fields, within
 from gradcheck_tool.interp.havoc import forget_groups
@@ -62,7 +63,7 @@ class Summary:
         pinned: numbers in what it read, which none of those may have or get.
         depths: of functions that were not called as they ran too often already, how often they ran.
         records: what it read, by number; `variables`, `path_condition` and `memory` likewise.
-        comparisons: all that were decided, where it looked through them.
+        comparisons: what was decided about the values of which it asked how they compare.
         symbols: symbols that it may have computed with.
         forgets: gradients of groups became unknown.
         ways: how it ended.
@@ -75,7 +76,7 @@ class Summary:
     records: dict[int, Record]
     variables: dict[tuple[int, str], Value | None]
     path_condition: dict[Value, bool | None]
-    comparisons: dict[Value, bool] | None
+    comparisons: dict[Any, dict[Value, bool]]
     memory: dict[Value, Value | None]
     symbols: frozenset[Symbol]
     forgets: bool
@@ -91,10 +92,20 @@ class Summary:
             and all(s.heap.get(number) is record for number, record in self.records.items())
             and all(s.variable(Ref(frame), name) == value for (frame, name), value in self.variables.items())
             and all(s.path_condition.get(names(key)) is fact for key, fact in self.path_condition.items())
-            and (self.comparisons is None or names(self.comparisons) == _comparisons(s.path_condition))
+            and self._compares(names, s)
             and all(s.memory.get(names(key)) == value for key, value in self.memory.items())
             and s.severed.keys().isdisjoint(map(names, self.symbols))
         )
+
+    def _compares(self, names: Names, s: State) -> bool:
+        """Has the same been decided about what the call compares?"""
+        if not self.comparisons:
+            return True
+        told = {names(about): names(facts) for about, facts in self.comparisons.items()}
+        if isinstance(s.path_condition, ReadTrackingDict):
+            s.path_condition.watch.compared.update(told)
+        now = counting.comparisons(s.path_condition)
+        return all(now.get(about, {}) == facts for about, facts in told.items())
 
     def play(self, m: Interpreter, s: State, free: tuple[int, ...]) -> Outcomes:
         """The ways a call with these unknown arguments goes from this state."""
@@ -307,6 +318,7 @@ class _Before:
             if frame in self._heap
         }
         parts = set(within([*map(_parts, records.values()), *variables.values()]))
+        decided = counting.comparisons(self._path_condition) if watch.compared else {}
         return Summary(
             self._start,
             free,
@@ -315,7 +327,7 @@ class _Before:
             records,
             variables,
             {key: self._path_condition.get(key) for key in watch.path_condition},
-            _comparisons(self._path_condition) if watch.compares else None,
+            {about: decided.get(about, {}) for about in watch.compared},
             {key: self._memory.get(key) for key in watch.memory},
             frozenset(part for part in parts | given if type(part) is Symbol),
             watch.forgets,
@@ -343,16 +355,6 @@ def _parts(record: Record) -> list[Any]:
 def _is_counted(part: Ref | Symbol) -> bool:
     """Is it a symbol that stands for one of several numbers, which a copy could not rename?"""
     return type(part) is Symbol and type(part.key) not in (int, tuple)
-
-
-def _comparisons(facts: dict[Value, bool]) -> dict[Value, bool]:
-    """The facts that say how values compare, and those about counted numbers."""
-    return {
-        fact: is_true
-        for fact, is_true in dict.items(facts)
-        if type(fact) is Symbol
-        and ((type(fact.key) is tuple and fact.key[:1] == ("cmp",)) or any(map(_is_counted, within([fact]))))
-    }
 
 
 def _number(part: Ref | Symbol) -> int | None:

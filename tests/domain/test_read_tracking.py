@@ -51,12 +51,6 @@ def test_going_through_everything_spoils_the_watch() -> None:
     assert watch.spoiled
 
 
-def test_going_through_the_path_condition_asks_for_comparisons_alone() -> None:
-    s, watch = watched()
-    list(s.path_condition.items())
-    assert (watch.compares, watch.spoiled) == (True, False)
-
-
 def test_a_fork_is_watched_by_the_same_watch() -> None:
     s, watch = watched()
     s.fork().memory.get(Symbol(3))

@@ -274,7 +274,7 @@ def apply_to_all(m: Interpreter, s: State, call: Call) -> Result:
     for _, at in reversed(modules(s, call.self)) if call.args else ():
         after = [st for state in running for st, _ in m.call(state, call.args[0], [at], {}, call.site)]
         raised += [state for state in after if state.exc is not None]
-        running = [state for state in after if state.exc is None][:MOST_APPLIED]
+        running = m.budget.few([state for state in after if state.exc is None][:MOST_APPLIED])
     return [(state, call.receiver) for state in (*running, *raised[:MOST_APPLIED])]
 
 
