@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.session.session import Outcome, Session
 
 CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_NAMED = 8
+"""So many compiled functions are named."""
 _USAGE = "give it what Python runs: `gradlint run -m pytest tests/` or `gradlint run train.py`"
 
 
@@ -109,6 +112,8 @@ def run(
     if save is not None:
         _save(save, folder, session, watched)
     _print(outcome, session, wanted, folder, quiet)
+    if not quiet:
+        _tell_compiled(watched.compiled, folder)
     if record:
         _tell_recorded(recorded(cache, started, watched.status), quiet)
     raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
@@ -126,6 +131,14 @@ def _command(arguments: list[str]) -> list[str]:
     if script is None:
         fail(f"{arguments[0]}: no such file; {_USAGE}")
     return [script, *arguments[1:]]
+
+
+def _tell_compiled(functions: list[str], folder: Path) -> None:
+    """Say what was not watched."""
+    if functions:
+        more = f" and {len(functions) - _NAMED} more" if len(functions) > _NAMED else ""
+        names = ", ".join(functions[:_NAMED]).replace(f"({folder}{os.sep}", "(")
+        note(f"gradlint: not watched, as torch.compile has compiled it: {names}{more}")
 
 
 def _tell_recorded(recording: Recording, quiet: bool) -> None:

@@ -27,11 +27,13 @@ class Run:
         status: exit status of the command, as a shell gives it.
         told: the mistakes, each once.
         observed: what its processes did, where that is wanted.
+        compiled: the functions that `torch.compile` has compiled, which are not watched.
     """
 
     status: int
     told: list[Told]
     observed: list[ObservedProcess]
+    compiled: list[str]
 
 
 def run_watched(
@@ -54,4 +56,4 @@ def run_watched(
             settings[LINES] = "1"
         status = launch(arguments, Starter(_START, settings), *others)
         left = delivered(Path(name))
-        return Run(status, left.told, left.observed)
+        return Run(status, left.told, left.observed, left.compiled)

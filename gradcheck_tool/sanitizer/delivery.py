@@ -26,7 +26,13 @@ LINES = "GRADLINT_RUN_LINES"
 """The environment variable that is set where the lines that run are wanted."""
 
 
-def deliver(folder: Path, told: Iterable[Told], observed: ObservedProcess | None, rank: int | None) -> None:
+def deliver(
+    folder: Path,
+    told: Iterable[Told],
+    observed: ObservedProcess | None,
+    rank: int | None,
+    compiled: Iterable[str] = (),
+) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
     draft = path.with_suffix(".draft")
@@ -35,6 +41,7 @@ def deliver(folder: Path, told: Iterable[Told], observed: ObservedProcess | None
             "rank": rank,
             "told": [one.to_json() for one in told],
             "observed": None if observed is None else observed.to_json(),
+            "compiled": list(compiled),
         }
         draft.write_text(json.dumps(data), encoding="utf-8")
         draft.replace(path)
@@ -49,10 +56,12 @@ class Delivered:
     Attributes:
         told: the mistakes in the order in which the processes ended, each once, with the ranks that saw it.
         observed: what the processes did, where that was kept.
+        compiled: the functions that `torch.compile` has compiled.
     """
 
     told: list[Told]
     observed: list[ObservedProcess]
+    compiled: list[str]
 
 
 def delivered(folder: Path) -> Delivered:
@@ -61,8 +70,10 @@ def delivered(folder: Path) -> Delivered:
     found: dict[object, Told] = {}
     observed: list[ObservedProcess] = []
     ranks: dict[object, set[int]] = {}
+    compiled: dict[str, None] = {}
     for path in files:
         left = json.loads(path.read_text(encoding="utf-8"))
+        compiled.update(dict.fromkeys(left["compiled"]))
         if left["observed"] is not None:
             observed.append(ObservedProcess.from_json(left["observed"]))
         for data in left["told"]:
@@ -74,7 +85,7 @@ def delivered(folder: Path) -> Delivered:
         replace(told, evidence={**told.evidence, "ranks": _listed(ranks[key])}) if key in ranks else told
         for key, told in found.items()
     ]
-    return Delivered(with_ranks, observed)
+    return Delivered(with_ranks, observed, list(compiled))
 
 
 def _listed(ranks: Iterable[int]) -> str:

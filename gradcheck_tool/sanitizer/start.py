@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sanitizer.compiled import compiled_functions
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
@@ -30,7 +31,7 @@ def start() -> None:
     rank = Rank()
 
     def leave() -> None:
-        deliver(folder, records.told.all(), _observed(records), rank.look())
+        deliver(folder, records.told.all(), _observed(records), rank.look(), compiled_functions())
 
     records.told.listeners.append(leave)
 

@@ -129,3 +129,30 @@ def test_the_first_steps_alone_are_watched(project):
     longer = LOOP.replace("range(3)", "range(10)") + "assert torch._C._len_torch_dispatch_stack() == 0\n"
     (project / "loop.py").write_text(longer)
     assert "steps: 3 of 4" in watched(project, "--steps", "4", "loop.py").stderr
+
+
+COMPILED = """
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x.exp() * 2
+@torch.compile(backend="eager")
+def loss_of(x):
+    y = x.sin()
+    print("once")
+    return y.sum()
+net = torch.compile(Net(), backend="eager")
+loss_of(net(torch.ones(3, requires_grad=True))).backward()
+"""
+
+
+def test_what_is_compiled_is_named(project):
+    (project / "compiled.py").write_text(COMPILED)
+    seen = watched(project, "compiled.py")
+    assert seen.returncode == 0
+    *_, last = seen.stderr.splitlines()
+    assert last.startswith("gradlint: not watched, as torch.compile has compiled it: ")
+    assert sorted(last.partition("it: ")[2].split(", ")) == [
+        f"`{'Net.' * (sys.version_info >= (3, 11))}forward` (compiled.py:4)",
+        "`loss_of` (compiled.py:6)",
+    ]
