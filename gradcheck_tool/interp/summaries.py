@@ -89,7 +89,7 @@ class Summary:
         names = Names(self.start, dict(zip(self.free, free, strict=True)))
         return (
             all(running(s).count(function) == count for function, count in self.depths.items())
-            and all(s.heap.get(number) is record for number, record in self.records.items())
+            and all(_alike(record, s.heap.get(number)) for number, record in self.records.items())
             and all(s.variable(Ref(frame), name) == value for (frame, name), value in self.variables.items())
             and all(s.path_condition.get(names(key)) is fact for key, fact in self.path_condition.items())
             and self._compares(names, s)
@@ -287,7 +287,8 @@ class _Before:
         made: dict[int, Record] = {}
         memory: dict[Value, Value] = {}
         todo = list(within(values))
-        while todo:
+        grew = True
+        while grew:
             while todo:
                 part = todo.pop()
                 if type(part) is Ref and part.id > self._start and part.id not in made:
@@ -295,9 +296,10 @@ class _Before:
                     if record is not None:
                         made[part.id] = record
                         todo += within(_parts(record))
-            for key in [key for key in noted if self._is_of(key, made)]:
-                memory[key] = noted.pop(key)
-                todo += within([memory[key]])
+            more = {key: noted.pop(key) for key in list(noted) if self._is_of(key, made)}
+            memory.update(more)
+            todo += within(more.values())
+            grew = bool(more)
         return made, memory
 
     def _is_of(self, key: Value, made: dict[int, Record]) -> bool:
@@ -307,8 +309,8 @@ class _Before:
 
     def summary(
         self, watch: ReadSet, given: set[Ref | Symbol], free: tuple[int, ...], ways: tuple[Way, ...]
-    ) -> Summary | None:
-        """The summary of the call; None where it read something of a tensor."""
+    ) -> Summary:
+        """The summary of the call. What it notes it has looked for, as it were: nothing is written over."""
         # Of the functions that run around the call it reads the variables that are noted, and where they are.
         around = watch.records - {*(frame.id for frame in self._frames), *free}
         records = {n: self._heap[n] for n in around if n in self._heap}
@@ -328,7 +330,7 @@ class _Before:
             variables,
             {key: self._path_condition.get(key) for key in watch.path_condition},
             {about: decided.get(about, {}) for about in watch.compared},
-            {key: self._memory.get(key) for key in watch.memory},
+            {key: self._memory.get(key) for key in watch.memory.union(*(way.memory for way in ways))},
             frozenset(part for part in parts | given if type(part) is Symbol),
             watch.forgets,
             ways,
@@ -341,9 +343,9 @@ def running(s: State) -> list[Any]:
 
 
 def _alike(a: Record, b: Record | None) -> bool:
-    """Has a record been written to that is what it was before?"""
-    if type(a) is not type(b):
-        return False
+    """Is a record what it was before, whether it has been written to or not?"""
+    if a is b or type(a) is not type(b):
+        return a is b
     names = a.STATE if isinstance(a, Frame) else (*a.STATE, *a.STORY)
     return all(getattr(a, name) == getattr(b, name) for name in names)
 

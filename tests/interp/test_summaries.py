@@ -152,3 +152,14 @@ def test_what_a_constructor_keeps_to_itself_is_reported_once_for_all_copies() ->
     takes = "torch.optim.SGD([p for layer in c.layers for p in layer.parameters()], lr=0.1)\n"
     assert [code for _, code in findings(HEADER + keeps + nets)] == ["GL311"]
     assert findings(HEADER + keeps + nets + takes) == []
+
+
+def test_objects_that_share_a_parameter_share_it_when_they_are_copied() -> None:
+    """What a constructor is given stays the very same."""
+    net = "class Net(torch.nn.Module):\n    def __init__(self, w):\n        super().__init__()\n"
+    net += "        self.w = w\n"
+    shares = "p = torch.nn.Parameter(torch.ones(2))\na, b, c = Net(p), Net(p), Net(p)\n"
+    writes = "y = a.w.pow(2).sum()\nwith torch.no_grad():\n    c.w.mul_(2)\ny.backward()\n"
+    program = HEADER.replace("args = argparse.ArgumentParser().parse_args()\n", "") + net + shares + writes
+    assert errors(program) == [program.count("\n")]
+    assert happened(program)[0] == program.count("\n")
