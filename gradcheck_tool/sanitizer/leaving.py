@@ -10,8 +10,10 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from importlib import import_module
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.sanitizer.sites import without_ours
@@ -27,6 +29,22 @@ def hear_of_exceptions(heard: Heard) -> None:
     _leave_program(heard)
     _leave_threads(heard)
     _leave_processes(heard)
+
+
+def hear_of_ends(heard: Callable[[], None]) -> None:
+    """Tell of the end of each process of `multiprocessing` that is forked: it calls nothing of `atexit`."""
+    process: Any = multiprocessing.process.BaseProcess
+    original = process._bootstrap
+
+    @wraps(original)
+    def bootstrap(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        finally:
+            with suppress(Exception):  # the process would not end as it does
+                heard()
+
+    process._bootstrap = bootstrap
 
 
 def _leave_program(heard: Heard) -> None:
@@ -57,7 +75,7 @@ def _leave_processes(heard: Heard) -> None:
     # The package has a function of the module's name.
     spawned: Any = import_module("torch.multiprocessing.spawn")
     process: Any = multiprocessing.process.BaseProcess
-    ends = (process._bootstrap.__code__, spawned._wrap.__code__)
+    ends = (unwrap(process._bootstrap).__code__, spawned._wrap.__code__)
 
     def listening(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)

@@ -1,6 +1,7 @@
 """Programs of several processes: one report for all of them, and the same result."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -162,4 +163,59 @@ def test_processes_that_are_forked_tell_what_they_raise(project):
 def test_workers_of_a_data_loader_change_nothing(project):
     alone, seen = both(project, LOADER, "train.py")
     assert (seen.returncode, seen.stdout) == (0, alone.stdout)
+    assert "No autograd mistakes seen" in seen.stderr
+
+
+STEPS = """
+import multiprocessing as mp
+import os
+import signal
+import torch
+
+def train(clears, parameters=None, steps=9):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD([*model.parameters(), *(parameters or ())], lr=0.1)
+    for _ in range(steps):
+        if clears:
+            optimizer.zero_grad()
+        model(torch.ones(4, 2)).sum().backward()
+        optimizer.step()
+    return optimizer
+
+def forked(*arguments):
+    process = mp.get_context("fork").Process(target=train, args=arguments)
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such signals")
+def test_a_killed_process_tells_what_its_steps_showed(project):
+    alone, seen = both(project, STEPS + "train(False)\nos.kill(os.getpid(), signal.SIGKILL)\n", "train.py")
+    assert alone.returncode == -signal.SIGKILL
+    assert "error[GL401]: `model(torch.ones(4, 2)).sum().backward()` adds to gradients" in seen.stderr
+    assert "= steps: 7 of 8" in seen.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such processes")
+def test_a_forked_process_that_trains_tells_what_its_steps_showed(project):
+    alone, seen = both(project, STEPS + "forked(False)\n", "train.py")
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "0\n")
+    assert "= steps: 8 of 9" in seen.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such processes")
+def test_half_of_a_training_is_told_by_nobody(project):
+    warm_up = """
+spare = torch.ones(1, requires_grad=True)
+optimizer = train(True, [spare], 3)
+forked(True)
+for _ in range(3):
+    optimizer.zero_grad()
+    spare.square().sum().backward()
+    optimizer.step()
+"""
+    alone, seen = both(project, STEPS + warm_up, "train.py")
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout)
     assert "No autograd mistakes seen" in seen.stderr

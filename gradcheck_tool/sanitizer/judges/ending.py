@@ -27,6 +27,7 @@ from gradcheck_tool.sanitizer.judges import (
 
 if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.told import Told
 
 _JUDGES = (
     windows.judge,
@@ -54,3 +55,11 @@ def conclude(records: Records) -> None:
     """Tell what only the whole run shows."""
     for judge in _JUDGES:
         records.told.add_all(judge(records))
+
+
+def as_if_ended(records: Records) -> list[Told]:
+    """All that would be told if the run ended here."""
+    known = records.told.all()
+    keys = {told.key for told in known}
+    found = (told for judge in _JUDGES for told in judge(records))
+    return [*known, *(told for told in found if told.key not in keys)]
