@@ -83,6 +83,32 @@ class Saved:
         self.had_history = False
         self.view: weakref.ref[Tensor] | None = None
 
+    @property
+    def is_noticed(self) -> bool:
+        """Is it in another version than it was, and will PyTorch look at that?"""
+        return self.tensor._version != self.version
+
+
+class Recomputed(Saved):
+    """A tensor that a checkpoint keeps after it has called its part again."""
+
+    __slots__ = ("_kept",)
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor, as long as the checkpoint keeps it; it has nothing afterwards."""
+        kept = self._kept()
+        return torch.empty(0) if kept is None else kept
+
+    @tensor.setter
+    def tensor(self, tensor: Tensor) -> None:
+        self._kept = weakref.ref(tensor)
+
+    @property
+    def is_noticed(self) -> bool:
+        """PyTorch does not look at its version."""
+        return self._kept() is None
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -201,6 +227,22 @@ class SavedTensors:
         if current is not None and current.frees:
             saved.log.freed(saved.number, current.number)
         return tensor
+
+    @unseen
+    def recomputed(self, tensor: Tensor) -> Recomputed:
+        """A checkpoint saves what it has computed again."""
+        number = next_number() - 1
+        if number != self._log.last:
+            self._log.made(number, here())
+        record = self._storages.needed(tensor)
+        return Recomputed(tensor, tensor._version, number, self._log, record)
+
+    @unseen
+    def needs_recomputed(self, saved: Recomputed, tensor: Tensor) -> None:
+        """A node needs what a checkpoint has saved for it."""
+        self._repeating.needs(tensor)
+        if saved.record is not None and saved.record.total != saved.since and _current_node() is not None:
+            self._overwritten(self._need(saved))
 
     def _kept(self, saved: Saved) -> None:
         """Without us, what an earlier pass had to free would be gone."""

@@ -82,10 +82,15 @@ class Area:
 
 
 class SavedTensor(Protocol):
-    """What is saved, and the version that it was in."""
+    """What is saved, if it is there still, and whether PyTorch would notice a write to it."""
 
-    tensor: Tensor
-    version: int
+    @property
+    def tensor(self) -> Tensor | None:
+        """The tensor."""
+
+    @property
+    def is_noticed(self) -> bool:
+        """Is it in another version than it was, and will PyTorch look at that?"""
 
 
 @dataclass(slots=True)
@@ -111,7 +116,8 @@ class Write:
 
     def meets(self, saved: SavedTensor | None) -> bool:
         """May it change this, if it is still there?"""
-        return saved is not None and self.area.touches(Area.of(saved.tensor))
+        tensor = saved.tensor if saved is not None else None
+        return tensor is not None and self.area.touches(Area.of(tensor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +256,7 @@ class Storages:
         """
         for write, fresh in self._unsettled:
             alive = (one for one in (reference() for reference in fresh) if one is not None)
-            if not any(one.tensor._version == one.version for one in alive):
+            if all(one.is_noticed for one in alive):
                 write.before = None
         self._unsettled.clear()
 

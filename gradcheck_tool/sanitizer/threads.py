@@ -30,7 +30,7 @@ class Observers:
         self.log = NodeLog()
         self._mode = Dispatch(self.log, records)
         needed = None if records.lines is None else records.lines.needed
-        self._hooks = SavedTensors(
+        self.hooks = SavedTensors(
             self.log,
             records.storages,
             records.passes,
@@ -64,13 +64,13 @@ class Observers:
     def push(self) -> None:
         """See what is saved from now on."""
         if not self._pushed:
-            _autograd._push_saved_tensors_default_hooks(self._hooks.pack, self._hooks.unpack)
+            _autograd._push_saved_tensors_default_hooks(self.hooks.pack, self.hooks.unpack)
             self._pushed = True
 
     def pop(self) -> None:
         """See it no more, where the program has not put hooks of its own on top."""
         top = _autograd._top_saved_tensors_default_hooks(True)
-        if self._pushed and top is not None and getattr(top[0], "__self__", None) is self._hooks:
+        if self._pushed and top is not None and getattr(top[0], "__self__", None) is self.hooks:
             _autograd._pop_saved_tensors_default_hooks()
             self._pushed = False
 
@@ -80,6 +80,11 @@ class _Local(threading.local):
 
 
 _local = _Local()
+
+
+def saved_tensors_here() -> SavedTensors | None:
+    """The hooks of the calling thread; None where it is not watched."""
+    return None if _local.observers is None else _local.observers.hooks
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.arrays import arrays_watched
+from gradcheck_tool.sanitizer.checkpoints import checkpoints_watched
 from gradcheck_tool.sanitizer.clearing import clearing_watched
 from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.cuts import lists_watched
@@ -85,6 +86,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(modes_watched(records.modes))
         stack.enter_context(clearing_watched(records.clearing))
         stack.enter_context(arrays_watched(records.storages.arrays))
+        stack.enter_context(checkpoints_watched())
         stack.enter_context(data_watched(records.storages.moves))
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))

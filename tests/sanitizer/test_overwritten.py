@@ -134,6 +134,19 @@ WRONG = {
         """,
         "wrong by 100% of its norm",
     ),
+    "in a checkpoint, where versions are not compared": (
+        """
+        from torch.utils.checkpoint import checkpoint
+        def part(x):
+            h = x * 1
+            y = h.square()
+            h.mul_(0.5)
+            return y + h.detach() * x.sin().detach()
+        w = torch.ones(3, requires_grad=True)
+        checkpoint(part, w, use_reentrant=False).sum().backward()
+        """,
+        "wrong by 50% of its norm",
+    ),
     "random numbers, which are drawn once": (
         """
         class Dropped(torch.autograd.Function):
@@ -217,6 +230,25 @@ HARMLESS = {
         y = w.exp()
         y.data.mul_(2)
         y.grad_fn._saved_result
+        """,
+    "checkpoints": """
+        from torch.utils.checkpoint import checkpoint
+        first = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU(inplace=True))
+        net = torch.nn.Sequential(first, torch.nn.Dropout(0.5), torch.nn.Linear(4, 4))
+        optimizer = torch.optim.Adam(net.parameters())
+        def part(x):
+            h = net(x)
+            h += x
+            y = h.sin()
+            h.clamp_(-100, 100)
+            return y.tanh() * h
+        for _ in range(3):
+            optimizer.zero_grad()
+            h = checkpoint(part, torch.rand(5, 4), use_reentrant=False)
+            h = checkpoint(part, h, use_reentrant=False).sum()
+            h.backward(retain_graph=True)
+            h.backward()
+            optimizer.step()
         """,
     "a change before anything is saved": """
         w = torch.rand(3, requires_grad=True)

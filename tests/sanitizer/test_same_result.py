@@ -333,3 +333,25 @@ def test_torch_functions_of_the_program_see_nothing_of_ours():
     with gradcheck_tool.watch(quiet=True):
         watched = _seen_by_torch_functions()
     assert watched == alone
+
+
+def test_what_a_checkpoint_keeps_goes_when_it_is_used():
+    kept = []
+
+    class Last(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            kept.append(weakref.ref(x.untyped_storage()))
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            alive.append([ref() is not None for ref in kept])
+            return gradient
+
+    alive = []
+    with gradcheck_tool.watch(quiet=True):
+        x = torch.randn(1000, requires_grad=True)
+        checkpoint(lambda x: Last.apply(x.exp()).sin().cos(), x, use_reentrant=False).sum().backward()
+    assert [ref() for ref in kept] == [None, None]
+    assert len(alive) == 1
