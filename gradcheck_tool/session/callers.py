@@ -6,17 +6,14 @@ there. Objects that are called are found by the names under which they are kept.
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
-
-from gradcheck_tool.session.uses import Uses, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from gradcheck_tool.session.repository import Repository
-    from gradcheck_tool.session.uses import Use
+    from gradcheck_tool.session.uses import ReadUses, Use, Uses
 
 # A unit: its file, the class it is a method of (if any), and its name.
 Unit = tuple["Path", str, str]
@@ -31,9 +28,10 @@ _HOOKS = frozenset({"predict_step", "test_step", "validation_step"})
 class Callers:
     """The callers of functions in the files of one repository."""
 
-    def __init__(self, repository: Repository, path: Path) -> None:
+    def __init__(self, repository: Repository, path: Path, read: ReadUses) -> None:
         self._repository = repository
         self._path = path
+        self._read = read
         self._texts = repository.texts(path)
         self._uses: dict[Path, Uses | None] = {}
 
@@ -106,10 +104,7 @@ class Callers:
     def _of(self, path: Path) -> Uses | None:
         """The names that a file uses; None where it is not Python."""
         if path not in self._uses:
-            try:
-                self._uses[path] = uses_of(ast.parse(self._texts[path]))
-            except (SyntaxError, ValueError, RecursionError):
-                self._uses[path] = None
+            self._uses[path] = self._read.of(self._texts[path])
         return self._uses[path]
 
 

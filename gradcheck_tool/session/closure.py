@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.session.callers import Callers
+from gradcheck_tool.session.uses import ReadUses
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -26,6 +27,7 @@ class Closure:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
+        self._read = ReadUses()
 
     def stands(self, finding: Finding) -> bool:
         """Is there nothing in other files that a finding denies, and no caller that it forgets?"""
@@ -36,7 +38,7 @@ class Closure:
 
     def _are_for_inference(self, path: Path, units: tuple[str, ...]) -> bool:
         """Do all ways from scripts to these functions lead through code that records no gradients?"""
-        callers = Callers(self._repository, path)
+        callers = Callers(self._repository, path, self._read)
         return all(map(callers.record_nothing, units))
 
     def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:

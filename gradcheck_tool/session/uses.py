@@ -37,17 +37,34 @@ class Uses:
 
     Attributes:
         named: the places.
-        kept: names, and what is stored under them or passed for parameters of these names.
+        kept: names, and the names of what is stored under them or passed for parameters of these names, or
+            of what is called to make that.
         defined: the functions and classes at its top level.
     """
 
     named: dict[str, list[Use]] = field(default_factory=dict)
-    kept: list[tuple[str, ast.expr]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
     defined: frozenset[str] = frozenset()
 
     def kept_as(self, known: set[str]) -> set[str]:
         """The names under which a file keeps what is called by a known name, or made by calling one."""
-        return {name for name, value in self.kept if _made_of(value) in known}
+        return {name for name, made_of in self.kept if made_of in known}
+
+
+class ReadUses:
+    """The uses in the texts of files, each of which is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Uses | None] = {}
+
+    def of(self, text: bytes) -> Uses | None:
+        """The uses of all names in a file; None where it is not Python."""
+        if text not in self._known:
+            try:
+                self._known[text] = uses_of(ast.parse(text))
+            except (SyntaxError, ValueError, RecursionError):
+                self._known[text] = None
+        return self._known[text]
 
 
 def uses_of(tree: ast.Module) -> Uses:
@@ -77,7 +94,7 @@ class _Reader:
             without = around.without or any(_is_without_grad(item.context_expr) for item in node.items)
             around = replace(around, without=without)
         elif isinstance(node, ast.Call):
-            self._mention(node.func, replace(around, is_called=True))
+            self._mention(node.func, around, is_called=True)
         elif isinstance(node, ast.expr):
             self._mention(node, around)
         # What an attribute is read of is not called or handed on itself.
@@ -86,20 +103,26 @@ class _Reader:
         for child in ast.iter_child_nodes(node):
             self.read(child, around)
 
-    def _mention(self, node: ast.expr, around: Use) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            self._found.named.setdefault(node.id, []).append(around)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            use = replace(around, receiver=last_name(node.value))
-            self._found.named.setdefault(node.attr, []).append(use)
+    def _mention(self, node: ast.expr, around: Use, *, is_called: bool = False) -> None:
+        if isinstance(node, ast.Name):
+            name, receiver = node.id, None
+        elif isinstance(node, ast.Attribute):
+            name, receiver = node.attr, last_name(node.value)
+        else:
+            return
+        if not isinstance(node.ctx, ast.Load):
+            return
+        use = Use(receiver, around.cls, around.function, around.without, is_called)
+        self._found.named.setdefault(name, []).append(use)
 
     def _keep(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
-            self._found.kept += [(last_name(each), node.value) for each in node.targets if last_name(each)]
+            made_of = _made_of(node.value)
+            self._found.kept += [(last_name(each), made_of) for each in node.targets if last_name(each)]
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            self._found.kept.append((last_name(node.target), node.value))
+            self._found.kept.append((last_name(node.target), _made_of(node.value)))
         elif isinstance(node, ast.keyword) and node.arg is not None:
-            self._found.kept.append((node.arg, node.value))
+            self._found.kept.append((node.arg, _made_of(node.value)))
 
 
 def _made_of(value: ast.expr) -> str:
