@@ -82,6 +82,16 @@ def _second_order():
     return [weight.grad]
 
 
+def _edges():
+    torch.manual_seed(5)
+    weight = torch.randn(4, requires_grad=True)
+    hidden = weight.sin()
+    edge = torch.autograd.graph.get_gradient_edge(hidden)
+    (first,) = torch.autograd.grad(hidden.square().sum(), edge, create_graph=True)
+    first.square().sum().backward()
+    return [first, weight.grad]
+
+
 def _attention():
     torch.manual_seed(6)
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -210,6 +220,7 @@ PROGRAMS = {
     "reentrant checkpoint": lambda: _checkpointed(True),
     "func": _functional,
     "second order": _second_order,
+    "edges of the graph": _edges,
     "attention": _attention,
     "autocast": _mixed_precision,
     "hooks of the program": _own_hooks,
