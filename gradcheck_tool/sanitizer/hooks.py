@@ -87,7 +87,7 @@ class Hooks:
         @wraps(hook)
         def looked_at(gradient: Tensor, *args: Any) -> Any:
             parameter = leaf()
-            if known.times >= _LOOKED_AT:
+            if known.times >= _LOOKED_AT or not isinstance(gradient, torch.Tensor):
                 if parameter is not None:
                     self.masks.hooked_again(parameter)
                 return hook(gradient, *args)
@@ -181,7 +181,7 @@ class _Seen(Below):  # type: ignore[no-untyped-call]
         self._result = weakref.ref(result) if is_tensor else None
         self._shape = result.shape if is_tensor else None
         with Unseen():
-            if self._key and func._schema.is_mutable and storage_key(args[0]) == self._key:
+            if self._key and func._schema.is_mutable and self._key in map(storage_key, tensors_in(args[:1])):
                 self.write = self.site
         return result
 

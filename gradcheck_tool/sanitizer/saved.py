@@ -127,6 +127,8 @@ class Need:
     def was(self) -> Tensor | None:
         """What the tensor held when it was saved; None where that is not known."""
         saved, record = self.saved, self.saved.record
+        if saved.tensor.is_quantized:
+            return None
         if record is not None and record.is_left_by(saved.tensor):
             left = self.left
             return None if left is None else record.as_left(left)

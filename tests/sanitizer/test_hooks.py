@@ -94,6 +94,26 @@ RIGHT = {
         for _ in range(3):
             (w + v).square().sum().backward()
         """,
+    "operations on lists, and gradients that are not there": """
+        w, v = (torch.rand(3, requires_grad=True) for _ in range(2))
+        def scale(gradient):
+            scaled = [gradient.clone(), gradient.clone()]
+            torch._foreach_mul_(scaled, 0.5)
+            return scaled[0]
+        class Two(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 2, x * 3
+            @staticmethod
+            def backward(ctx, one, other):
+                return one
+        w.register_hook(scale)
+        for _ in range(3):
+            one, other = Two.apply(w)
+            other.register_hook(lambda g: g)
+            (one + v).square().sum().backward()
+        """,
     "hooks of modules": """
         net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
         seen = []

@@ -250,6 +250,21 @@ HARMLESS = {
             h.backward()
             optimizer.step()
         """,
+    "types that cannot be compared": """
+        w = torch.rand(3, requires_grad=True)
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, scale):
+                ctx.save_for_backward(scale)
+                return x.clone()
+            @staticmethod
+            def backward(ctx, g):
+                return g + 0 * ctx.saved_tensors[0].float(), None
+        scale = torch.ones(3).to(torch.float8_e4m3fn)
+        y = Scaled.apply(w, scale)
+        scale.data.copy_(torch.full((3,), 2.0).to(torch.float8_e4m3fn))
+        y.sum().backward()
+        """,
     "a change before anything is saved": """
         w = torch.rand(3, requires_grad=True)
         y = w * 1
