@@ -61,13 +61,24 @@ def is_function_class(s: State, cls: Value) -> bool:
 
 
 def forward_of(s: State, cls: Value) -> Func | None:
-    """The `forward` of a Function class; None where it is of the old style, or made without a backward."""
+    """The `forward` of a Function class that `apply` can use.
+
+    None where it is of the old style, made without a backward, or written for the `forward` of subclasses to
+    call, with the context in another place than `apply` passes it.
+    """
     forward = attributes.in_class(s, cls, "forward") or NONE
     function = attributes.function_of(s, forward)
     is_old = function == forward and attributes.in_class(s, cls, "__init__") is not None
-    if is_old or s.get(backward_of(s, cls), Func) is None:
+    contract = function_class_of(s, cls)
+    if is_old or s.get(backward_of(s, cls), Func) is None or (contract and _takes_context_later(contract)):
         return None
     return s.get(function, Func)
+
+
+def _takes_context_later(c: FunctionClass) -> bool:
+    body = c.forward
+    calls = body.calls("save_for_backward") if body is not None and c.setup is None else ()
+    return any(body and body.source(func.obj) in body.params[1:] for _, func in calls)
 
 
 def variants(forward: Func) -> list[tuple[str, Value]]:

@@ -21,7 +21,7 @@ from gradcheck_tool.analysis.class_fit import (
     module_classes,
     plain_classes,
 )
-from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
+from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, REQUIRES_GRADIENT, Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -99,7 +99,7 @@ class Cast:
             name: new_tensor(s, m.site(s, function.node), requires_grad=True, leaf=False, name=name)
             for name in names
         }
-        told = [f"`{name}` requires a gradient" for name in given]
+        told = [f"`{name}` {REQUIRES_GRADIENT}" for name in given]
         for name in constants:
             given[name] = new_tensor(s, m.site(s, function.node), name=name)
         return Cast(s, {**self.values, **given}, [*self.assumes, *told])
@@ -305,7 +305,7 @@ class _Casting:
         tensor.grad_state = "unknown"
         record = Instance(LibraryObject("torch.nn.Module"), {"#group": ref}, open=True)
         record.name = name
-        self._out.assumes.append(f"`{name}` has parameters that require a gradient")
+        self._out.assumes.append(f"`{name}` {HAS_PARAMETERS}")
         return s.new(record)
 
     def _scaler(self, name: str) -> Value:

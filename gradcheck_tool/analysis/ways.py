@@ -1,10 +1,13 @@
 """Which of the exceptions that PyTorch raises on some ways through the code are mistakes of the program.
 
-Where a test depends on what only the run knows (data, options), both of its outcomes are executed. A loss
-that is a constant, a stand-in or not reduced on one of them, while the same pass runs on the other, is no
-mistake: whether that way is ever taken, the code does not say.
+Where a test depends on what only the run knows (data, options), both of its outcomes are executed. Where a
+value that the engine refuses (a loss that is a constant, a stand-in or not reduced; a gradient of another
+size) arrives on one of them, while the same pass runs on the other, that is no mistake: whether that way is
+ever taken, the code does not say. What is done on one of them alone (a second backward, a write to what is
+saved) is one: with that option, the program raises.
 
-Where there was too little work for all ways, one that was left out may be that other one.
+Where there was too little work for all ways, or were too many of them, one that was left out may be that
+other one.
 
 Known unsoundness: that a helper gets a right loss on one such way and a wrong one on the other is missed.
 """
@@ -12,9 +15,17 @@ Known unsoundness: that a helper gets a right loss on one such way and a wrong o
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import NoGraph, NonScalarRoot, UnusedInput
+from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, REQUIRES_GRADIENT
+from gradcheck_tool.domain.events import (
+    InvalidTensorUse,
+    NoGraph,
+    NonScalarRoot,
+    UnguardedNone,
+    UnusedInput,
+)
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.interp.facts import BackwardRan, PathEnded
 
@@ -25,6 +36,17 @@ if TYPE_CHECKING:
 
 Outcomes = dict[Value, bool]
 
+# What the engine has against the roots and inputs of a pass.
+_OF_PASSES = (NoGraph, NonScalarRoot, UnusedInput)
+
+
+@dataclass(frozen=True)
+class Raising:
+    """A way on which PyTorch raises: what was decided on it; was a way that parted from it not followed?"""
+
+    outcomes: Outcomes
+    is_partial: bool
+
 
 class Ways:
     """Listens on which ways passes run, and on which they raise."""
@@ -32,7 +54,7 @@ class Ways:
     def __init__(self, m: Interpreter) -> None:
         self._m = m
         self._ran: dict[int, list[Outcomes]] = defaultdict(list)
-        self._raised: dict[tuple[type, int], list[Outcomes]] = defaultdict(list)
+        self._raised: dict[tuple[type, int], list[Raising]] = defaultdict(list)
         m.listeners.setdefault(BackwardRan, []).append(lambda _, s, fact: self._on_backward_ran(s, fact))
         m.listeners.setdefault(PathEnded, []).append(self._on_path_ended)
 
@@ -42,28 +64,54 @@ class Ways:
     def _on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         event = m.raised.get(fact.value.id) if isinstance(fact.value, Ref) else None
         if event is not None and not fact.returns:
-            self._raised[_key(event)].append(dict(s.path_condition))
+            outcomes = dict(s.path_condition)
+            is_partial = s.is_partial or (m.budget.is_narrow and bool(outcomes))
+            self._raised[_key(event)].append(Raising(outcomes, is_partial))
 
     def is_certain(self, event: Event) -> bool:
         """Does what raises not depend on a test whose other outcome lets the same pass run?"""
-        if not _may_be_meant(event):
+        if _speaks_against_its_role(event):
+            return False
+        raised = self._raised[_key(event)]
+        if not raised or not _is_about_a_value(event):
             return True
         ran = self._ran[id(event.site.node)]
-        raised = self._raised[_key(event)]
-        if not ran and self._m.budget.narrowed and all(raised):
-            # Other ways were left out for lack of work: what they show of the pass is not known.
+        if not ran and all(self._leaves_out(way, event) for way in raised):
             return False
-        return not raised or not all(any(_differ(way, other) for other in ran) for way in raised)
+        return not all(any(_differ(way.outcomes, other) for other in ran) for way in raised)
+
+    def _leaves_out(self, way: Raising, event: Event) -> bool:
+        """May the pass run on a way that was not followed: one of too many, or for lack of work?"""
+        is_short = self._m.budget.narrowed and isinstance(event, _OF_PASSES) and bool(way.outcomes)
+        return way.is_partial or is_short
+
+
+def _speaks_against_its_role(event: Event) -> bool:
+    """Does it raise whenever it runs, because of a graph that is only assumed, or of one that is missed?
+
+    Code that has been run says then that an object of unknown class is no module, or that an argument
+    requires no gradient, rather than that there is a mistake.
+    """
+    if not any(assumption.endswith((HAS_PARAMETERS, REQUIRES_GRADIENT)) for assumption in event.assumes):
+        return False
+    if isinstance(event, InvalidTensorUse):
+        return event.kind in ("numpy-on-grad", "out-with-grad")
+    return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")
+
+
+def _is_about_a_value(event: Event) -> bool:
+    """Is it a matter of which value arrives where the engine raises, not of what was done on the way?"""
+    if isinstance(event, NoGraph):
+        return event.reason in ("constant", "unknown", "non-differentiable")
+    if isinstance(event, InvalidTensorUse):
+        return event.kind in ("numpy-on-grad", "grad-size")
+    if isinstance(event, UnusedInput):
+        return event.reason == "stand-in"
+    return isinstance(event, (NonScalarRoot, UnguardedNone))
 
 
 def _key(event: Event) -> tuple[type, int]:
     return type(event), id(event.site.node)
-
-
-def _may_be_meant(event: Event) -> bool:
-    if isinstance(event, NoGraph):
-        return event.reason in ("constant", "unknown", "non-differentiable")
-    return isinstance(event, NonScalarRoot) or (isinstance(event, UnusedInput) and event.reason == "stand-in")
 
 
 def _differ(way: Outcomes, other: Outcomes) -> bool:

@@ -220,17 +220,26 @@ def few(states: list[State], live: frozenset[str | int] | None) -> list[State]:
     kept: dict[int, State] = {}
     for state in states:
         kept.setdefault(outline(state, live), state)
-    return list(kept.values())
+    return _of_many(list(kept.values()), len(states))
+
+
+def _of_many(kept: list[State], number: int) -> list[State]:
+    """Note in the states that are kept of so many whether others are not followed."""
+    if len(kept) < number:
+        for state in kept:
+            state.is_partial = True
+    return kept
 
 
 def join(states: list[State], live: frozenset[str | int] | None, limit: int, loose: bool) -> list[State]:
     """The different ones among the states, at most `limit`, knowing of each what all its twins know.
 
-    Dropping the rest can only hide findings: each kept state is a feasible one.
+    Dropping the rest can hide findings, and the way on which what another one raises on is right.
     """
     if len(states) < 2:
         return states
     kept: list[tuple[int, State]] = []
+    different = 0
     for state in states:
         mark = signature(state, live)
         for at, (known, other) in enumerate(kept):
@@ -238,12 +247,14 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
             if naming is not None:
                 stays, goes = (state, other) if naming.second_knows_more else (other, state)
                 _forget_differing(stays, goes)
+                stays.is_partial |= goes.is_partial
                 kept[at] = (mark, stays)
                 break
         else:
+            different += 1
             if len(kept) < limit:
                 kept.append((mark, state))
-    return [state for _, state in kept]
+    return _of_many([state for _, state in kept], different)
 
 
 def _forget_differing(kept: State, other: State) -> None:

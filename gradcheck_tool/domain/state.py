@@ -29,7 +29,8 @@ class State:
     it themselves. `off` tells where gradients were switched off, and the frame that did it; only messages
     use it. `severed` has for numbers and arrays what was cut off from the tensors that they were made of.
     `after_body`: a function is executed on its own, before which others may have run. `again`: it has been
-    called before, on the same object. `changed` are the
+    called before, on the same object. `is_partial`: another way through the code, which parted from this one,
+    has not been followed. `changed` are the
     records that were written to since the running function was entered: of all others, two ways through the
     function have the same.
     """
@@ -43,6 +44,7 @@ class State:
         "grad",
         "heap",
         "inference",
+        "is_partial",
         "memory",
         "off",
         "owner",
@@ -66,6 +68,7 @@ class State:
         self.exc: Value | None = None
         self.owner = object()
         self.changed: set[int] = set()
+        self.is_partial = False
 
     def fork(self) -> State:
         """Another state that starts as this one is."""
@@ -83,6 +86,7 @@ class State:
         new.again = self.again
         new.exc = self.exc
         new.changed = self.changed.copy()
+        new.is_partial = self.is_partial
         new.owner = object()
         self.owner = object()
         return new

@@ -44,13 +44,17 @@ COPIED = 4
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way out of a call: the result, the exception, the records that were made, what was decided."""
+    """One way out of a call: the result, the exception, the records that were made, what was decided.
+
+    `is_partial`: another way, which parted from this one, has not been followed.
+    """
 
     value: Value
     exc: Value | None
     records: dict[int, Record]
     path_condition: dict[Value, bool]
     memory: dict[Value, Value]
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class Summary:
             state.memory.update((names(key), names(note)) for key, note in way.memory.items())
             state.path_condition.update((names(key), fact) for key, fact in way.path_condition.items())
             state.exc = None if way.exc is None else names(way.exc)
+            state.is_partial |= way.is_partial
             out.append((state, names(way.value)))
             if self.forgets:
                 forget_groups(state)
@@ -278,7 +283,7 @@ class _Before:
         parts = within([value, s.exc, *facts, *map(_parts, made.values()), memory])
         if any(_is_counted(part) and part not in given for part in parts):
             return None
-        return Way(value, s.exc, made, facts, memory)
+        return Way(value, s.exc, made, facts, memory, s.is_partial)
 
     def _made(
         self, s: State, values: list[Any], noted: dict[Value, Value]

@@ -63,7 +63,7 @@ class Callers:
         elif not name.startswith("__"):
             family = self._repository.family(path, cls) if cls else None
             for other, use in self._named(name):
-                if self._may_mean(use, other, path, name, family):
+                if self._may_mean(use, other, path, name, family) and self._takes(unit, use):
                     yield other, use
 
     def _may_mean(self, use: Use, other: Path, path: Path, name: str, family: set[str] | None) -> bool:
@@ -71,6 +71,18 @@ class Callers:
         if family is None:
             return use.receiver is not None or other == path or not self._defines(other, name)
         return use.receiver is not None and (use.receiver != "self" or not use.cls or use.cls in family)
+
+    def _takes(self, unit: Unit, use: Use) -> bool:
+        """Can the unit get the arguments of a use that calls it?
+
+        A method that is called as one of its class gets its object, too.
+        """
+        path, cls, name = unit
+        uses = self._of(path)
+        parameters = uses.functions.get((cls, name)) if uses is not None else None
+        if parameters is None or use.given is None or (cls and use.receiver == cls):
+            return True
+        return parameters.take(use.given)
 
     def _defines(self, path: Path, name: str) -> bool:
         uses = self._of(path)

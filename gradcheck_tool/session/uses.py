@@ -13,6 +13,36 @@ _WITHOUT_GRAD = frozenset({"inference_mode", "no_grad"})
 
 
 @dataclass(frozen=True, slots=True)
+class Arguments:
+    """How many arguments a call passes by position, and which by name."""
+
+    positions: int
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a function takes: `names` by position, of which the first `needed` have no default.
+
+    `by_name` are those that it takes by name only; with `more_positions` and `more_names` it takes any.
+    """
+
+    names: tuple[str, ...]
+    needed: int
+    by_name: frozenset[str]
+    more_positions: bool
+    more_names: bool
+
+    def take(self, given: Arguments) -> bool:
+        """Can a function with these parameters be called so?"""
+        if given.positions > len(self.names) and not self.more_positions:
+            return False
+        if given.names - self.by_name - set(self.names) and not self.more_names:
+            return False
+        return given.names.issuperset(self.names[given.positions : self.needed])
+
+
+@dataclass(frozen=True, slots=True)
 class Use:
     """A place where a file mentions a name.
 
@@ -22,6 +52,7 @@ class Use:
         function: the function around, if any.
         without: no gradients are recorded there, whoever calls the function around.
         is_called: is what it names called there?
+        given: the arguments that it is called with, as far as all of them are known.
     """
 
     receiver: str | None = None
@@ -29,6 +60,7 @@ class Use:
     function: str = ""
     without: bool = False
     is_called: bool = False
+    given: Arguments | None = None
 
 
 @dataclass(slots=True)
@@ -40,11 +72,13 @@ class Uses:
         kept: names, and the names of what is stored under them or passed for parameters of these names, or
             of what is called to make that.
         defined: the functions and classes at its top level.
+        functions: what those at its top level take, and methods by their class.
     """
 
     named: dict[str, list[Use]] = field(default_factory=dict)
     kept: list[tuple[str, str]] = field(default_factory=list)
     defined: frozenset[str] = frozenset()
+    functions: dict[tuple[str, str], Parameters] = field(default_factory=dict)
 
     def kept_as(self, known: set[str]) -> set[str]:
         """The names under which a file keeps what is called by a known name, or made by calling one."""
@@ -86,6 +120,7 @@ class _Reader:
             around = replace(around, cls=node.name)
         elif isinstance(node, _FUNCTIONS):
             # What a function does depends on where it is called, unless its decorator decides.
+            self._found.functions[around.cls, node.name] = _parameters(node, is_method=bool(around.cls))
             without = any(map(_is_without_grad, node.decorator_list)) or _switches_off(node)
             around = replace(around, function=node.name, without=without)
         elif isinstance(node, ast.Lambda):
@@ -94,16 +129,27 @@ class _Reader:
             without = around.without or any(_is_without_grad(item.context_expr) for item in node.items)
             around = replace(around, without=without)
         elif isinstance(node, ast.Call):
-            self._mention(node.func, around, is_called=True)
+            if isinstance(node.func, ast.Name | ast.Attribute):
+                self._mention(node.func, around, call=node)
+                self._go_on(node.func, around)
+            else:
+                self.read(node.func, around)
+            for argument in (*node.args, *node.keywords):
+                self.read(argument, around)
+            return
         elif isinstance(node, ast.expr):
             self._mention(node, around)
+        self._go_on(node, around)
+
+    def _go_on(self, node: ast.AST, around: Use) -> None:
+        """Read the parts of what has been read itself."""
         # What an attribute is read of is not called or handed on itself.
         while isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
             node = node.value
         for child in ast.iter_child_nodes(node):
             self.read(child, around)
 
-    def _mention(self, node: ast.expr, around: Use, *, is_called: bool = False) -> None:
+    def _mention(self, node: ast.expr, around: Use, call: ast.Call | None = None) -> None:
         if isinstance(node, ast.Name):
             name, receiver = node.id, None
         elif isinstance(node, ast.Attribute):
@@ -112,7 +158,8 @@ class _Reader:
             return
         if not isinstance(node.ctx, ast.Load):
             return
-        use = Use(receiver, around.cls, around.function, around.without, is_called)
+        given = _given(call) if call is not None else None
+        use = Use(receiver, around.cls, around.function, around.without, call is not None, given)
         self._found.named.setdefault(name, []).append(use)
 
     def _keep(self, node: ast.AST) -> None:
@@ -123,6 +170,27 @@ class _Reader:
             self._found.kept.append((last_name(node.target), _made_of(node.value)))
         elif isinstance(node, ast.keyword) and node.arg is not None:
             self._found.kept.append((node.arg, _made_of(node.value)))
+
+
+def _given(call: ast.Call) -> Arguments | None:
+    names = [each.arg for each in call.keywords if each.arg is not None]
+    if len(names) < len(call.keywords) or any(isinstance(each, ast.Starred) for each in call.args):
+        return None
+    return Arguments(len(call.args), frozenset(names))
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef, *, is_method: bool) -> Parameters:
+    """What a function takes; a method without its object."""
+    found = function.args
+    is_bound = is_method and not any(last_name(each) == "staticmethod" for each in function.decorator_list)
+    names = tuple(each.arg for each in (*found.posonlyargs, *found.args))[is_bound:]
+    return Parameters(
+        names,
+        len(names) - len(found.defaults),
+        frozenset(each.arg for each in found.kwonlyargs),
+        found.vararg is not None,
+        found.kwarg is not None,
+    )
 
 
 def _made_of(value: ast.expr) -> str:

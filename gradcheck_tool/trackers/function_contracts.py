@@ -226,7 +226,8 @@ def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) ->
         if isinstance(end, ir.Return):
             return True
         if isinstance(end, ir.Branch):
-            if UNTRAINED.search(c.text(end.node)):
+            made = body.maker(end.condition)
+            if UNTRAINED.search(c.text(end.node)) or (made and UNTRAINED.search(c.text(made.node))):
                 return False
             todo += [end.then, end.otherwise]
         elif isinstance(end, ir.ForIter):

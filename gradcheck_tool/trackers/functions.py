@@ -61,8 +61,10 @@ class Functions(Tracker):
         text, call = function_class_of(s, fact.call.receiver), fact.call
         if text is None or s.grad is not True or s.inference or call.kwargs or call.unsure:
             return
-        for argument in _hidden_tensors(s, text, call):
-            self._report(call.site, text.name, "hidden-tensors", argument)
+        # A backward that runs one of its own fills the gradients of what is hidden itself.
+        if text.backward is None or not any(text.backward.calls("backward")):
+            for argument in _hidden_tensors(s, text, call):
+                self._report(call.site, text.name, "hidden-tensors", argument)
         direct = {i for i, value in enumerate(call.args) if _wants_grad(s, value)}
         for index, node in ignored_inputs(text).items():
             if index in direct and index < len(text.arguments()):

@@ -243,3 +243,24 @@ def test_options_may_be_left_out_of_an_application(count: int, codes: list[str])
     assert [f.code for f in check_source(program, "program.py", RULES)] == codes
     raised = happened(f"{program}\n{driver}.sum().backward()")[1]
     assert ("incorrect number of gradients" in raised) is (count < 4)
+
+
+BASE = """
+import torch
+class Base(torch.autograd.Function):
+    @staticmethod
+    def forward({parameters}, x, weight, loss, scale=1.0):
+        ctx.save_for_backward(x, weight)
+        return (x * weight).sum() * scale
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad * weight, grad * x
+"""
+
+
+@pytest.mark.parametrize(("parameters", "expected"), [("cls, ctx", []), ("ctx", ["GL701"])])
+def test_a_forward_for_subclasses_to_call_is_not_applied(parameters: str, expected: list[str]) -> None:
+    """`apply` passes the context first: where it is expected second, subclasses hand it on."""
+    found = check_source(BASE.format(parameters=parameters), "program.py", RULES)
+    assert [finding.code for finding in found] == expected

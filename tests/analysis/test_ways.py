@@ -84,13 +84,19 @@ def test_what_raises_on_every_way_or_is_written_there_is_a_mistake(body: str, ex
 
 
 @pytest.mark.parametrize(
-    ("narrowed", "tested", "certain"), [(False, True, True), (True, True, False), (True, False, True)]
+    ("narrowed", "tested", "partial", "certain"),
+    [
+        *((False, True, False, True), (True, True, False, False)),
+        *((True, False, False, True), (False, False, True, False)),
+    ],
 )
-def test_ways_that_were_left_out_may_have_run(narrowed: bool, tested: bool, certain: bool) -> None:
+def test_ways_that_were_left_out_may_have_run(
+    narrowed: bool, tested: bool, partial: bool, certain: bool
+) -> None:
     module = lower_module("loss.backward()\n", "program.py")
     event = NoGraph(site=Site(module, module.body), text="", root="loss", reason="constant", call="backward")
     error, budget, state = Ref(1), Budget(limit=1, total=1, single=1), State()
-    budget.narrowed = narrowed
+    budget.narrowed, state.is_partial = narrowed, partial
     if tested:
         state.path_condition[unknown("bool")] = True
     m = cast("Interpreter", SimpleNamespace(listeners={}, raised={error.id: event}, budget=budget))
@@ -98,3 +104,21 @@ def test_ways_that_were_left_out_may_have_run(narrowed: bool, tested: bool, cert
     for listener in m.listeners[PathEnded]:
         listener(m, state, PathEnded(returns=False, value=error))
     assert ways.is_certain(event) is certain
+
+
+OPAQUE = """
+from elsewhere import make
+def show(x):
+    model = {model}
+    for parameter in model.parameters():
+        print(parameter.shape)
+    return model(torch.ones(1, 2)).numpy()
+"""
+
+
+@pytest.mark.parametrize(("model", "expected"), [("make()", []), ("nn.Linear(2, 2)", ["GL502"])])
+def test_what_raises_at_once_speaks_against_what_is_assumed_of_an_unknown_object(
+    model: str, expected: list[str]
+) -> None:
+    """An object that is taken for a module may have nothing to train, or be none."""
+    assert [finding.code for finding in told(HEAD + OPAQUE.format(model=model))] == expected

@@ -320,4 +320,5 @@ def test_a_join_has_each_different_state_once_up_to_its_limit(numbers: list[int]
     assert [state[state[state.frames[-1]].locals["x"]].shape for state in kept] == [
         (number,) for number in different[:limit]
     ]
+    assert all(state.is_partial is (len(different) > limit) for state in kept)
     assert join(list(kept), None, limit, False) == kept

@@ -275,6 +275,10 @@ CALLERS = {
         "import torch\n\n\ndef again(layer):\n    with torch.set_grad_enabled(False):\n        layer.refill()\n",
         [],
     ),
+    "who calls another method of that name": (
+        "import torch\n\n\ndef again(layer, bottle):\n    with torch.no_grad():\n        layer.refill()\n    bottle.refill(2)\n    bottle.refill(to=3)\n",
+        [],
+    ),
     "what cannot be parsed": ("def again(layer):\n    layer.refill(\n", ["GL301"]),
 }
 

@@ -123,6 +123,10 @@ QUIET = {
         "if not ctx.needs_input_grad[0]:\n    return x * 2\nctx.scale = 2\nreturn x * 2",
         "return grad * ctx.scale, None",
     ),
+    "an attribute that is not set where a name says that nothing is trained": (
+        "store = any(ctx.needs_input_grad)\nif store:\n    ctx.scale = 2\nreturn x * 2",
+        "return grad * ctx.scale, None",
+    ),
     "an attribute that backward reads after it has asked": (
         "ctx.is_scaled = bool(factor)\nif factor:\n    ctx.scale = 2\nreturn x * 2",
         "if ctx.is_scaled:\n    return grad * ctx.scale, None\nreturn grad * 2, None",

@@ -64,6 +64,43 @@ Norm.apply(x * 1, torch.zeros(2)).sum().backward()
     assert happened(source) == (None, "")
 
 
+TILED = """
+import torch
+class Tiled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, x, weights):
+        ctx.run = run
+        ctx.save_for_backward(x)
+        return run(x)
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.run(x)
+        {collect}
+        return None, x.grad, None
+w = torch.ones(2, requires_grad=True)
+x = torch.ones(2, requires_grad=True)
+Tiled.apply(lambda x: x * w, x, [w]).sum().backward()
+assert w.grad is not None
+"""
+
+
+@pytest.mark.parametrize(
+    ("collect", "raised"),
+    [
+        ("torch.autograd.backward(y, grad)", None),
+        ("x.grad, = torch.autograd.grad(y, x, grad)", "AssertionError"),
+    ],
+)
+def test_a_backward_that_runs_another_fills_the_gradients_of_what_is_hidden(
+    collect: str, raised: str | None
+) -> None:
+    source = TILED.format(collect=collect)
+    assert ("hidden-tensors" in _kinds(source)) is (raised is not None)
+    assert (happened(source)[0] is not None) is (raised is not None)
+
+
 def test_a_class_that_is_no_function_has_no_defects() -> None:
     plain = SCALE.replace("class Scale(torch.autograd.Function)", "class Scale")
     assert _kinds(f"{plain}Scale.forward(None, torch.ones(2, requires_grad=True))\n") == {}

@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Func, Instance, List
+from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -27,6 +27,8 @@ from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
@@ -132,14 +134,25 @@ def scalar(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("builtins.any", "builtins.all")
 def quantifier(m: Interpreter, s: State, call: Call) -> Result:
-    items, is_open = iterate.elements(s, call.args[0]) if call.args else ([], True)
-    answers = [conditions.known(s, i) for i in items]
+    """Whether any, or all, of what an iterable gives is true; a generator goes on to the one that decides."""
     stop = lib_name(call.func) == "builtins.any"
+    if not call.args or s.get(call.args[0], Generator) is None:
+        items, is_open = iterate.elements(s, call.args[0]) if call.args else ([], True)
+        return _decided(s, items, is_open or not items, stop)
+    out = []
+    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
+        answer = _decided(state, items, is_open, stop)
+        if answer == Const(stop):
+            state.exc = None
+        out.append((state, answer))
+    return out
+
+
+def _decided(s: State, items: Sequence[Value], is_open: bool, stop: bool) -> Value:
+    answers = [conditions.known(s, item) for item in items]
     if stop in answers:
         return Const(stop)
-    if not is_open and None not in answers and items:
-        return Const(not stop)
-    return unknown("bool")
+    return unknown("bool") if is_open or None in answers else Const(not stop)
 
 
 @function(

@@ -73,6 +73,8 @@ def _factory_dtype(name: str, call: Call) -> str | None:
 
 
 def _shape_of_factory(s: State, name: str, call: Call) -> Shape:
+    if call.unsure:
+        return None
     if name in ("arange", "linspace", "logspace"):
         steps = registry.const(call.get(2, "steps")) if name != "arange" else None
         ends = [registry.const(a) for a in call.args]

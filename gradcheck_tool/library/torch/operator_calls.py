@@ -51,6 +51,9 @@ def find_native(name: str) -> Native | None:
     def run(m: Interpreter, s: State, call: Call) -> Result:
         args = [call.receiver, *call.args] if is_method and call.receiver != NONE else call.args
         out = call_named(m, s, name, args, call.kwargs, call.site, call.text)
+        if call.unsure and s.get(out, Tensor) is not None:
+            # Sizes may be among what a star-argument adds.
+            s.edit(out).shape = None  # type: ignore[arg-type]
         if name.endswith(".zero_") or (name.endswith(".fill_") and Const(0) in args[1:]):
             note_zeroed(m, s, args[0], call.site)
         elif name.endswith(".fill_"):

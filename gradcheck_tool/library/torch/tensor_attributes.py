@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import (
     NONE,
@@ -24,6 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.facts import GradientsCleared, Taken
+from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
@@ -303,6 +304,13 @@ def _set_data(m: Interpreter, s: State, ref: Ref, value: Value, site: Any, augme
             tensor.shape = source.shape
 
 
+def _doubt_history(s: State, start: Ref) -> None:
+    """Whether these nodes exist is not known, and so not whether a pass frees them."""
+    for ref in graph_behind(s, start):
+        if s.get(ref, Node) is not None:
+            s.edit(ref).unsure_freed = True
+
+
 def set_requires_grad(
     m: Interpreter, s: State, ref: Ref, on: bool | None, site: Any, how: str, assigned: bool = False
 ) -> None:
@@ -329,7 +337,8 @@ def set_requires_grad(
     if tensor.leaf is False:
         return
     if on and not assigned and tensor.leaf is None and tensor.grad_fn is not None:
-        # It is computed from what is not known: where it has a graph, that stays.
+        # It is computed from what is not known: where it has a graph, that stays, and a pass goes through it.
+        _doubt_history(s, tensor.grad_fn)
         return
     if on and tensor.dtype in ("int", "bool"):
         raise engine.refused(

@@ -6,6 +6,21 @@ from tests.cases import check_agreement, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a generator decides as far as it is asked": """
+import torch
+w = torch.ones(3, requires_grad=True)
+y = w * w
+def positive(numbers):
+    for number in numbers:
+        if number is None:
+            raise ValueError("no number")
+        yield number > 0
+if any(isinstance(each, list) for each in (w, y)) or not all(torch.is_tensor(each) for each in [w, y]):
+    y.sum().backward()
+if any(positive([1, None])) and all(number for number in []):
+    y.sum().backward()
+y.sum().backward()  # raises
+""",
     "fields and variables that are read by name, replaced and stored": """
 import dataclasses, pickle
 import torch

@@ -72,6 +72,31 @@ def test_a_gradient_that_may_be_left_out_is_not_certain(returned: str, found: li
     assert [error.kind for error in errors] == found
 
 
+BY_PRECISION = """
+import os
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(factor)
+        return x * factor
+    @staticmethod
+    def backward(ctx, grad):
+        factor, = ctx.saved_tensors
+        if "32" in os.environ["PRECISION"]:
+            return grad * factor, None
+        elif os.environ["PRECISION"] == "16":
+            return (grad * factor).half(), None
+{end}
+"""
+
+
+@pytest.mark.parametrize(("end", "found"), [("", []), ("        return grad * factor", ["gradient-count"])])
+def test_a_chain_of_tests_is_taken_to_cover_what_there_is(end: str, found: list[str]) -> None:
+    errors = events(BY_PRECISION.format(end=end), FunctionError)
+    assert [error.kind for error in errors] == found
+
+
 REFUSING = """
 import torch
 class Pool(torch.autograd.Function):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.running import Analysis
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -60,3 +63,11 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+@pytest.mark.parametrize(
+    "call", ["(w * 2).view(*shape[:2], 3)", "(w * 2).reshape(*shape, 3)", "w * torch.ones(*shape, 3)"]
+)
+def test_sizes_that_a_star_argument_may_add_are_not_known(call: str) -> None:
+    source = f"import torch\ndef train(shape):\n    w = torch.ones(2, 3, requires_grad=True)\n    y = {call}\n    y.backward(torch.ones(1, 2, 3))\n"
+    assert Analysis(source).errors() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import check_agreement, check_raises, check_runs, each
-from tests.running import events
+from tests.running import Analysis, events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -100,3 +100,15 @@ def test_nothing_is_predicted_for_what_runs(program: str) -> None:
 def test_the_gradient_of_a_result_is_read_where_it_is_not_kept(statements: str, is_reported: bool) -> None:
     source = f"import torch\nw = torch.ones(2, requires_grad=True)\ny = w * 2\n{statements}\n"
     assert bool(events(source, "GradOfResultRead")) is is_reported
+
+
+def test_what_is_asked_for_a_gradient_need_not_have_the_graph_of_something_unknown() -> None:
+    """Two of them share no graph that the first pass frees for certain."""
+    source = """import torch
+def compare(scale):
+    given = torch.ones(3) * scale
+    first, second = given.clone().requires_grad_(True), given.clone().requires_grad_(True)
+    (first * first).sum().backward()
+    (second * second).sum().backward()
+"""
+    assert Analysis(source).errors() == []
