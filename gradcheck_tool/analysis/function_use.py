@@ -72,7 +72,7 @@ def forward_of(s: State, cls: Value) -> Func | None:
     contract = function_class_of(s, cls)
     if is_old or s.get(backward_of(s, cls), Func) is None or (contract and _takes_context_later(contract)):
         return None
-    return s.get(function, Func)
+    return s.get(attributes.innermost(s, function), Func)
 
 
 def _takes_context_later(c: FunctionClass) -> bool:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
 # What is read of a tensor and has no graph, whatever the tensor has.
+# How many decorators around a function are looked through.
+MOST_WRAPPERS = 4
 GRAPHLESS = frozenset({"data", "device", "dtype", "is_cuda", "layout", "ndim", "shape"})
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
@@ -72,6 +74,16 @@ def function_of(s: State, value: Value) -> Value:
     """What a `staticmethod` or another wrapper in a class wraps; anything else is itself."""
     wrapper = s.get(value, Instance)
     return wrapper.attrs.get("#func", value) if wrapper is not None else value
+
+
+def innermost(s: State, value: Value) -> Value:
+    """The function inside decorators of the repository that use `functools.wraps`; else the value itself."""
+    for _ in range(MOST_WRAPPERS):
+        func = s.get(value, Func)
+        if func is None or "__wrapped__" not in func.attrs:
+            break
+        value = func.attrs["__wrapped__"]
+    return value
 
 
 def bind(state_value: Value, func: Value, s: State) -> Value:

@@ -26,6 +26,34 @@ class Unapplied(NamedTuple):
 
 
 FUNCTIONS = {
+    "what decorators of the repository wrap": Unapplied(
+        """
+import functools
+import torch
+
+def contiguous(function):
+    @functools.wraps(function)
+    def wrapper(ctx, *args):
+        return function(ctx, *[arg.contiguous() if torch.is_tensor(arg) else arg for arg in args])
+    return wrapper
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    @contiguous
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    @contiguous
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y  # <- GL701
+""",
+        "grad * y",
+        "grad * y, grad * x",
+        "Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()",
+    ),
     "gradients that are put together leave the options what they are": Unapplied(
         """
 import torch

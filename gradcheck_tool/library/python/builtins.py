@@ -220,9 +220,29 @@ def method_type(m: Interpreter, s: State, call: Call) -> Result:
     return Bound(receiver, func) if s.get(func, Func) is not None else Partial(func, (receiver,), ())
 
 
+@function("functools.wraps")
+def wraps(m: Interpreter, s: State, call: Call) -> Result:
+    """`@wraps(func)` leaves the function below as it is, but for a note of what it wraps."""
+    return Partial(LibraryObject("#wrapper"), tuple(call.args[:1]), ())
+
+
+@function("#wrapper")
+def wrapper(m: Interpreter, s: State, call: Call) -> Result:
+    return _note_wrapped(s, call.args[-1], call.args[0])
+
+
+@function("functools.update_wrapper")
+def update_wrapper(m: Interpreter, s: State, call: Call) -> Result:
+    return _note_wrapped(s, call.get(0, "wrapper") or unknown(), call.get(1, "wrapped") or NONE)
+
+
+def _note_wrapped(s: State, wrapper: Value, wrapped: Value) -> Value:
+    if s.get(wrapper, Func) is not None and s.get(wrapped, Func) is not None:
+        s.edit(wrapper).attrs["__wrapped__"] = wrapped  # type: ignore[arg-type]
+    return wrapper
+
+
 @function(
-    "functools.wraps",
-    "functools.update_wrapper",
     "functools.total_ordering",
     "typing.overload",
     "typing.final",
@@ -247,9 +267,7 @@ def method_type(m: Interpreter, s: State, call: Call) -> Result:
 def transparent(m: Interpreter, s: State, call: Call) -> Result:
     """Decorators that leave what they decorate as it is, with or without arguments."""
     is_given = len(call.args) == 1 and not isinstance(call.args[0], Const)
-    return (
-        call.args[0] if is_given and lib_name(call.func) != "functools.wraps" else LibraryObject("#identity")
-    )
+    return call.args[0] if is_given else LibraryObject("#identity")
 
 
 @function("#identity", "typing.cast", "copy.copy#value")

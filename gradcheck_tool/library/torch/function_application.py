@@ -240,7 +240,7 @@ def _reads_saved(s: State, cls: Value) -> bool | None:
 
 def read_in_backward(s: State, cls: Value) -> set[str] | None:
     """The attributes that `backward` reads of anything; None where there is none in sight."""
-    func = s.get(backward_of(s, cls), Func)
+    func = s.get(attributes.innermost(s, backward_of(s, cls)), Func)
     if func is None:
         return None
     return {i.name for b in func.function.blocks.values() for i in b.instrs if isinstance(i, ir.GetAttr)}

@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.attributes import innermost
 from gradcheck_tool.interp.facts import CallbackRan
 from gradcheck_tool.library.torch.function_results import Applied, check, takes
 
@@ -55,9 +56,10 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
         return [s]
     called = method_of(s, cls, "backward")
     of_class = isinstance(called, Bound)
-    applied = Applied(function_name(s, cls), func, s[ref].site, p.site, s[ctx].attrs["#inputs"], of_class)
+    inner: Func = s[innermost(s, backward_of(s, cls))]  # type: ignore[index]
+    applied = Applied(function_name(s, cls), inner, s[ref].site, p.site, s[ctx].attrs["#inputs"], of_class)
     outputs = _known_outputs(s, ctx)
-    if outputs is not None and not takes(m, s, applied, len(outputs)):
+    if outputs is not None and inner is func and not takes(m, s, applied, len(outputs)):
         return [s]
     before, s.grad = s.grad, p.create is True and not is_once_differentiable(func)
     cotangents = _gradients(s, p, applied, outputs)

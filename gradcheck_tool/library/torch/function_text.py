@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import LibraryObject, Value
-from gradcheck_tool.interp.attributes import function_of
+from gradcheck_tool.interp.attributes import function_of, innermost
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
@@ -125,7 +125,7 @@ class FunctionClass:
         self.closed = record.mro[1:] == (LibraryObject("torch.autograd.Function"),)
         for name, value in record.attrs.items():
             wrapper = s.get(value, Instance)
-            func = s.get(function_of(s, value), Func)
+            func = s.get(innermost(s, function_of(s, value)), Func)
             if func is not None:
                 self.methods[name] = FunctionBody(func.function, of_class=is_class_method(wrapper))
                 self.static[name] = wrapper is not None
