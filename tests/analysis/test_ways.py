@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.analysis.ways import Ways
 from gradcheck_tool.domain.events import NoGraph, Site
 from gradcheck_tool.domain.state import State
@@ -15,6 +16,7 @@ from gradcheck_tool.interp.budget import Budget
 from gradcheck_tool.interp.facts import PathEnded
 from gradcheck_tool.ir.lower import lower_module
 from tests.open_programs import HEAD, told
+from tests.running import RULES
 
 if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter
@@ -122,3 +124,43 @@ def test_what_raises_at_once_speaks_against_what_is_assumed_of_an_unknown_object
 ) -> None:
     """An object that is taken for a module may have nothing to train, or be none."""
     assert [finding.code for finding in told(HEAD + OPAQUE.format(model=model))] == expected
+
+
+ALLOWED = """import torch
+def test_export(numpy_allowed):
+    w = torch.ones(2, requires_grad=True)
+    {test}w.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("filename", "test", "expected"),
+    [
+        ("test_export.py", "if numpy_allowed: ", []),
+        ("test_export.py", "", ["GL502"]),
+        ("export.py", "if numpy_allowed: ", ["GL502"]),
+    ],
+)
+def test_what_tests_do_on_some_ways_is_known_to_work(filename: str, test: str, expected: list[str]) -> None:
+    found = check_source(ALLOWED.format(test=test), filename, RULES)
+    assert [finding.code for finding in found] == expected
+
+
+FUSED = """
+def fused_loss(x, target, weight, bias):
+    total = torch.zeros_like(bias)
+    logits = F.linear(x, weight, bias)
+    {write}
+    return F.cross_entropy(logits, target), total
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [("torch.add(total, logits.sum(0), out=total)", []), ("logits = logits.exp().mul_(2)", ["GL201"])],
+)
+def test_a_graph_that_is_assumed_does_not_refuse_what_would_never_have_run(
+    write: str, expected: list[str]
+) -> None:
+    """What writes with `out=` is called where no gradient is recorded."""
+    assert [finding.code for finding in told(HEAD + FUSED.format(write=write))] == expected
