@@ -222,13 +222,16 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         if not p.is_positional:
             continue
         default = forward.defaults.get(p.name)
+        is_left_out = isinstance(default, Const) and len(out) in returned
         if p.name == variant[0]:
+            if is_left_out and variant[1] == default:
+                break
             out.append(variant[1])
         elif p.name in tensors and not (isinstance(default, Const) and default.value is not None):
             trained = len(out) not in frozen
             ref = new_tensor(s, m.site(s, p.node), requires_grad=trained, leaf=False, name=p.name)
             out.append(ref)
-        elif isinstance(default, Const) and len(out) in returned:
+        elif is_left_out:
             break
         elif default in (TRUE, FALSE):
             out.append(unknown("bool"))

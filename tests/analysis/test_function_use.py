@@ -174,6 +174,21 @@ def test_pytorch_agrees_once_it_is_applied(name: str) -> None:
 
 
 QUIET = {
+    "what is None by default is left out": """
+import torch
+
+class Group(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index, counts=None, index_counts=None):
+        ctx.is_stacked = counts is not None and index_counts is not None
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.is_stacked:
+            return grad * 2, None, None, None
+        return grad * 2, None
+""",
     "a Function that is never differentiated has no backward": """
 import torch
 

@@ -25,6 +25,7 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of, is_excluded
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
+from gradcheck_tool.library.torch.graph_symbols import doubt_siblings
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def _backward(
     )
     if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
         raise _empty_inputs(call)
+    for root in roots:
+        doubt_siblings(s, s[root].grad_fn)
     run_pass(m, s, p)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]

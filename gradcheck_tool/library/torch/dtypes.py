@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
@@ -9,14 +10,19 @@ from gradcheck_tool.domain.values import (
     NONE,
     Const,
     LibraryObject,
+    Ref,
     Symbol,
     Value,
 )
+from gradcheck_tool.engine.tensors import promoted
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.models import ObjectModel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.effect import Effect
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
@@ -96,3 +102,24 @@ class DtypeModel(ObjectModel[Any]):
             return None
         known = dtype_attribute(s, obj, name)
         return None if known is None else [(s, known)]
+
+
+def with_numbers(
+    s: State,
+    effect: Effect,
+    tensors: Mapping[str, Ref | Sequence[Ref]],
+    given: Iterable[Value | list[Value]],
+) -> Effect:
+    """What an operation does where a number with a fraction may make floating point values of integers."""
+    refs = [ref for each in tensors.values() for ref in ([each] if isinstance(each, Ref) else each)]
+    if promoted(s, refs) not in ("int", "bool") or not any(map(_may_have_fraction, given)):
+        return effect
+    return replace(
+        effect, dtypes=tuple("" if kind in ("same", "promoted") else kind for kind in effect.dtypes)
+    )
+
+
+def _may_have_fraction(value: Value | list[Value]) -> bool:
+    if isinstance(value, Const):
+        return isinstance(value.value, float)
+    return isinstance(value, Symbol) and value.kind not in ("int", "bool")

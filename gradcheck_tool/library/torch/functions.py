@@ -28,7 +28,7 @@ from gradcheck_tool.interp.facts import Computed
 from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch import contraction
-from gradcheck_tool.library.torch.dtypes import dtype_class
+from gradcheck_tool.library.torch.dtypes import dtype_class, with_numbers
 from gradcheck_tool.library.torch.sizes import Tensors, factory_shape, output_shapes
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -265,7 +265,7 @@ def _apply_profile(
     if profile.dense and not _all_contiguous(s, tensors):
         saves = {slot: condition for slot, condition in profile.saves.items() if slot not in profile.dense}
         profile = dataclasses.replace(profile, saves=saves)
-    effect = effect_of(profile, leaf)
+    effect = with_numbers(s, effect_of(profile, leaf), tensors, bound.values())
     first = profile.outputs[0] if profile.outputs else None
     if first is not None and first.view == "same" and first.view_of in tensors:
         target = tensors[first.view_of]

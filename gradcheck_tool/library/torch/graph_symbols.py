@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node
 from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, Value, unknown
+from gradcheck_tool.interp.havoc import graph_behind
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -38,4 +39,20 @@ def node_of(s: State, symbol: Symbol) -> Value | None:
     part = Node(whole.op, whole.text, whole.site)
     part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
     s.memory[mine] = made = s.new(part)
+    s.memory[Symbol(("part-of", made))] = maker  # type: ignore[assignment]
     return made
+
+
+def doubt_siblings(s: State, part: Value) -> None:
+    """A pass starts at a part of a result: another one started at may have gone through another graph.
+
+    What gives several losses computes them from its arguments, of which each may be another one's.
+    """
+    maker = s.memory.get(Symbol(("part-of", part)))
+    if maker is None:
+        return
+    first = s.memory.setdefault(Symbol(("started-at", maker)), part)
+    if first != part:
+        for ref in graph_behind(s, part):  # type: ignore[arg-type]
+            if s.get(ref, Node) is not None:
+                s.edit(ref).unsure_freed = True

@@ -6,6 +6,16 @@ from tests.cases import check_agreement, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "numbers with a fraction make floating point values of truth values": """
+import torch
+signs = 2.0 * (torch.rand(3) < 0.5) - 1.0
+signs.requires_grad = True
+halves = (torch.rand(3) < 0.5) / 2
+halves.requires_grad_()
+(signs * halves).sum().backward()
+counts = (torch.rand(3) < 0.5) + 1
+counts.requires_grad_()  # raises
+""",
     "is_tensor, and a data type taken from another tensor": """
 import numpy as np
 import torch

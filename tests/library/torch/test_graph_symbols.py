@@ -8,7 +8,7 @@ from gradcheck_tool.domain.graph import Node
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import GRAPH, Symbol
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
-from tests.open_programs import HEAD, Open, check_open
+from tests.open_programs import HEAD, Open, check_open, told
 
 TRAINER = (
     HEAD
@@ -98,3 +98,23 @@ def test_a_part_of_a_part_belongs_to_the_whole() -> None:
 
 def test_what_was_made_without_grad_mode_has_no_node() -> None:
     assert node_of(State(), Symbol(("attr", Symbol(1, GRAPH), "loss"), GRAPH)) is None
+
+
+LOSSES_OF_ONE_CALL = """
+def train(net, critic, criterion, optimizer, critic_optimizer, loader):
+    net.train()
+    for x, real in loader:
+        optimizer.zero_grad()
+        critic_optimizer.zero_grad()
+        loss, critic_loss = criterion(outputs=net(x), real=real, critic=critic)
+        loss.backward()
+        {again}.backward()
+        optimizer.step()
+        critic_optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("again", "expected"), [("critic_loss", []), ("loss", ["GL101"])])
+def test_losses_of_one_call_need_not_have_a_graph_in_common(again: str, expected: list[str]) -> None:
+    program = HEAD + LOSSES_OF_ONE_CALL.format(again=again)
+    assert [finding.code for finding in told(program)] == expected
