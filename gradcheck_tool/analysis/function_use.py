@@ -202,7 +202,8 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
     """An argument for each parameter of `forward`, and a few tensors where it takes any number of them.
 
     `apply` gets all arguments by position, so that an option that is False by default may be either. Where
-    `backward` returns gradients for those without a default alone, those alone are given.
+    `backward` returns gradients for those without a default alone, those alone are given; and where one has
+    the default that a variant asks for, as many as it returns gradients for.
     """
     returned = _numbers_of_gradients(s, forward.cls)
     tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
@@ -212,6 +213,7 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         several = _sequences(text) if text is not None and text.forward is not None else frozenset()
         tensors = frozenset(p.name for p in forward.function.params[skip:][:1] if p.name not in several)
     frozen = _given_none(s, forward.cls)
+    needed = sum(p.is_positional and p.name not in forward.defaults for p in forward.function.params[skip:])
     out: list[Value] = []
     for p in forward.function.params[skip:]:
         if p.kind is ir.ParamKind.VARARGS:
@@ -224,8 +226,9 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         default = forward.defaults.get(p.name)
         is_left_out = isinstance(default, Const) and len(out) in returned
         if p.name == variant[0]:
-            if is_left_out and variant[1] == default:
-                break
+            counts = [n for n in returned if needed <= n <= len(out)] if variant[1] == default else []
+            if counts:
+                return out[: max(counts)]
             out.append(variant[1])
         elif p.name in tensors and not (isinstance(default, Const) and default.value is not None):
             trained = len(out) not in frozen
