@@ -243,11 +243,12 @@ class GraphBreak:
 class OptimizerStep(Event):
     """An optimizer steps; `in_loop` also where a function on the way to it is called in a loop.
 
-    `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing
-    has back-propagated into them yet), `zeroed` (cleared after the last backward), `stale` (used by
-    an earlier step already and not cleared), `scaled` (a GradScaler's scale is still on them) or
-    `unknown`; one entry a kind that occurs. `scaler` is the text of the GradScaler whose `step` makes
-    the call ('' for a plain step); it takes the scale off itself, so `scaled` is right there.
+    `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing has back-propagated into them
+    yet), `unused` (nor has anything that a pass could start at been computed with them), `zeroed` (cleared
+    after the last backward), `stale` (used by an earlier step already and not cleared), `scaled` (a
+    GradScaler's scale is still on them) or `unknown`; one entry a kind that occurs. `scaler` is the
+    text of the GradScaler whose `step` makes the call ('' for a plain step); it takes the scale off itself,
+    so `scaled` is right there.
     `starved` lists parameters that took part in computing a root that was back-propagated since the
     last step, but whose every way into it is cut, so that no gradient can have reached them.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import TRUE, Const, Method, Symbol, Value
 from gradcheck_tool.interp.places import owner_text
@@ -66,7 +66,10 @@ class TrainingCalls(Tracker):
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Report what the gradients are that an optimizer is about to apply."""
-        kinds = _gradient_kinds(s, *params_of(s, fact.optimizer))
+        params, is_open = params_of(s, fact.optimizer)
+        kinds = _gradient_kinds(s, params, is_open)
+        if kinds == {"none"} and self.moment.get(s, "") is None and not _are_used(s, params):
+            kinds = frozenset({"unused"})
         emptied = self.emptied.get(s, fact.optimizer)
         if emptied is not None and emptied == self.moment.get(s, ""):
             kinds = (kinds - {"unknown"}) or frozenset({"zeroed"})
@@ -105,6 +108,11 @@ def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[
     kinds = _gradient_kinds(s, params, is_open)
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
     return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
+
+
+def _are_used(s: State, params: Sequence[Ref]) -> bool:
+    """Has anything been computed with these parameters that a pass could start at?"""
+    return any(param in node.inputs for _, node in s.records(Node) for param in params)
 
 
 def _gradient_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:

@@ -81,6 +81,24 @@ class Batch:
 Agent(nn.Linear(3, 2), nn.Linear(3, 2)).learn(Batch())
 """,
     ),
+    "steps that show what a scheduler does": (
+        """
+def rates(optimizer, scheduler):
+    found = []
+    for _ in range(30):
+        optimizer.step()
+        scheduler.step()
+        found.append(optimizer.param_groups[0]["lr"])
+    return found
+
+def show():
+    optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    return rates(optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 3))
+""",
+        """
+assert show()[-1] < 0.1
+""",
+    ),
     "what hooks have stored is differentiated": (
         """
 def guide(net, stored):

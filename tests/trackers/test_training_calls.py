@@ -14,7 +14,9 @@ LOSS = "net(torch.ones(1, 2)).sum()"
 @pytest.mark.parametrize(
     ("before", "gradients"),
     [
-        ("", {"none"}),
+        ("", {"unused"}),
+        (f"loss = {LOSS}\n", {"none"}),
+        ("torch.ones(1, requires_grad=True).sum().backward()\n", {"none"}),
         (f"{LOSS}.backward()\n", {"fresh"}),
         (f"{LOSS}.backward()\nopt.zero_grad()\n", {"zeroed"}),
         (f"{LOSS}.backward()\nopt.step()\n", {"stale"}),
