@@ -203,7 +203,6 @@ def _init_dataclass(
 ) -> Outcomes:
     from gradcheck_tool.interp import attributes
 
-    mine = s.edit(ref)
     for index, (field, default) in enumerate(fields_of(s, cls)):
         value = args[index] if index < len(args) else kwargs.get(field, default)
         made = s.get(value, Instance)
@@ -211,9 +210,12 @@ def _init_dataclass(
             value = made.attrs.get("default", unknown())
             factory = made.attrs.get("default_factory")
             if factory is not None:
-                ((_, value),) = m.call(s, factory, [], {}, site)[:1]
-        mine = s.edit(ref)
-        mine.attrs[field] = value if value is not None else unknown()
+                # Each factory may end in several ways; all ways of many factories would be too many.
+                ways = m.call(s, factory, [], {}, site)[:1]
+                if not ways or ways[0][0].exc is not None:
+                    return [(state, ref) for state, _ in ways]
+                s, value = ways[0]
+        s.edit(ref).attrs[field] = value if value is not None else unknown()
     after = attributes.in_class(s, cls, "__post_init__")
     if after is None:
         return [(s, ref)]

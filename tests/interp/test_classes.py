@@ -45,6 +45,22 @@ class Top(Middle):
         return y
 Top()(torch.ones(1, 2)).sum().backward()  # raises
 """,
+    "what the default factory of a dataclass does in several ways": """
+import dataclasses, random, torch
+w = torch.ones(2, requires_grad=True)
+class State:
+    def __init__(self):
+        self.loss = w.exp().sum()
+        if random.random() > 2:
+            raise ValueError
+        self.loss.backward()
+@dataclasses.dataclass
+class Config:
+    state: State = dataclasses.field(default_factory=State)
+    def __post_init__(self):
+        self.total = self.state.loss
+Config().total.backward()  # raises
+""",
 }
 
 # Right programs.
