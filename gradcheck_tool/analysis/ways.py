@@ -102,7 +102,7 @@ def _speaks_against_its_role(event: Event) -> bool:
     if not any(assumption.endswith((HAS_PARAMETERS, REQUIRES_GRADIENT)) for assumption in event.assumes):
         return False
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "out-with-grad")
+        return event.kind in ("numpy-on-grad", "out-with-grad", "non-leaf-flag")
     if isinstance(event, ViewWrite):
         return any(assumption.endswith(REQUIRES_GRADIENT) for assumption in event.assumes)
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")

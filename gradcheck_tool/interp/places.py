@@ -142,7 +142,7 @@ def text_of(site: Site, node: Any) -> str:
 
 
 def receiver_text(site: Site, default: str = "") -> str:
-    """`a.b` in the call `a.b.method(...)`, the attribute `a.b.name` or a store into it."""
+    """`a.b` in the call `a.b.method(...)`, the attribute `a.b.name` or a store into it; not `super()`."""
     if site.is_indirect:
         return default
     node = site.node
@@ -150,7 +150,8 @@ def receiver_text(site: Site, default: str = "") -> str:
         node = getattr(node, field, node)
     if type(node).__name__ == "Assign":
         node = node.targets[0].target
-    return text_of(site, node.value) if type(node).__name__ == "Attribute" else default
+    text = text_of(site, node.value) if type(node).__name__ == "Attribute" else ""
+    return default if text == "super()" or not text else text
 
 
 def chain_owner(site: Site) -> tuple[str, bool]:

@@ -208,8 +208,9 @@ def _read_first(c: FunctionClass, body: FunctionBody) -> Iterator[str]:
         at = block.terminator.target if isinstance(block.terminator, ir.Jump) else None
 
 
-# What a forward may ask before it returns early because nothing will be differentiated.
-UNTRAINED = re.compile(r"needs_input_grad|requires_grad|grad_enabled|training|inference")
+# What a forward may ask before it returns early because nothing will be differentiated: without
+# inputs, nothing is.
+UNTRAINED = re.compile(r"needs_input_grad|requires_grad|grad_enabled|training|inference|^len$")
 
 
 def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) -> bool:
@@ -226,8 +227,7 @@ def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) ->
         if isinstance(end, ir.Return):
             return True
         if isinstance(end, ir.Branch):
-            made = body.maker(end.condition)
-            if UNTRAINED.search(c.text(end.node)) or (made and UNTRAINED.search(c.text(made.node))):
+            if _asks_for_training(body, end.condition):
                 return False
             todo += [end.then, end.otherwise]
         elif isinstance(end, ir.ForIter):
@@ -235,6 +235,13 @@ def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) ->
         elif isinstance(end, ir.Jump):
             todo.append(end.target)
     return False
+
+
+def _asks_for_training(body: FunctionBody, condition: int) -> bool:
+    """Does a test depend on whether there is anything to differentiate?"""
+    behind = [*body.behind(condition)]
+    named = [i.name for i in behind if isinstance(i, (ir.GetAttr, ir.LoadName))]
+    return any(UNTRAINED.search(name) for name in (*named, *(i for i in behind if isinstance(i, str))))
 
 
 def grad_mode_in_forward(c: FunctionClass) -> Iterator[FunctionDefect]:

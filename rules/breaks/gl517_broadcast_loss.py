@@ -58,7 +58,7 @@ class LossSizes(Tracker):
             return
         given = [s.get(fact.operands.get(name), Tensor) for name in ("input", "target")]
         sides = [side for side in given if side is not None]
-        if len(sides) < 2 or not _differ(sides[0].shape, sides[1].shape):
+        if len(sides) < 2 or not _is_broadcast(sides[0].shape, sides[1].shape):
             return
         if any(all(size == 1 for size in side.shape or ()) for side in sides):
             return
@@ -101,16 +101,22 @@ def _event(
     return BroadcastLoss(site=site, call=str(text), first=names[0], second=names[1], sizes=sizes, warns=warns)
 
 
-def _differ(a: Shape, b: Shape) -> bool:
-    """Are these certainly two sizes, which PyTorch broadcasts all the same?"""
+def _is_broadcast(a: Shape, b: Shape) -> bool:
+    """Are these certainly two sizes, which PyTorch broadcasts so that elements meet more than their own?
+
+    Where one side has only more dimensions than the other, each element still meets its own. Two sides that
+    have as many dimensions as each other and are both broadcast were made to, as in the losses of quantiles.
+    """
     if a is None or b is None:
         return False
-    pairs = list(zip(reversed(a), reversed(b), strict=False))
+    rank = max(len(a), len(b))
+    pairs = list(zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True))
     if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
         return False
-    return len(a) != len(b) or any(
-        x is not None and y is not None and x != y for x, y in zip(a, b, strict=True)
-    )
+    first, second = any(x == 1 != y for x, y in pairs), any(y == 1 != x for x, y in pairs)
+    if len(a) != len(b):
+        return first and second
+    return first is not second and not any(None in pair and 1 in pair for pair in pairs)
 
 
 def _written(shape: Shape) -> str:
@@ -124,8 +130,10 @@ class BroadcastedLoss(Rule):
 
     ## What it detects
 
-    `mse_loss`, `l1_loss`, `smooth_l1_loss` or `huber_loss` of two tensors of certainly different
-    sizes, neither of them a single number, such as `(N, 1)` and `(N,)`. Also a back-propagated
+    `mse_loss`, `l1_loss`, `smooth_l1_loss` or `huber_loss` of two tensors of certainly different sizes,
+    neither of them a single number, such as `(N, 1)` and `(N,)`, or `(N, 1)` and `(N, 3)`; not where one
+    has only more dimensions, nor where both have the same number and are both broadcast, as the
+    pairwise losses of quantiles are. Also a back-propagated
     difference of a linear layer's output of size `(N, 1)` and a vector of size `(N,)`, such as the
     targets of a batch.
 

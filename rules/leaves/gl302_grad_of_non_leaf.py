@@ -15,6 +15,7 @@ from gradcheck_tool import (
     Tracker,
     Violation,
     facts,
+    places,
     when,
 )
 
@@ -41,7 +42,8 @@ class GradReads(Tracker):
             is_result = tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad
             if is_result and not is_unknown:
                 story = (StoryStep(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
-                self.report(GradOfResultRead(site=fact.site, story=story, tensor=str(tensor.name)))
+                name = places.receiver_text(fact.site, str(tensor.name))
+                self.report(GradOfResultRead(site=fact.site, story=story, tensor=name))
 
 
 class GradOfNonLeaf(Rule):

@@ -146,6 +146,21 @@ def test_what_tests_do_on_some_ways_is_known_to_work(filename: str, test: str, e
     assert [finding.code for finding in found] == expected
 
 
+FLAGGED = """
+def gradient(x, action: torch.Tensor, energy: nn.Module):
+    action.requires_grad_(True)
+    grad = torch.autograd.grad(energy(x, action).sum(), action, create_graph=True)[0]
+    action.requires_grad_(False)
+    return grad
+def penalty(x, action: torch.Tensor, energy: nn.Module):
+    return gradient(x, action, energy).norm()
+"""
+
+
+def test_a_flag_that_is_turned_off_speaks_against_a_graph_that_is_assumed() -> None:
+    assert told(HEAD + FLAGGED) == []
+
+
 FUSED = """
 def fused_loss(x, target, weight, bias):
     total = torch.zeros_like(bias)

@@ -102,6 +102,26 @@ def test_sizes_that_pytorch_refuses_to_broadcast_are_not_reported() -> None:
     assert findings(f"{HEAD}\n{loss}.backward()\n") == []
 
 
+@pytest.mark.parametrize(
+    ("output", "target", "expected"),
+    [
+        ((8, 6), (1, 8, 6), []),
+        ((6,), (8, 6), []),
+        ((4, 3, 1), (4, 1, 3), []),
+        ((8, 1), (8,), ["GL517"]),
+        ((8, 1), (8, 6), ["GL517"]),
+    ],
+)
+def test_a_loss_is_broadcast_where_elements_meet_more_than_their_own(
+    output: tuple[int, ...], target: tuple[int, ...], expected: list[str]
+) -> None:
+    program = f"""{HEAD}
+loss = F.smooth_l1_loss(torch.ones{output}.requires_grad_(), torch.ones{target}, reduction="none")
+loss.mean().backward()
+"""
+    assert [code for _, code in findings(program)] == expected
+
+
 @each(MISTAKES)
 def test_a_silent_mistake_is_reported(program: Mistake) -> None:
     check_mistake(program)

@@ -127,6 +127,10 @@ QUIET = {
         "store = any(ctx.needs_input_grad)\nif store:\n    ctx.scale = 2\nreturn x * 2",
         "return grad * ctx.scale, None",
     ),
+    "an attribute that is not set where there are no inputs": (
+        "ctx.count = len(factor)\nif ctx.count > 0:\n    ctx.scale = 2\nreturn x * 2",
+        "return grad * ctx.scale, None",
+    ),
     "an attribute that backward reads after it has asked": (
         "ctx.is_scaled = bool(factor)\nif factor:\n    ctx.scale = 2\nreturn x * 2",
         "if ctx.is_scaled:\n    return grad * ctx.scale, None\nreturn grad * 2, None",

@@ -69,22 +69,32 @@ class FunctionBody:
 
     def comes_of_arguments(self, reg: int) -> bool:
         """Is a parameter among what the value of a register was computed from, on any way?"""
+        return any(isinstance(origin, str) for origin in self.behind(reg))
+
+    def behind(self, reg: int) -> Iterator[ir.Instr | str]:
+        """The instructions and the parameters that the value of a register was computed from, on any way.
+
+        What is read of an object (of ctx) includes what the method stores there under that name.
+        """
         seen: set[int] = set()
         todo = [reg]
         while todo:
             source = self.source(todo.pop())
             if isinstance(source, str):
-                return True
+                yield source
+                continue
             made = self.made.get(source)
             if source in seen or made is None:
                 continue
             seen.add(source)
+            yield made
             if isinstance(made, ir.LoadName) and made.scope is ir.Scope.LOCAL:
                 if made.name in self.params:
-                    return True
+                    yield made.name
                 todo += [store.src for store in self.stores.get(made.name, ())]
+            elif isinstance(made, ir.GetAttr):
+                todo += [i.src for i in self.instrs if isinstance(i, ir.SetAttr) and i.name == made.name]
             todo += [read for read in reads(made) if read is not None]
-        return False
 
     def calls(self, name: str) -> Iterator[tuple[ir.Call, ir.GetAttr]]:
         """Calls of methods of this name."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     NONE,
     Const,
@@ -17,10 +18,9 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised, story
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.facts import Taken, Used
-from gradcheck_tool.interp.registry import Result, method
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 from gradcheck_tool.library.torch.dtypes import is_of_kind
@@ -188,6 +188,16 @@ def metadata(m: Interpreter, s: State, call: Call) -> Result:
         return Const(total)
     answer = is_of_kind(s[ref].dtype, name)
     return answer if answer is not None else Symbol(("call", name, (ref,)), "data")
+
+
+@function("torch.is_floating_point", "torch.is_complex")
+def kind_of_dtype(m: Interpreter, s: State, call: Call) -> Result:
+    """What `tensor.is_floating_point()` answers, asked of a function."""
+    given = call.get(0, "input")
+    tensor = s.get(given, Tensor)
+    question = lib_name(call.func).rpartition(".")[2]
+    answer = None if tensor is None else is_of_kind(tensor.dtype, question)
+    return answer if answer is not None else Symbol(("call", question, (given,)), "data")
 
 
 @method("tensor", "share_memory_", "pin_memory", "record_stream", "is_shared", "refine_names", "rename")

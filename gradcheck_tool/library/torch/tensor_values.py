@@ -13,6 +13,7 @@ from gradcheck_tool.domain.values import (
     Symbol,
     Value,
 )
+from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.torch.graph_symbols import node_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
 
 
 def receiver(m: Interpreter, s: State, call: Call) -> Ref:
-    """The tensor a method is called on."""
+    """The tensor a method is called on; one that has no name has that of its place."""
     ref = as_tensor(m, s, call.receiver, call.site)
     assert ref is not None
+    if not s[ref].name:
+        s.edit(ref).name = receiver_text(call.site)
     return ref

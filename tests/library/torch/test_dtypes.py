@@ -41,6 +41,18 @@ seen.requires_grad = True
 late = (times > 0.5).to(times)
 late.requires_grad_()
 """,
+    "functions that ask for the data type": """
+import torch
+def strided(t):
+    made = torch.stack([t, t], dim=-1)[..., 0].detach()
+    if torch.is_floating_point(t) or torch.is_complex(t):
+        made.requires_grad_()
+    return made
+places = strided(torch.randint(3, (2,)))
+(strided(torch.ones(2)) * places).sum().backward()
+if not torch.is_floating_point(places):
+    places.requires_grad_()  # raises
+""",
     "a data type that is not known": """
 import os
 import torch

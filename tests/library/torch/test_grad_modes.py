@@ -58,6 +58,20 @@ for row in rows():
 
 # Programs that run.
 RUNNING = {
+    "the decorator of the optimizers' steps": """
+from torch.optim.optimizer import _use_grad_for_differentiable
+class Sign(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {"differentiable": False})
+    @_use_grad_for_differentiable
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(torch.sign(p.grad), alpha=-0.1)
+optimizer = Sign([w])
+w.exp().sum().backward()
+optimizer.step()
+""",
     "a function under no_grad that calls itself restores what was before": """
 @torch.no_grad()
 def again(x, n):
