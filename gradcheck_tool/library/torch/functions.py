@@ -281,7 +281,8 @@ def _apply_profile(
             return target
     effect = _settle_view(s, effect, first, tensors, leaf)
     if effect.view == "same":
-        return tensors[effect.view_of or ""]  # type: ignore[return-value]
+        same = tensors[effect.view_of or ""]
+        return same if isinstance(same, Ref) else unknown()
     made = engine.apply(
         s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
     )

@@ -43,6 +43,15 @@ a = torch.ones(3, requires_grad=True).exp()
 torch.nn.AlphaDropout(0.0)(a).add_(1)
 a.sum().backward()  # raises
 """,
+    "a layer that drops nothing and gets a list": """
+import torch
+a = torch.ones(3, requires_grad=True).exp()
+try:
+    torch.nn.Dropout(0.0)([a, a])
+except TypeError:
+    a.add_(1)
+a.sum().backward()  # raises
+""",
     "a layer that drops something returns a copy": """
 import torch
 a = torch.ones(3, requires_grad=True).exp()
