@@ -119,20 +119,25 @@ def members(s: State, cls: Ref) -> set[str]:
         record = s.get(entry, Class)
         if record is not None:
             found |= record.attrs.keys()
-    for function in methods_of(s, cls):
-        receiver = function.params[0].name if function.params else ""
-        for block in function.blocks.values():
-            selves = {i.dst for i in block.instrs if isinstance(i, ir.LoadName) and i.name == receiver}
-            found |= {i.name for i in block.instrs if isinstance(i, ir.SetAttr) and i.obj in selves}
+    return found.union(*(function.worked_out(_assigned) for function in methods_of(s, cls)))
+
+
+def _assigned(method: ir.Function) -> set[str]:
+    """The attributes of its object that a method assigns."""
+    found: set[str] = set()
+    receiver = method.params[0].name if method.params else ""
+    for block in method.blocks.values():
+        selves = {i.dst for i in block.instrs if isinstance(i, ir.LoadName) and i.name == receiver}
+        found |= {i.name for i in block.instrs if isinstance(i, ir.SetAttr) and i.obj in selves}
     return found
 
 
 def named_in(s: State, cls: Ref) -> set[str]:
     """Names that the methods of a class load: parts that it is made of among them."""
-    return {
-        i.name
-        for function in methods_of(s, cls)
-        for block in function.blocks.values()
-        for i in block.instrs
-        if isinstance(i, ir.LoadName)
-    }
+    found: set[str] = set()
+    return found.union(*(function.worked_out(_loaded) for function in methods_of(s, cls)))
+
+
+def _loaded(function: ir.Function) -> set[str]:
+    blocks = function.blocks.values()
+    return {i.name for block in blocks for i in block.instrs if isinstance(i, ir.LoadName)}

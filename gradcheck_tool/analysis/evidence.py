@@ -39,7 +39,6 @@ class Evidence:
     def __init__(self) -> None:
         self._of_functions: dict[int, Uses] = {}
         self._of_classes: dict[int, Uses] = {}
-        self._differentiating: dict[int, bool] = {}
 
     def parameter(self, s: State, place: Place, name: str, depth: int = DEPTH) -> Usage:
         """What is done with a parameter."""
@@ -63,11 +62,7 @@ class Evidence:
 
     def differentiates(self, function: ir.Function) -> bool:
         """Does a function call `backward`?"""
-        known = self._differentiating.get(id(function))
-        if known is None:
-            known = any(type(i) is ir.GetAttr and i.name == "backward" for i in function.instructions())
-            self._differentiating[id(function)] = known
-        return known
+        return function.worked_out(_calls_backward)
 
     def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
         """How a function, a method or a module's body uses its variables."""
@@ -100,6 +95,10 @@ class Evidence:
                 if key in (index, p.name) and p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS):
                     whole.add(self.parameter(s, target, p.name, depth - 1))
         return whole
+
+
+def _calls_backward(function: ir.Function) -> bool:
+    return any(type(i) is ir.GetAttr and i.name == "backward" for i in function.instructions())
 
 
 def methods_of(s: State, cls: Ref) -> list[ir.Function]:

@@ -57,6 +57,15 @@ class Touched:
 
     def read(self, function: ir.Function, *, own: bool) -> None:
         """Add what a function does with attributes of its first parameter (`own`), or of other objects."""
+        other = function.worked_out(_own if own else _of_others)
+        self.reads |= other.reads
+        self.binds |= other.binds
+        self.writes |= other.writes
+        self.calls |= other.calls
+        self.clears = self.clears or other.clears
+
+    def follow(self, function: ir.Function, *, own: bool) -> Touched:
+        """Read the code of a function, with what is inside of it where that is its `own` object."""
         first = function.params[0].name if function.params else ""
         for code in function.with_inner() if own else (function,):
             instrs = [i for block in code.blocks.values() for i in block.instrs]
@@ -72,6 +81,7 @@ class Touched:
             self.writes |= self.binds
             for i in instrs:
                 self._change(i, held)
+        return self
 
     def _change(self, i: ir.Instr, held: dict[int, str]) -> None:
         """Does an instruction call what an attribute holds, or change it where it is?"""
@@ -82,6 +92,14 @@ class Touched:
                 self.writes.add(held[i.obj])
         elif isinstance(i, (ir.SetItem, ir.DelItem)) and i.obj in held:
             self.writes.add(held[i.obj])
+
+
+def _own(function: ir.Function) -> Touched:
+    return Touched().follow(function, own=True)
+
+
+def _of_others(function: ir.Function) -> Touched:
+    return Touched().follow(function, own=False)
 
 
 def _clears(i: ir.Instr) -> bool:

@@ -74,9 +74,17 @@ def uses_in(functions: Iterable[ir.Function], *, methods: bool) -> Uses:
     """How functions, or methods, use their variables and the attributes of `self`, together."""
     found: Uses = {}
     for function in functions:
-        for path, usage in _Reader(function, method=methods).uses.items():
+        for path, usage in function.worked_out(_in_method if methods else _in_function).items():
             found.setdefault(path, Usage()).add(usage)
     return found
+
+
+def _in_method(function: ir.Function) -> Uses:
+    return _Reader(function, method=True).uses
+
+
+def _in_function(function: ir.Function) -> Uses:
+    return _Reader(function, method=False).uses
 
 
 def uses_at_module_level(body: ir.Function) -> Uses:
@@ -84,10 +92,14 @@ def uses_at_module_level(body: ir.Function) -> Uses:
     found = _Reader(body, method=False, inner=False).uses
     for function in body.with_inner():
         if function is not body:
-            for name, usage in _Reader(function, method=False, inner=False).uses.items():
+            for name, usage in function.worked_out(_in_itself).items():
                 if name not in function.local_names:
                     found.setdefault(name, Usage()).add(usage)
     return found
+
+
+def _in_itself(function: ir.Function) -> Uses:
+    return _Reader(function, method=False, inner=False).uses
 
 
 class _Reader:

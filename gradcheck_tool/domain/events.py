@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.trigger import Trigger
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Site:
     """A place in the analysed code: a node of one module, as the IR has them.
 
-    `is_indirect` tells that the model of a library acts there, which the code at the place calls.
+    `is_indirect` tells that the model of a library acts there, which the code at the place calls. Nothing
+    writes to a place; it is not frozen since one is made for nearly every instruction, which takes twice as
+    long then.
     """
 
     module: Any

@@ -7,6 +7,7 @@ value differs (which line made it) one of the two is kept.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -15,6 +16,8 @@ from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, is_o
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
 
 
@@ -291,13 +294,19 @@ def forget_past_numbers(s: State) -> None:
             del s.path_condition[key]
 
 
-def _counted(value: object) -> list[Symbol]:
+def _counted(value: object) -> Sequence[Symbol]:
     """The numbers of loops' iterations that are parts of a value."""
     if type(value) is tuple:
         return [number for part in value for number in _counted(part)]
     if type(value) is not Symbol or type(value.key) in (int, str):
-        return []
-    return _counted(value.key) if type(value.key) is tuple else [value]
+        return ()
+    return _counted_in(value) if type(value.key) is tuple else (value,)
+
+
+@lru_cache(maxsize=8192)
+def _counted_in(value: Symbol) -> tuple[Symbol, ...]:
+    """The numbers of loops' iterations in an expression."""
+    return tuple(_counted(value.key))
 
 
 def _running_numbers(s: State) -> set[Symbol]:

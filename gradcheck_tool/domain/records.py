@@ -24,15 +24,18 @@ class Record:
     STATE: ClassVar[tuple[str, ...]] = ()
     STORY: ClassVar[tuple[str, ...]] = ()
     MUTABLE: ClassVar[frozenset[str]] = frozenset()
+    _SHARED: ClassVar[tuple[str, ...]] = ()
 
     owner: object
+
+    def __init_subclass__(cls) -> None:
+        """Work out once which fields a copy shares with the record."""
+        cls._SHARED = tuple(name for name in (*cls.STATE, *cls.STORY) if name not in cls.MUTABLE)
 
     def clone(self, owner: object) -> Record:
         """A copy that `owner` may write to."""
         new = self.__class__.__new__(self.__class__)
-        for name in self.STATE:
-            setattr(new, name, getattr(self, name))
-        for name in self.STORY:
+        for name in self._SHARED:
             setattr(new, name, getattr(self, name))
         for name in self.MUTABLE:
             setattr(new, name, getattr(self, name).copy())

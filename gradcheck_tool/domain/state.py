@@ -129,7 +129,7 @@ class State:
 
     def get(self, value: object, kind: type[R]) -> R | None:
         """The record that `value` refers to if it is of this kind."""
-        if isinstance(value, Ref):
+        if type(value) is Ref:
             record = self.heap[value.id]
             if isinstance(record, kind):
                 return record

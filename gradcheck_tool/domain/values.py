@@ -108,9 +108,14 @@ GRAPH = "graph"
 
 def _depth(key: object) -> int:
     """How deep symbols are nested in an expression."""
-    if isinstance(key, tuple):
-        return 1 + max((_depth(part) for part in key), default=0)
-    return key.depth if isinstance(key, Symbol) else 0
+    if type(key) is not tuple:
+        return key.depth if type(key) is Symbol else 0
+    deepest = 0
+    for part in key:
+        kind = type(part)
+        depth = part.depth if kind is Symbol else _depth(part) if kind is tuple else 0
+        deepest = max(deepest, depth)
+    return deepest + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,14 +102,12 @@ def bind(state_value: Value, func: Value, s: State) -> Value:
     return func
 
 
+_PROPERTIES = (LibraryObject("builtins.property"), LibraryObject("functools.cached_property"))
+
+
 def _property(s: State, value: Value | None) -> Instance | None:
     record = s.get(value, Instance)
-    if record is not None and record.cls in (
-        LibraryObject("builtins.property"),
-        LibraryObject("functools.cached_property"),
-    ):
-        return record
-    return None
+    return record if record is not None and record.cls in _PROPERTIES else None
 
 
 # What tuples have, and the sizes of tensors, which are tuples.

@@ -21,7 +21,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
-from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.api import Call, Label
 from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.summaries import Summarising
+
+SUPER = LibraryObject("builtins.super")
 
 
 def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
@@ -61,11 +63,12 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
             unsure = unsure or is_open
         else:
             unsure = _spread(s, value, kwargs) or unsure
-    if func == LibraryObject("builtins.super"):
+    if func == SUPER:
         return [(s, _super(s, args))]
     if not in_model(s):
         m.tell(s, Called(as_seen(s, func), i, args, kwargs, unsure))
-    return m.call(s, func, args, kwargs, m.site(s, i.node), m.label(s, i.node), unsure) + raised
+    site = m.site(s, i.node)
+    return m.call(s, func, args, kwargs, site, Label(site.module, site.node), unsure) + raised
 
 
 def _spread(s: State, value: Value, kwargs: dict[str, Value]) -> bool:

@@ -101,7 +101,9 @@ def is_subclass(s: State, cls: Value, name: str) -> bool:
     if isinstance(cls, LibraryObject):
         return cls.name == name
     record = s.get(cls, Class)
-    return record is not None and LibraryObject(name) in record.mro
+    return record is not None and any(
+        type(base) is LibraryObject and base.name == name for base in record.mro
+    )
 
 
 def instantiate(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import lru_cache
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -154,6 +155,7 @@ def _ordered(s: State, condition: Symbol) -> bool | None:
     return bounds.is_below(number) if op == "<" else bounds.equals(number)
 
 
+@lru_cache(maxsize=8192)
 def _sides(condition: Value) -> tuple[str, Value | None, Value | None, float] | None:
     """`left - right < number`, or `==`, of a comparison; None stands for zero."""
     key = condition.key if isinstance(condition, Symbol) else None
@@ -270,6 +272,7 @@ def _evaluate(value: Value, number: Symbol, one: int) -> Any:
     raise _Open
 
 
+@lru_cache(maxsize=8192)
 def _only_number(condition: Value) -> Symbol | None:
     """The number of a later iteration that a condition depends on if it depends on nothing else."""
     numbers = set(_leaves(condition))

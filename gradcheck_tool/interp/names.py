@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from functools import lru_cache
 
 from gradcheck_tool.domain.values import LibraryObject
 
 BUILTINS = frozenset(dir(builtins))
 
 
+@lru_cache(maxsize=8192)
 def canonical(name: str) -> str:
     """The one name by which the model knows a library object that has several."""
     for alias, target in _ALIASES:

@@ -44,10 +44,8 @@ class Places:
         done = self._tabled.get(id(module), -1)
         if done < len(module.functions):
             for function in ((module.body,) if done < 0 else ()) + tuple(module.functions[max(done, 0) :]):
-                for block in function.blocks.values():
-                    loop = _innermost(function, block.id)
-                    for instr in block.instrs:
-                        known.setdefault(id(instr.node), (function, loop))
+                for node, place in function.worked_out(_loops).items():
+                    known.setdefault(node, place)
             self._tabled[id(module)] = len(module.functions)
         return known
 
@@ -92,6 +90,16 @@ class Places:
             unread = frozenset(results - used)
             self._unread[id(function)] = unread
         return reg not in unread
+
+
+def _loops(function: ir.Function) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
+    """The innermost loop around each node of a function."""
+    found: dict[int, tuple[ir.Function, ir.Loop | None]] = {}
+    for block in function.blocks.values():
+        loop = _innermost(function, block.id)
+        for instr in block.instrs:
+            found.setdefault(id(instr.node), (function, loop))
+    return found
 
 
 def _is_except(function: ir.Function, block: int) -> bool:

@@ -154,7 +154,9 @@ def summarised(
 
     `what` is the function or class that is called, `ref` its record.
     """
-    history = m.summaries.setdefault(what, History())
+    history = m.summaries.get(what)
+    if history is None:
+        history = m.summaries[what] = History()
     if history.failures >= TRIES + history.made:
         return run()
     kind, free = _kind(m, s, ref, call)

@@ -52,6 +52,7 @@ class DeferredFunction(Function):
         self.is_async = is_async
         self.decorators = 0
         self.live = None
+        self.known = {}
         self._lower = lower
 
     def __getattr__(self, name: str) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gradcheck_tool.ir.instructions import (
     Append,
@@ -64,12 +64,13 @@ from gradcheck_tool.ir.instructions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import libcst as cst
 
     from gradcheck_tool.ir.spans import Spans
 
+T = TypeVar("T")
 
 __all__ = [
     "Append",
@@ -275,7 +276,8 @@ class Function:
     """One code object.
 
     `entry` is the first block. `order` lists reachable blocks in reverse postorder. `live` holds what
-    `liveness.live_in` has found, None until it is asked. A generator expression is a
+    `liveness.live_in` has found, None until it is asked, `known` what else has been worked out about the
+    code. A generator expression is a
     FunctionKind.COMPREHENSION with `is_generator`; list, set and dict comprehensions are lowered as
     functions too, called on the spot with the first iterable as their only parameter `.0`.
 
@@ -301,6 +303,13 @@ class Function:
     docstring: str | None = None
     decorators: int = 0
     live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
+    known: dict[Callable[[Function], Any], Any] = field(default_factory=dict, init=False)
+
+    def worked_out(self, work: Callable[[Function], T]) -> T:
+        """What `work` gives for the function, whose code does not change: it is done once."""
+        if work not in self.known:
+            self.known[work] = work(self)
+        return cast("T", self.known[work])
 
     def with_inner(self) -> Iterator[Function]:
         """The function and all functions inside it."""

@@ -60,7 +60,9 @@ class GivenModules(Tracker):
         if record is None or MODULE not in record.mro or _NOT_TRAINED.search(record.name):
             return
         found = {name: s.get(value, Func) for name, value in record.attrs.items()}
-        methods = {name: FunctionBody(func.function) for name, func in found.items() if func is not None}
+        methods = {
+            name: func.function.worked_out(FunctionBody) for name, func in found.items() if func is not None
+        }
         init = methods.pop("__init__", None)
         if init is None or "forward" not in methods or _names([init, *methods.values()]) & _EXCUSES:
             return
@@ -155,7 +157,7 @@ def _is_module_class(s: State, record: Class, made: ir.Instr | None) -> bool:
 
 def _calls_elements(body: FunctionBody, name: str) -> bool:
     """Does a method go through the attribute and call what it gets?"""
-    inner = [FunctionBody(function) for function in body.function.with_inner()]
+    inner = [function.worked_out(FunctionBody) for function in body.function.with_inner()]
     if not any(_goes_through(each, name) for each in inner):
         return False
     called = {

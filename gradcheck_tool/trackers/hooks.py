@@ -47,7 +47,7 @@ class Hooks(Tracker):
             return
         name = str(s[fact.owner].name)
         subject = name if s.get(fact.owner, Tensor) is not None else receiver_text(fact.site, name)
-        body = FunctionBody(func.function)
+        body = func.function.worked_out(FunctionBody)
         for i, made in _forgotten_values(func, body, body.params[skip + index]):
             site, call = Site(func.env.module, i.node), _text(func, made.node)
             event = HookMisuse(site=site, kind="returns-nothing", subject=subject, call=call, passes=passes)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Called, RunEnded
 
+CONTEXT = LibraryObject("#ctx")
+
 
 class Uses(Tracker):
     """Reports which names of libraries, methods and attributes the code uses."""
@@ -79,7 +81,7 @@ class Uses(Tracker):
 
     def _attribute(self, m: Interpreter, s: State, obj: Value, i: ir.GetAttr | ir.SetAttr) -> None:
         record = s.heap.get(obj.id) if isinstance(obj, Ref) else None
-        is_context = isinstance(record, Instance) and record.cls == LibraryObject("#ctx")
+        is_context = isinstance(record, Instance) and record.cls == CONTEXT
         if (is_context or isinstance(record, Tensor)) and self.once((id(i), _mark(s, obj))):
             site = m.site(s, i.node)
             kind, subject = receiver_kind(s, obj), receiver_text(site)

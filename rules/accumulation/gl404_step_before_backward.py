@@ -63,7 +63,7 @@ class Undifferentiated(Tracker):
         """Look at each function of the file."""
         functions = {function.name: function for function in fact.module.functions}
         for function in fact.module.functions:
-            body = FunctionBody(function)
+            body = function.worked_out(FunctionBody)
             step = self._stepped(fact.module, body)
             loss = _dropped_loss(body, functions.keys()) if step is not None else ""
             if step is not None and loss and not _may_store(body, functions):
@@ -93,7 +93,7 @@ def _may_store(body: FunctionBody, functions: dict[str, nodes.Function]) -> bool
             if _STORES.search(i.name) and not _STORES_NOTHING.fullmatch(i.name):
                 return True
             if i.name in functions and i.name not in _OWN:
-                todo.append(FunctionBody(functions[i.name]))
+                todo.append(functions[i.name].worked_out(FunctionBody))
     return False
 
 

@@ -273,7 +273,7 @@ class _Unit:
 
     def __init__(self, function: nodes.Function, site: Site, optimizer: str) -> None:
         self._function = function
-        self._body = FunctionBody(function)
+        self._body = function.worked_out(FunctionBody)
         self._site = site
         self._optimizer = optimizer
 

@@ -53,7 +53,7 @@ class Steps(Tracker):
         module = record.env.module
         text = _COMMENT.sub("", module.source)
         for func in (s.get(value, Func) for value in record.attrs.values()):
-            for i in _kept(FunctionBody(func.function)) if func is not None else ():
+            for i in _kept(func.function.worked_out(FunctionBody)) if func is not None else ():
                 if _is_idle(rf"\.{i.name}", text):
                     self._report(module, i.node, f"self.{i.name}", ((record.name, i.name),))
 
@@ -61,7 +61,7 @@ class Steps(Tracker):
         """Which optimizers do functions, or the script, make for themselves?"""
         module = fact.module
         for function in (module.body, *module.functions):
-            body = FunctionBody(function)
+            body = function.worked_out(FunctionBody)
             made = [i for i in body.instrs if isinstance(i, nodes.StoreName) and _is_made(body, i.src)]
             if not made:
                 continue

@@ -45,7 +45,7 @@ class KeptGradients(Tracker):
         if record is None or not any(map(_is_optimizer, record.mro)):
             return
         for func in (s.get(value, Func) for value in record.attrs.values()):
-            for i, key in _kept(FunctionBody(func.function)) if func is not None else ():
+            for i, key in _kept(func.function.worked_out(FunctionBody)) if func is not None else ():
                 self.report(GradientInState(site=Site(record.env.module, i.node), key=key))
 
 

@@ -59,7 +59,7 @@ class Likelihoods(Tracker):
         """Look at each function that takes log-probabilities."""
         for function in (fact.module.body, *fact.module.functions):
             if any(isinstance(i, nodes.GetAttr) and i.name == "log_prob" for i in function.instructions()):
-                self._read(fact.module, FunctionBody(function))
+                self._read(fact.module, function.worked_out(FunctionBody))
 
     def _read(self, module: nodes.ModuleIR, body: FunctionBody) -> None:
         for call, func in body.calls("log_prob"):

@@ -57,7 +57,7 @@ class ReturnedLists(Tracker):
 
 def _list_built(forward: Func) -> Site | None:
     """Where a list is built that the function returns."""
-    body = FunctionBody(forward.function)
+    body = forward.function.worked_out(FunctionBody)
     made = (body.maker(end.value) for end in body.returns() if end.value is not None)
     lists = (instr for instr in made if isinstance(instr, nodes.BuildList))
     return next((Site(forward.env.module, instr.node) for instr in lists), None)

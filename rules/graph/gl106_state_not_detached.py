@@ -72,7 +72,7 @@ class DetachedStates(Tracker):
 def _body(s: State, value: Value) -> FunctionBody | None:
     """The code of a method, a class method or a static method."""
     func = s.get(function_of(s, value), Func)
-    return FunctionBody(func.function) if func is not None else None
+    return func.function.worked_out(FunctionBody) if func is not None else None
 
 
 def _forgotten(methods: dict[str, FunctionBody], cutting: FunctionBody) -> Iterator[tuple[object, str, str]]:

@@ -58,7 +58,9 @@ class HooksInForward(Tracker):
         if record is None or LibraryObject("torch.nn.Module") not in record.mro:
             return
         forward, module = s.get(record.attrs.get("forward"), Func), record.env.module
-        for node, hook in _registered(FunctionBody(forward.function), module.source) if forward else ():
+        for node, hook in (
+            _registered(forward.function.worked_out(FunctionBody), module.source) if forward else ()
+        ):
             site = Site(module, node)
             self.report(HookRegisteredAgain(site=site, method=f"{record.name}.forward", call=hook))
 

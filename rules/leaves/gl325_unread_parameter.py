@@ -52,7 +52,9 @@ class ParameterReads(Tracker):
         if record is None or record.mro[1:] != (LibraryObject("torch.nn.Module"),):
             return
         found = {name: s.get(value, Func) for name, value in record.attrs.items()}
-        methods = {name: FunctionBody(func.function) for name, func in found.items() if func is not None}
+        methods = {
+            name: func.function.worked_out(FunctionBody) for name, func in found.items() if func is not None
+        }
         if not {"__init__", "forward"} <= methods.keys() or _STANDS_IN.fullmatch(record.name):
             return
         for name, node in _unread(methods, record.env.module.source):

@@ -51,7 +51,7 @@ class FrozenWholes(Tracker):
         for function in (fact.module.body, *fact.module.functions):
             names = {i.name for i in function.instructions() if isinstance(i, nodes.GetAttr)}
             if names & WALKS and names & (PARAMETERS | {"requires_grad_"}):
-                self._read(fact.module, FunctionBody(function))
+                self._read(fact.module, function.worked_out(FunctionBody))
 
     def _read(self, module: nodes.ModuleIR, body: FunctionBody) -> None:
         flags = [_flag(body, i) for i in body.instrs]

@@ -225,7 +225,7 @@ def kept(c: FunctionClass) -> Iterator[tuple[FunctionBody, ir.SetAttr]]:
 
 def return_of(func: Func, count: int | None = None, kind: type[ir.Instr] | None = None) -> Site | None:
     """Where a function returns so many values (or one made so); None where it returns nothing."""
-    body = FunctionBody(func.function)
+    body = func.function.worked_out(FunctionBody)
     ends = [end for end in body.returns() if end.value is not None]
     if kind is not None:
         ends = [end for end in ends if isinstance(body.maker(end.value or 0), kind)] or ends
