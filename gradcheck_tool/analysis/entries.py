@@ -9,6 +9,7 @@ from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, ordinary_use, roles, unit_results
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls, most_different
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
+from gradcheck_tool.analysis.starts import Starts, definitions
 from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.analysis.ways import Ways
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
@@ -27,7 +28,6 @@ from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.tracker import Tracker, listen
-from gradcheck_tool.triage.mentions import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
 ANY_NUMBER = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
-# Where work is bounded so, what an entry point may take at least.
-SHARE = 500
 # How many times a method is called again, and with how many of the states that it leaves.
 TIMES_AGAIN = 2
 MOST_AGAIN = 2
@@ -76,7 +74,8 @@ def analyze(
     listening = listen(m, trackers)
     ways = Ways(m)
     ends = _run_body(m, start, module)
-    base = next((e.state for e in ends if e.kind == "return"), ends[0].state if ends else None)
+    bases = [end.state for end in ends if end.kind == "return"] or [end.state for end in ends[:1]]
+    base = bases[0] if bases else None
     for end in ends:
         _report(m, end)
     if extent is not None:
@@ -84,8 +83,9 @@ def analyze(
     if base is not None:
         base.exc = None
         m.budget.total = min(m.budget.total, plan.rest)
-        _at_any_time(base)
-        _run_uncalled(m, base, module, _Starts(module, plan))
+        for each in bases:
+            _at_any_time(each)
+        _run_uncalled(m, bases, module, Starts(module, plan))
     cut_short = plan.starts if base is not None and not m.budget.is_complete else frozenset()
     for event in ordinary_use.news(m.program.ordinary, events):
         m.emit(event)
@@ -109,57 +109,6 @@ def _at_any_time(s: State) -> None:
     forget_scaling(s)
     if s.grad is False:
         s.grad = None
-
-
-class _Starts:
-    """Which functions to execute on their own, and how much work each may be."""
-
-    def __init__(self, module: ir.ModuleIR, plan: ExecutionPlan) -> None:
-        self._plan = plan
-        self._hot = plan.mentions.functions(module) if plan.mentions else set()
-        self._callers: list[tuple[ir.Function, set[str]]] = []
-        self._add_callers(module)
-        self._waiting = max(len(plan.starts), len(self._callers))
-
-    def _add_callers(self, module: ir.ModuleIR) -> None:
-        """Execute the callers of what is worth executing, too: they show how it is used."""
-        waiting = [(f, names_in(f)) for f in module.functions]
-        grew = True
-        while grew:
-            names = {_called_by(f) for f in module.functions if f in self} - {"forward"}
-            more = [f for f, mentioned in waiting if f not in self and mentioned & names]
-            self._hot |= {id(f) for f in more}
-            grew = bool(more)
-        self._callers = [(f, mentioned) for f, mentioned in waiting if f in self]
-
-    def is_called(self, function: ir.Function) -> bool:
-        """Does another one name the function, so that it is seen as its caller uses it?"""
-        return any(function.name in names for f, names in self._callers if f is not function)
-
-    def __contains__(self, function: ir.Function) -> bool:
-        return function.qualname in self._plan.starts or id(function) in self._hot
-
-    def prepare(self, m: Interpreter) -> None:
-        """Set the limit of what makes an object for the next ones."""
-        if self._plan.mentions is None:
-            m.budget.limit = min(self._plan.limit, max(SHARE, m.budget.total // 3))
-
-    def begin(self, m: Interpreter) -> None:
-        """Set the limit of the next one: twice its share, as most take less."""
-        if self._plan.mentions is None:
-            m.budget.limit = min(self._plan.limit, max(SHARE, 2 * m.budget.total // max(1, self._waiting)))
-            self._waiting -= 1
-
-    def allow(self, m: Interpreter, share: int) -> None:
-        """Set the limit of the next one to such a part of all that is left."""
-        if self._plan.mentions is None:
-            m.budget.limit = max(SHARE, m.budget.total // share)
-
-
-def _called_by(function: ir.Function) -> str:
-    """The name under which callers use a function: that of the class for its special methods."""
-    owner, _, name = function.qualname.rpartition(".")
-    return owner.rpartition(".")[2] if owner and name.startswith("__") else name
 
 
 def _collect(events: list[Event], event: Event, m: Interpreter) -> None:
@@ -190,27 +139,23 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
     return bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
 
 
-def _run_uncalled(m: Interpreter, base: State, module: ir.ModuleIR, starts: _Starts) -> None:
+def _run_uncalled(m: Interpreter, bases: list[State], module: ir.ModuleIR, starts: Starts) -> None:
     """Run every function and method that nothing has called and that matters, with unknown arguments.
 
     Functions that others name come last: as part of these they have been executed as they are used.
     """
     for called in (False, True):
-        for name, value in list(base[base.frames[0]].locals.items()):
-            if not isinstance(name, str) or not isinstance(value, Ref):
-                continue
-            record = base.heap.get(value.id)
-            if isinstance(record, Func) and record.env.module is module:
-                if record.function in starts and starts.is_called(record.function) is called:
-                    starts.begin(m)
-                    _run_function(m, base, value, record, None)
-            elif isinstance(record, Class) and record.env.module is module:
+        for base, value, record in definitions(bases, module):
+            if isinstance(record, Class):
                 if not called and function_use.is_function_class(base, value):
                     _apply_function(m, base, value, record, starts)
                 _run_methods(m, base, value, record, starts, called=called)
+            elif record.function in starts and starts.is_called(record.function) is called:
+                starts.begin(m)
+                _run_function(m, base, value, record, None)
 
 
-def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts) -> None:
+def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts) -> None:
     """Apply a custom Function of which no backward has been run."""
     forward = function_use.forward_of(base, ref)
     if forward is None or function_use.is_differentiated(m, base, ref):
@@ -220,7 +165,7 @@ def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts
 
 
 def _use_function(
-    m: Interpreter, base: State, ref: Ref, record: Class, forward: Func, starts: _Starts
+    m: Interpreter, base: State, ref: Ref, record: Class, forward: Func, starts: Starts
 ) -> None:
     """Apply a custom Function to tensors, to None for what it takes for optional, and with other options."""
     is_applied = id(forward.function) in m.program.entered
@@ -251,7 +196,7 @@ def _raises_at(m: Interpreter, end: FrameExit, node: Any) -> bool:
 
 
 def _run_methods(
-    m: Interpreter, base: State, ref: Ref, record: Class, starts: _Starts, *, called: bool
+    m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, *, called: bool
 ) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting = []

@@ -55,7 +55,8 @@ def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes:
     for end in ends:
         event = differentiated(end.state, end.value, name)
         if event is not None:
-            m.program.ordinary.append(replace(event, assumes=(*event.assumes, *assumes), unit=name))
+            told = dict.fromkeys((*event.assumes, *m.program.assumes, *assumes))
+            m.program.ordinary.append(replace(event, assumes=tuple(told), unit=name))
 
 
 def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[str]:

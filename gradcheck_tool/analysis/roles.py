@@ -39,7 +39,7 @@ from gradcheck_tool.interp.imports import import_module, module_variables, resol
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import hold
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
-from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
+from gradcheck_tool.library.torch.module_tree import STAND_IN, is_module, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import criterion
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def arguments(
     """A value for each parameter (but the first `skip`).
 
     A parameter with a number for a default has that number: a dropout of 0.0 by default is meant to be off.
-    So has one with a class or a function (`optimizer_class=torch.optim.Adam`).
+    So has one with a class, a function (`optimizer_class=torch.optim.Adam`) or a module (`act=nn.ReLU()`).
 
     Args:
         m: the interpreter.
@@ -189,12 +189,13 @@ class _Casting:
         return self._out
 
     def _is_ordinary(self, default: Value, name: str) -> bool:
-        """Is a default what ordinary calls have: a number, or a class or function to call?"""
+        """Is a default what ordinary calls have: a number, or a class, a function or a module to call?"""
         if isinstance(default, Const):
             return isinstance(default.value, float)
         s = self._out.state
         is_callable = s.get(default, Class) is not None or s.get(default, Func) is not None
-        if is_callable or isinstance(default, LibraryObject):
+        made = s.get(default, Instance)
+        if is_callable or isinstance(default, LibraryObject) or (made is not None and is_module(s, made)):
             self._out.assumes.append(f"`{name}` has its default")
             return True
         return False

@@ -109,7 +109,7 @@ def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: r
     if first is None or None in cuts:
         return
     s, ref = results[0]
-    assumed = (f"the result of `{unit.name}` is differentiated", *given.assumes)
+    assumed = (f"the result of `{unit.name}` is differentiated", *m.program.assumes, *given.assumes)
     event = NoGraph(
         site=first.site,
         story=s[ref].detached_story,

@@ -248,7 +248,10 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
         for at, (known, other) in enumerate(kept):
             naming = _isomorphism(other, state, live, loose, exact=True) if known == mark else None
             if naming is not None:
-                stays, goes = (state, other) if naming.second_knows_more else (other, state)
+                is_better = naming.second_knows_more or (
+                    not naming.first_knows_more and _defines_more(state, other)
+                )
+                stays, goes = (state, other) if is_better else (other, state)
                 _forget_differing(stays, goes)
                 stays.is_partial |= goes.is_partial
                 kept[at] = (mark, stays)
@@ -258,6 +261,16 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
             if len(kept) < limit:
                 kept.append((mark, state))
     return _of_many([state for _, state in kept], different)
+
+
+def _defines_more(a: State, b: State) -> bool:
+    """Has a module more names in one state than in the other, for others to import?"""
+    first, second = a.fixed(a.frames[-1]), b.fixed(b.frames[-1])
+    return is_of_module(first) and _number_of_names(first) > _number_of_names(second)
+
+
+def _number_of_names(frame: Frame) -> int:
+    return sum(type(name) is str for name in frame.locals)
 
 
 def _forget_differing(kept: State, other: State) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
+# What is multiplied with: older programs pass it by position.
+_FACTORS = frozenset({"alpha", "beta", "value"})
 Variant = tuple[Guard, Profile]
 
 
@@ -42,8 +44,14 @@ class OpSpec:
     rare: tuple[Variant, ...] = ()
 
     def bind(self, positional: Sequence[T], keywords: Mapping[str, T]) -> dict[str, T | list[T]] | None:
-        """Arguments by parameter name, or None where they do not fit. A method's receiver comes first."""
+        """Arguments by parameter name, or None where they do not fit. A method's receiver comes first.
+
+        Factors may still come before the tensors that they are for: `p.add_(-lr, gradient)`.
+        """
         bound: dict[str, T | list[T]] = {}
+        surplus = len(positional) - len(self.params) if self.rest is None else 0
+        if 0 < surplus <= len(_FACTORS.intersection(self.keyword)):
+            positional = [*positional[:1], *positional[1 + surplus :]]
         head = self.params if self.rest is None else self.params[: self.params.index(self.rest)]
         bound.update(zip(head, positional, strict=False))
         extra = list(positional[len(head) :])

@@ -44,6 +44,27 @@ class Block(nn.Module):
         "Block(3)(torch.ones(2, 3)).sum().backward()",
         ("the result of `Block.forward` is differentiated",),
     ),
+    "an activation that is one by default": Open(
+        HEAD
+        + """
+class Block(nn.Module):
+    def __init__(self, width, act=nn.ReLU()):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.act = act
+
+    def forward(self, x):
+        out = self.first(x)
+        if self.act is not None:
+            out = self.act(out)
+        out += x  # <- GL201
+        return out
+""",
+        "out += x",
+        "out = out + x",
+        "Block(3)(torch.ones(2, 3)).sum().backward()",
+        ("`act` has its default", "the result of `Block.forward` is differentiated"),
+    ),
     "a forward returns a dictionary": Open(
         HEAD
         + """

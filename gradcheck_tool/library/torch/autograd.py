@@ -232,7 +232,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     if complete and not inputs and (wanted == Tup(()) or s.get(wanted, List) is not None):
         # A list that a loop fills where a test says so is empty on one of many paths only: no event yet.
         raise Raised(None)
-    if not roots or not inputs or not complete:
+    if not roots or not inputs:
         _forget_graphs(s, roots, call)
         return Tup((), open=True) if not one else Tup((unknown(),))
     create = call.flag(4, "create_graph", False)
@@ -254,7 +254,9 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     m.tell(s, BackwardRan(p))
     results = _asked_for(s, p, inputs, call, create)
     states = run_functions(m, s, p)
-    return [(st, Tup(tuple(results))) for st in states]
+    # What stands for several parameters has a gradient that stands for theirs.
+    stands_for_all = complete or any(s[ref].is_summary for ref in inputs)
+    return [(st, Tup(tuple(results), open=not stands_for_all)) for st in states]
 
 
 def _asked_for(

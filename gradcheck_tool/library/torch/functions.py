@@ -9,6 +9,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
+    GRAPH,
     NONE,
     VERSION,
     Const,
@@ -29,7 +30,7 @@ from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch import contraction
 from gradcheck_tool.library.torch.dtypes import dtype_class, with_numbers
-from gradcheck_tool.library.torch.sizes import Tensors, factory_shape, output_shapes
+from gradcheck_tool.library.torch.sizes import Tensors, mark_overlap, output_shapes
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
@@ -146,13 +147,22 @@ def call_named(
         )
         if known is not None and p in ("self", "input"):
             facts[p] = "tensor"
-    profile = spec.resolve(facts)
+    profile = _resolved(spec, facts, bound)
     if profile is None:
         return _undecided(m, s, name, args, kwargs, site, text)
     leaf = name.rpartition(".")[2]
     result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
     keep_cuts(s, result, [v for p, v in bound.items() if isinstance(v, Symbol) and p != "alpha"])
     return result
+
+
+def _resolved(
+    spec: optable.OpSpec, facts: dict[str, ArgFact], bound: Mapping[str, Value | list[Value]]
+) -> Profile | None:
+    """The profile for the arguments: what an opaque module returned is a tensor where a tensor fits."""
+    parts = [p for p, v in bound.items() if isinstance(v, Symbol) and v.kind == GRAPH]
+    profile = spec.resolve({**facts, **dict.fromkeys(parts, "tensor")})
+    return profile if profile is not None or not parts else spec.resolve(facts)
 
 
 def _differentiable(spec: optable.OpSpec, profile: Profile) -> Profile:
@@ -298,7 +308,7 @@ def _apply_profile(
     if leaf == "clone" and made and isinstance(source, Ref):
         s.edit(s[made[0]].storage).data = values_of(s, source)
     if leaf in ("expand", "expand_as", "broadcast_to") and made:
-        _mark_overlap(s, tensors.get("self", tensors.get("input")), made[0], bound)
+        mark_overlap(s, source, made[0], leaf, bound)
     return pack(profile, made)
 
 
@@ -365,23 +375,6 @@ def _whole(s: State, ref: Ref) -> Ref:
 def values_of(s: State, ref: Ref) -> Symbol:
     """What stands for the values that a tensor has now, wherever they are copied to."""
     return Symbol(("#values", _whole(s, ref), s[s[ref].storage].data), VERSION)
-
-
-def _mark_overlap(
-    s: State, source: Ref | Sequence[Ref] | None, out: Ref, bound: Mapping[str, Value | list[Value]]
-) -> None:
-    """`expand` to a larger size makes elements share memory; asked only where both sizes are known.
-
-    PyTorch refuses fewer sizes than the tensor has dimensions.
-    """
-    shape = s[source].shape if isinstance(source, Ref) else None
-    given = bound.get("size", bound.get("shape"))
-    wanted = factory_shape(s, given if isinstance(given, list) else [given]) if given is not None else None
-    if shape is None or wanted is None or len(wanted) < len(shape):
-        return
-    padded = (1,) * (len(wanted) - len(shape)) + shape
-    if any(a == 1 and b is not None and b > 1 for a, b in zip(padded, wanted, strict=True)):
-        s.edit(out).overlaps = "all" if all(size == 1 for size in shape) else "some"
 
 
 def _all_contiguous(s: State, tensors: Tensors) -> bool:

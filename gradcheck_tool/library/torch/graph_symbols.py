@@ -38,6 +38,7 @@ def node_of(s: State, symbol: Symbol) -> Value | None:
         return maker
     part = Node(whole.op, whole.text, whole.site)
     part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
+    part.saved_tensors = whole.saved_tensors
     s.memory[mine] = made = s.new(part)
     s.memory[Symbol(("part-of", made))] = maker  # type: ignore[assignment]
     return made

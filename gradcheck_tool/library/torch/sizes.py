@@ -42,6 +42,31 @@ def factory_shape(s: State, args: Sequence[Value]) -> Shape:
     return tuple(out)
 
 
+def mark_overlap(
+    s: State,
+    source: Ref | Sequence[Ref] | None,
+    out: Ref,
+    leaf: str,
+    bound: Mapping[str, Value | list[Value]],
+) -> None:
+    """`expand` to a larger size makes elements share memory; PyTorch refuses fewer sizes than dimensions.
+
+    Sizes that only the run knows are larger: nobody calls `expand` for nothing. Of `expand_as` and
+    `broadcast_to`, which generic code calls, that is not certain.
+    """
+    shape = s[source].shape if isinstance(source, Ref) else None
+    given = bound.get("size", bound.get("shape"))
+    wanted = factory_shape(s, given if isinstance(given, list) else [given]) if given is not None else None
+    if wanted is None or len(wanted) < len(shape or ()):
+        return
+    padded = (1,) * (len(wanted) - len(shape)) + shape if shape is not None else (None,) * len(wanted)
+    pairs = [(a, b) for a, b in zip(padded, wanted, strict=True) if b != -1]
+    if any(a == 1 and b is not None and b > 1 for a, b in pairs):
+        s.edit(out).overlaps = "all" if all(size == 1 for size in shape or (None,)) else "some"
+    elif leaf == "expand" and any(a in (1, None) and (a, b) != (1, 1) for a, b in pairs):
+        s.edit(out).overlaps = "some"
+
+
 def output_shapes(
     s: State,
     profile: Profile,

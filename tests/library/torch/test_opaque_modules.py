@@ -7,7 +7,8 @@ import pytest
 from gradcheck_tool.domain.values import NONE, Const, Symbol
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.library.torch.opaque_modules import computes
-from tests.open_programs import HEAD, told
+from tests.cases import each
+from tests.open_programs import HEAD, Open, check_open, told
 
 TRAIN = HEAD + "def train(model, criterion, optimizer, x, y):\n"
 
@@ -46,6 +47,117 @@ def test_only_what_certainly_has_a_graph_carries_it_into_a_module(data: str, exp
         "    loss = model(data).sum()\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()"
     )
     assert codes(f"data = {data}\nfor epoch in range(9):\n{loop}") == expected
+
+
+STEPS = {
+    "the smaller of what two modules return": Open(
+        HEAD
+        + """
+class Learner:
+    def __init__(self, actor, first, second):
+        self.actor, self.first, self.second = actor, first, second
+        self.actor_optimizer = torch.optim.Adam(actor.parameters())
+        self.critic_optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()])
+
+    def learn(self, states, targets):
+        actions = self.actor(states)
+        actor_loss = -torch.min(self.first(actions), self.second(actions)).mean()
+        critic_loss = F.mse_loss(self.first(states), targets)
+        self.critic_optimizer.zero_grad()
+        critic_loss.backward()
+        self.critic_optimizer.step()
+        self.actor_optimizer.zero_grad()
+        actor_loss.backward()  # <- GL202
+        self.actor_optimizer.step()
+""",
+        """        self.critic_optimizer.step()
+        self.actor_optimizer.zero_grad()
+        actor_loss.backward()  # <- GL202
+""",
+        """        self.actor_optimizer.zero_grad()
+        actor_loss.backward()
+        self.critic_optimizer.step()
+""",
+        """
+actor, first, second = (nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3)) for _ in range(3))
+Learner(actor, first, second).learn(torch.ones(2, 3), torch.ones(2, 3))
+""",
+    ),
+    "a part of what a module returns": Open(
+        HEAD
+        + """
+class Learner:
+    def __init__(self, model):
+        self.model = model
+        self.judge = nn.Linear(3, 2)
+        self.optimizer = torch.optim.Adam(model.parameters())
+        self.judge_optimizer = torch.optim.Adam(self.judge.parameters())
+
+    def learn(self, data):
+        copy, latent = self.model(data)
+        score = self.judge(latent)
+        loss = F.mse_loss(copy, data) + score[:, 0].mean()
+        self.optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        self.optimizer.step()
+        judge_loss = score.pow(2).mean()
+        self.judge_optimizer.zero_grad()
+        judge_loss.backward()  # <- GL202
+        self.judge_optimizer.step()
+""",
+        "judge_loss = score",
+        "judge_loss = self.judge(latent.detach())",
+        """
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        latent = self.second(self.first(x).exp())
+        return latent * 2, latent
+
+Learner(Coder()).learn(torch.ones(2, 3))
+""",
+    ),
+}
+
+
+PENALTY = Open(
+    HEAD
+    + """
+class Learner:
+    def __init__(self, make):
+        self.network = make(3)
+        self.optimizer = torch.optim.Adam(self.network.parameters())
+
+    def update(self, batches):
+        losses = [F.mse_loss(self.network(x), y) for x, y in batches]
+        loss = sum(losses) / len(losses)
+        grads = torch.autograd.grad(loss, self.network.parameters(), retain_graph=True)  # <- GL803
+        penalty = sum(grad.pow(2).sum() for grad in grads)
+        self.optimizer.zero_grad()
+        (loss + 0.5 * penalty).backward()
+        self.optimizer.step()
+        self.penalty = penalty
+""",
+    "retain_graph=True",
+    "create_graph=True",
+    """
+learner = Learner(lambda width: nn.Linear(width, width))
+learner.update([(torch.ones(2, 3), torch.zeros(2, 3))])
+learner.penalty.register_hook(print)
+""",
+)
+
+
+def test_gradients_of_all_parameters_are_constants_without_create_graph() -> None:
+    check_open(PENALTY)
+
+
+@each(STEPS)
+def test_a_step_changes_what_a_result_was_computed_with(program: Open) -> None:
+    check_open(program)
 
 
 def test_parts_of_an_output_are_differentiated_on_their_own() -> None:

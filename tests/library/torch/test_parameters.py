@@ -11,6 +11,14 @@ with torch.inference_mode():
     x = torch.zeros(3)
 nn.init.constant_(x, 0.3)
 """,
+    "a factor before the tensor that it is for": """
+p = nn.Parameter(torch.ones(3))
+p.add_(-0.1, torch.ones(3))
+""",
+    "factors before the tensors that they are for": """
+p = nn.Parameter(torch.ones(3))
+p.addcdiv_(-0.1, torch.ones(3), torch.ones(3))
+""",
 }
 
 # Programs whose gradients are silently wrong.

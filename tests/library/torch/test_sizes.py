@@ -38,12 +38,30 @@ w.index_select(0, torch.tensor([1, 1])).backward()
     "diagonal leaves a dimension": "(m[:, :2] @ m[:, :2].t()).diagonal().backward()\n",
     "a list as index keeps its length": "w[[0, 1]].backward()\n",
     "an expanded scalar is no scalar": "s.expand(3).backward()\n",
+    "a sum that is expanded to a number of rows that the run knows": """
+def distances(a, b):
+    rows = a.pow(2).sum(1, keepdim=True).expand(a.size(0), b.size(0))
+    rows += b.pow(2).sum(1)
+    return rows
+distances(torch.ones(2, 3), torch.ones(4, 3))
+""",
     "parts that are joined have a length": "torch.cat([w[:1], w[1:]]).backward()\n",
     "vector_norm leaves a dimension": "torch.linalg.vector_norm(m, dim=0).backward()\n",
 }
 
 # Programs that run.
 RUNNING = {
+    "what is expanded to sizes that the run knows is copied before it is written": """
+rows = s.expand(int(os.environ.get("ROWS", "4"))).clone()
+rows += 1
+""",
+    "what is expanded as another tensor may be expanded to its own size": """
+def added(x, like):
+    x = x.expand_as(like)
+    x += 1
+    return x
+added(torch.ones(2, 3), torch.ones(2, 3))
+""",
     "index_select of one gives one": """
 w.index_select(0, torch.tensor([1])).backward()
 """,
