@@ -6,6 +6,7 @@ What is printed of them has no frame of ours.
 from __future__ import annotations
 
 import multiprocessing.process
+import os
 import sys
 import threading
 import traceback
@@ -31,20 +32,18 @@ def hear_of_exceptions(heard: Heard) -> None:
     _leave_processes(heard)
 
 
-def hear_of_ends(heard: Callable[[], None]) -> None:
-    """Tell of the end of each process of `multiprocessing` that is forked: it calls nothing of `atexit`."""
-    process: Any = multiprocessing.process.BaseProcess
-    original = process._bootstrap
+def hear_of_exits(heard: Callable[[], None]) -> None:
+    """Tell when a process ends with `os._exit`, as those that are forked do: it calls nothing of `atexit`."""
+    module: Any = os
+    original = os._exit
 
     @wraps(original)
-    def bootstrap(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(*args, **kwargs)
-        finally:
-            with suppress(Exception):  # the process would not end as it does
-                heard()
+    def leave(*args: Any, **kwargs: Any) -> Any:
+        with suppress(Exception):  # the process would not end as it does
+            heard()
+        return original(*args, **kwargs)
 
-    process._bootstrap = bootstrap
+    module._exit = leave
 
 
 def _leave_program(heard: Heard) -> None:

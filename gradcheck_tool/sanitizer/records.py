@@ -11,7 +11,6 @@ from gradcheck_tool.sanitizer.functions import Functions
 from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.infinite import Infinite
-from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.masks import Masks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
@@ -29,6 +28,7 @@ from gradcheck_tool.sanitizer.warned import Warned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.sanitizer.lines import Lines
     from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.saved import Need
 
@@ -43,9 +43,9 @@ class Records:
             them.
     """
 
-    def __init__(self, *, keep_going: bool = False, lines: bool = False) -> None:
+    def __init__(self, *, keep_going: bool = False, lines: Lines | None = None) -> None:
         self.refusals = Refusals(keep_going)
-        self.lines = Lines() if lines else None
+        self.lines = lines
         self.storages = Storages()
         self.passes = Passes()
         self.repeating = Repeating(self.passes)

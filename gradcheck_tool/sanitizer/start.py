@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,8 @@ from gradcheck_tool.sanitizer.compiled import compiled_functions
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import as_if_ended, conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
-from gradcheck_tool.sanitizer.leaving import hear_of_ends, hear_of_exceptions
+from gradcheck_tool.sanitizer.leaving import hear_of_exceptions, hear_of_exits
+from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.ranks import Rank
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.watch import observed
@@ -37,7 +39,6 @@ class Report:
         self._at = time.monotonic()
         # What would be told if the run had ended when it was looked at last.
         self._so_far: list[Told] = []
-        self._inherits = False
 
     def leave(self) -> None:
         """Leave what is told, and what the run showed when it was looked at last."""
@@ -52,14 +53,6 @@ class Report:
         self._rank.look()
         if total >= _FROM and (not total & (total - 1) or now - self._at > _SECONDS):
             self._at = now
-            self.look()
-
-    def look(self) -> None:
-        """Leave what would be told if the run ended here.
-
-        What a process shows that was forked off in the middle of a training is half of it.
-        """
-        if not self._inherits:
             self._so_far = as_if_ended(self._records)
             self.leave()
 
@@ -69,32 +62,71 @@ class Report:
         self._so_far = []
         self.leave()
 
+
+class Process:
+    """The watch of this process. One that is forked off it has a watch of its own, from there on.
+
+    What a forked process shows of a training that it was forked off in the middle of is half of it: nothing
+    is told in it of what was before.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder
+        self._limit = limit
+        self._thread = threading.get_ident()
+        self._watching = ExitStack()
+        self._has_ended = False
+        self._begin(Lines() if LINES in os.environ else None)
+
+    def _begin(self, lines: Lines | None) -> None:
+        records = self._records = Records(keep_going=KEEP_GOING in os.environ, lines=lines)
+        self._report = Report(records, self._folder)
+        self._watching.enter_context(observed(records))
+        self._is_watched = True
+        records.told.listeners.append(self._report.leave)
+        records.steps.listeners.append(self._stepped)
+
+    def _stepped(self, _: OptimizerRecord) -> None:
+        self._report.stepped()
+        if self._records.steps.total == self._limit:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._is_watched = False
+        self._watching.close()
+
+    def raises(self, error: Exception) -> None:
+        """An exception leaves the program."""
+        self._records.told.add_all(explain(error, self._records))
+
     def forked(self) -> None:
-        """This process was forked off another one: was that training?"""
-        self._inherits = bool(self._records.steps.total or self._records.passes.total)
+        """This process was forked off another one, which may have ended its watch.
+
+        Observers belong to the thread that they were made in. Where another one was forked, they stay as they
+        are, and only what happens at once is told.
+        """
+        if not self._is_watched:
+            return
+        if threading.get_ident() == self._thread:
+            self._stop()
+            self._begin(self._records.lines)
+        else:
+            self._records.steps.listeners.remove(self._stepped)
+            self._has_ended = True
+
+    def ends(self) -> None:
+        """The process ends, in whichever way."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._stop()
+            self._report.ended()
 
 
 def start() -> None:
     """Watch this process from now on, to its end."""
-    records = Records(keep_going=KEEP_GOING in os.environ, lines=LINES in os.environ)
-    report = Report(records, Path(os.environ[RUN]))
-    watching = ExitStack()
-    watching.enter_context(observed(records))
-    records.told.listeners.append(report.leave)
-
-    def ended() -> None:
-        watching.close()
-        report.ended()
-
-    def enough(_: OptimizerRecord) -> None:
-        report.stepped()
-        if records.steps.total == limit:
-            watching.close()
-
-    limit = int(os.environ.get(STEPS, "0"))
-    records.steps.listeners.append(enough)
-    atexit.register(ended)
+    process = Process(Path(os.environ[RUN]), int(os.environ.get(STEPS, "0")))
+    atexit.register(process.ends)
+    hear_of_exits(process.ends)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=report.forked)
-        hear_of_ends(report.look)
-    hear_of_exceptions(lambda error: records.told.add_all(explain(error, records)))
+        os.register_at_fork(after_in_child=process.forked)
+    hear_of_exceptions(process.raises)

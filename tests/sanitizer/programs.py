@@ -13,6 +13,7 @@ from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.sanitizer.findings import finding_of
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
+from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.watch import observed
 
@@ -79,7 +80,7 @@ def check_left_alone(text: str) -> None:
 
 def observed_run(program: Callable[[], Exception | None]) -> ObservedRun:
     """What `gradlint run --save` would keep of a program, which returns what it raised."""
-    records = Records(lines=True)
+    records = Records(lines=Lines())
     with observed(records):
         error = program()
     if error is not None:

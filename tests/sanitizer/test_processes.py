@@ -1,5 +1,6 @@
 """Programs of several processes: one report for all of them, and the same result."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -219,3 +220,39 @@ for _ in range(3):
     alone, seen = both(project, STEPS + warm_up, "train.py")
     assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout)
     assert "No autograd mistakes seen" in seen.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such processes")
+@pytest.mark.parametrize("before", ["", "train(True)\n"])
+def test_a_process_that_is_forked_off_and_exits_at_once_tells_what_its_steps_showed(project, before):
+    text = (
+        STEPS
+        + before
+        + """
+child = os.fork()
+if not child:
+    train(False, steps=3)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    )
+    alone, seen = both(project, text, "train.py")
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "7\n")
+    assert "= steps: 2 of 3" in seen.stderr
+    assert seen.stderr.count("error[") == 1
+
+
+@pytest.mark.parametrize("way", multiprocessing.get_all_start_methods())
+def test_processes_of_each_kind_tell_what_their_steps_showed(project, way):
+    text = f"""
+if __name__ == "__main__":
+    train(True, steps=3)
+    process = mp.get_context("{way}").Process(target=train, args=(False, None, 3))
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+    alone, seen = both(project, STEPS + text, "train.py")
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "0\n")
+    assert "= steps: 2 of 3" in seen.stderr
+    assert seen.stderr.count("error[") == 1
