@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -20,6 +19,7 @@ from gradcheck_tool.report import FORMATS
 from gradcheck_tool.sources.discover import CACHE_FOLDER, absolute
 
 if TYPE_CHECKING:
+    from gradcheck_tool.findings import NotWatched
     from gradcheck_tool.harness.record.command import Recording
     from gradcheck_tool.sanitizer.command import Run
     from gradcheck_tool.session.session import Outcome, Session
@@ -111,7 +111,7 @@ def run(
         fail(str(error))
     if save is not None:
         _save(save, folder, session, watched)
-    _print(outcome, session, wanted, folder, quiet)
+    _print(outcome, session, wanted, folder, quiet, watched.compiled)
     if not quiet:
         _tell_compiled(watched.compiled, folder)
     if record:
@@ -133,11 +133,14 @@ def _command(arguments: list[str]) -> list[str]:
     return [script, *arguments[1:]]
 
 
-def _tell_compiled(functions: list[str], folder: Path) -> None:
+def _tell_compiled(functions: list[NotWatched], folder: Path) -> None:
     """Say what was not watched."""
+    from gradcheck_tool.report.context import relative_name
+
     if functions:
         more = f" and {len(functions) - _NAMED} more" if len(functions) > _NAMED else ""
-        names = ", ".join(functions[:_NAMED]).replace(f"({folder}{os.sep}", "(")
+        places = ((one, relative_name(one.location.filename, folder)) for one in functions[:_NAMED])
+        names = ", ".join(f"`{one.function}` ({file}:{one.location.start.row})" for one, file in places)
         note(f"gradlint: not watched, as torch.compile has compiled it: {names}{more}")
 
 
@@ -166,7 +169,14 @@ def _save(path: Path, folder: Path, session: Session, watched: Run) -> None:
         fail(f"{path}: {error.strerror}")
 
 
-def _print(outcome: Outcome, session: Session, wanted: tuple[Target, ...], folder: Path, quiet: bool) -> None:
+def _print(
+    outcome: Outcome,
+    session: Session,
+    wanted: tuple[Target, ...],
+    folder: Path,
+    quiet: bool,
+    compiled: list[NotWatched],
+) -> None:
     """Standard output belongs to the command: what goes to no file goes to standard error."""
     from gradcheck_tool.cli.console import count, wants_color
     from gradcheck_tool.report import render
@@ -178,7 +188,7 @@ def _print(outcome: Outcome, session: Session, wanted: tuple[Target, ...], folde
         if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
             continue
         color = target.file is None and wants_color(sys.stderr.isatty())
-        context = ReportContext(folder, lines, session.rules_in_force, color)
+        context = ReportContext(folder, lines, session.rules_in_force, color, compiled)
         text = render(target.format, outcome.findings, context)
         if target.file is None:
             sys.stderr.write(text)

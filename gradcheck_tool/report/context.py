@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradcheck_tool.findings import Location
+    from gradcheck_tool.findings import Location, NotWatched
     from gradcheck_tool.rulebook.rule import Rule
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
@@ -25,12 +25,14 @@ class ReportContext:
         lines: source text, for code frames and fingerprints.
         rules: gives the rules that were in force, for formats that describe them.
         color: whether terminal colours are wanted.
+        not_watched: the functions that a run has left alone.
     """
 
     folder: Path
     lines: Lines
     rules: Callable[[], Sequence[Rule]] = tuple
     color: bool = False
+    not_watched: Sequence[NotWatched] = ()
 
     def relative(self, filename: str) -> str:
         """The name of a file as people write it, with the system's separators."""

@@ -1,4 +1,7 @@
-"""A JSON array with ruff's field names, one object a finding."""
+"""A JSON array with ruff's field names, one object a finding.
+
+Functions that a run has left alone follow, with no code: they are no mistakes.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import Finding, Fix, Location, Position, TraceStep
+    from gradcheck_tool.findings import Finding, Fix, Location, NotWatched, Position, TraceStep
     from gradcheck_tool.report.context import ReportContext
 
 
-def render(findings: Sequence[Finding], context: ReportContext) -> str:  # noqa: ARG001
+def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report; file names stay absolute."""
-    return json.dumps([to_dict(finding) for finding in findings], indent=2, ensure_ascii=False) + "\n"
+    objects = [*map(to_dict, findings), *map(_not_watched, context.not_watched)]
+    return json.dumps(objects, indent=2, ensure_ascii=False) + "\n"
+
+
+def _not_watched(one: NotWatched) -> dict[str, Any]:
+    return {
+        "code": None,
+        "name": "not-watched",
+        "severity": "info",
+        "message": one.message,
+        **_place(one.location),
+        "predicts": None,
+        "trace": [],
+        "assumes": [],
+        "source": "run",
+        "fix": None,
+        "url": "",
+    }
 
 
 def to_dict(finding: Finding) -> dict[str, Any]:

@@ -49,6 +49,13 @@ def document(cases: Sequence[Case], context: ReportContext) -> str:
     """The XML of cases, those of one file beside each other."""
     failures = sum(case.failure is not None for case in cases)
     root = ET.Element("testsuites", name="gradlint", tests=str(max(1, len(cases))), failures=str(failures))
+    if context.not_watched:
+        properties = ET.SubElement(root, "properties")
+        for one in context.not_watched:
+            where = f"{context.uri(one.location.filename)}:{one.location.start.row}"
+            ET.SubElement(
+                properties, "property", name="not-watched", value=_legal(f"{one.function} ({where})")
+            )
     if not cases:
         suite = _suite(root, "gradlint", [])
         ET.SubElement(suite, "testcase", name="no findings", classname="gradlint", time="0")

@@ -15,7 +15,7 @@ from gradcheck_tool.report.fingerprint import fingerprints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import Edit, Finding, Location, Position
+    from gradcheck_tool.findings import Edit, Finding, Location, NotWatched, Position
     from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.rulebook.rule import Rule
 
@@ -34,7 +34,7 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
         described.setdefault(finding.code, _rule_of(finding))
     codes = list(described)
     names = fingerprints(findings, context)
-    run = {
+    run: dict[str, Any] = {
         "tool": {
             "driver": {
                 "name": "gradlint",
@@ -49,6 +49,9 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
             for finding, name in zip(findings, names, strict=True)
         ],
     }
+    if context.not_watched:
+        notes = [_notification(one, context) for one in context.not_watched]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     return (
         json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
         + "\n"
@@ -128,6 +131,15 @@ def _result(finding: Finding, index: int, name: str, context: ReportContext) -> 
         result["fixes"] = [{"description": {"text": finding.fix.message}, "artifactChanges": changes}]
     properties = _properties(finding)
     return {**result, "properties": properties} if properties else result
+
+
+def _notification(one: NotWatched, context: ReportContext) -> dict[str, Any]:
+    """What the run has left alone is no result: nothing is wrong with it."""
+    return {
+        "level": "note",
+        "message": {"text": one.message},
+        "locations": [_location(one.location, context)],
+    }
 
 
 def _location(location: Location, context: ReportContext, message: str | None = None) -> dict[str, Any]:

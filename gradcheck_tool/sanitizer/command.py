@@ -13,6 +13,7 @@ from gradcheck_tool.startup.launch import Starter, launch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.findings import NotWatched
     from gradcheck_tool.observed.run import ObservedProcess
     from gradcheck_tool.sanitizer.told import Told
 
@@ -33,7 +34,7 @@ class Run:
     status: int
     told: list[Told]
     observed: list[ObservedProcess]
-    compiled: list[str]
+    compiled: list[NotWatched]
 
 
 def run_watched(

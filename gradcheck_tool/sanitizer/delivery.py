@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.findings import NotWatched
 from gradcheck_tool.observed.run import ObservedProcess
-from gradcheck_tool.sanitizer.told import Told
+from gradcheck_tool.sanitizer.told import Told, location_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ def deliver(
     told: Iterable[Told],
     observed: ObservedProcess | None,
     rank: int | None,
-    compiled: Iterable[str] = (),
+    compiled: Iterable[NotWatched] = (),
 ) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
@@ -41,7 +42,7 @@ def deliver(
             "rank": rank,
             "told": [one.to_json() for one in told],
             "observed": None if observed is None else observed.to_json(),
-            "compiled": list(compiled),
+            "compiled": [asdict(one) for one in compiled],
         }
         draft.write_text(json.dumps(data), encoding="utf-8")
         draft.replace(path)
@@ -61,7 +62,7 @@ class Delivered:
 
     told: list[Told]
     observed: list[ObservedProcess]
-    compiled: list[str]
+    compiled: list[NotWatched]
 
 
 def delivered(folder: Path) -> Delivered:
@@ -70,10 +71,10 @@ def delivered(folder: Path) -> Delivered:
     found: dict[object, Told] = {}
     observed: list[ObservedProcess] = []
     ranks: dict[object, set[int]] = {}
-    compiled: dict[str, None] = {}
+    compiled: dict[NotWatched, None] = {}
     for path in files:
         left = json.loads(path.read_text(encoding="utf-8"))
-        compiled.update(dict.fromkeys(left["compiled"]))
+        compiled.update(dict.fromkeys(map(not_watched_of, left["compiled"])))
         if left["observed"] is not None:
             observed.append(ObservedProcess.from_json(left["observed"]))
         for data in left["told"]:
@@ -86,6 +87,11 @@ def delivered(folder: Path) -> Delivered:
         for key, told in found.items()
     ]
     return Delivered(with_ranks, observed, list(compiled))
+
+
+def not_watched_of(data: dict[str, Any]) -> NotWatched:
+    """A function that was left alone, from plain data."""
+    return NotWatched(data["function"], location_of(data["location"]))
 
 
 def _listed(ranks: Iterable[int]) -> str:

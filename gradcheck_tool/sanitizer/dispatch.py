@@ -10,7 +10,7 @@ from torch.overrides import has_torch_function
 
 from gradcheck_tool.sanitizer.below import Below
 from gradcheck_tool.sanitizer.infinite import STEEP
-from gradcheck_tool.sanitizer.masks import COMPUTING, MASKING
+from gradcheck_tool.sanitizer.masks import COMPUTING, COPYING, MASKING
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import site_of
 from gradcheck_tool.sanitizer.storages import Area, Write
@@ -145,6 +145,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             elif func in COMPUTING:
                 with Unseen():
                     self._masks.computed(args, result)
+            elif func in COPYING:
+                with Unseen():
+                    self._masks.copied(args, result)
             return result
         if written is _COLLECTIVE:
             with Unseen():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -50,8 +50,12 @@ COMPUTING = frozenset(
     }
 )
 """Operations that can compute what is zero in a part of a gradient, which may take its place."""
+COPYING = frozenset({_aten.clone.default, _aten._to_copy.default})
+"""Operations that copy a gradient, which may be masked then."""
 _LOOKS = 32
 """So often it is looked at what they compute of the gradient of a parameter, if none is masked."""
+_PENDING = 256
+"""From so many of them on those that are gone are dropped."""
 _ELEMENTS = 64
 """So many elements of each gradient are followed, through so many steps."""
 _STEPS = 8
@@ -91,24 +95,25 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """An operation is about to write to a gradient; `nonzero` is where there is something in it."""
+    """An operation is about to write to a gradient, or to a copy of it; `nonzero` is where it is not zero."""
 
     masks: Masks
     parameter: Tensor
+    gradient: Tensor
     nonzero: Tensor
 
     def ended(self) -> None:
         """It has written."""
-        gradient = self.parameter.grad
-        if gradient is not None:
-            elements = _zeroed(gradient, self.nonzero)
-            if elements:
-                self.masks.zeroed(self.parameter, elements, here())
+        elements = _zeroed(self.gradient, self.nonzero)
+        if elements and self.gradient is self.parameter.grad:
+            self.masks.zeroed(self.parameter, elements, here())
+        elif elements:
+            self.masks.may_take_place(self.parameter, self.gradient, elements)
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What was computed of the gradient of a parameter, and is zero in these elements, where that is not."""
+    """What was made of the gradient of a parameter, and is zero in these elements, where that is not."""
 
     parameter: weakref.ref[Tensor]
     memory: Any
@@ -130,22 +135,22 @@ class Masks:
     _gradients: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
     _of: int = -1
     _computed: dict[int, Masked] = field(default_factory=dict)
+    # Copies of gradients, by storage, with the parameter.
+    _copies: dict[int, tuple[weakref.ref[Tensor], weakref.ref[Tensor]]] = field(default_factory=dict)
     _looks: dict[int, int] = field(default_factory=dict)
 
     def begins(self, func: Any, args: tuple[Any, ...]) -> Masking | None:
         """One of the operations that can set a part of a gradient to zero is called."""
         if self.steps.under_way or not self.steps.known:
             return None
-        written = args[0]
-        parameter = self._parameter(written)
-        gradient = parameter.grad if parameter is not None else None
+        parameter, gradient = self._parameter(args[0])
         if parameter is None or gradient is None or _is_even(func, args, gradient):
             return None
         known = self.known.get(token_of(parameter))
         if known is not None and known.steps >= _STEPS:
             return None
         with _no_dispatch():
-            return Masking(self, parameter, gradient != 0)
+            return Masking(self, parameter, gradient, gradient != 0)
 
     def computed(self, args: tuple[Any, ...], result: Tensor) -> None:
         """One of the operations that can compute a masked gradient was called."""
@@ -154,13 +159,34 @@ class Masks:
         for given in args:
             if not isinstance(given, Tensor) or given.requires_grad or given.shape != result.shape:
                 continue
-            parameter = self._parameter(given)
+            parameter, _ = self._parameter(given)
             if parameter is None or not self._is_looked_at(parameter):
                 continue
             elements = _zeroed(result, given)
             if elements:
-                memory, of = _weak(storage_of(result)), weakref.ref(parameter)
-                self._computed[token_of(parameter)] = Masked(of, memory, here(), elements)
+                self.may_take_place(parameter, result, elements)
+
+    def copied(self, args: tuple[Any, ...], result: Tensor) -> None:
+        """An operation has copied a tensor: is it a gradient, or what may take its place?"""
+        if self.steps.under_way or not self.steps.known or self.passes.current is not None:
+            return
+        masked = self._computed.get(storage_key(args[0]))
+        if masked is not None and not masked.memory.expired():
+            self._add(replace(masked, memory=_weak(storage_of(result))))
+            return
+        parameter, _ = self._parameter(args[0])
+        if parameter is not None and result.shape == parameter.shape:
+            self._copies[storage_key(result)] = weakref.ref(result), weakref.ref(parameter)
+
+    def may_take_place(self, parameter: Tensor, made: Tensor, elements: list[int]) -> None:
+        """What was made of the gradient of a parameter is zero in some elements."""
+        memory, of = _weak(storage_of(made)), weakref.ref(parameter)
+        self._add(Masked(of, memory, here(), elements))
+
+    def _add(self, masked: Masked) -> None:
+        self._computed[masked.memory.cdata] = masked
+        if len(self._computed) > _PENDING:
+            self._computed = {key: one for key, one in self._computed.items() if not one.memory.expired()}
 
     def hooked(self, parameter: Tensor, gradient: Tensor, result: Tensor, site: Site | None) -> None:
         """A hook of a parameter has made something of its gradient."""
@@ -235,8 +261,8 @@ class Masks:
                 known.after = _values(parameter, known.elements)
                 known.fresh = False
 
-    def _parameter(self, written: Tensor) -> Tensor | None:
-        """The parameter whose gradient is written."""
+    def _parameter(self, written: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The parameter whose gradient is written, or a copy of that, and what is written."""
         if self._of != self.passes.total:
             self._of = self.passes.total
             optimizers = [record.optimizer() for record in self.steps.known.values()]
@@ -244,11 +270,16 @@ class Masks:
             self._gradients = {
                 storage_key(one.grad): weakref.ref(one) for one in parameters if one.grad is not None
             }
-        reference = self._gradients.get(storage_key(written))
+            self._copies = {}
+        key = storage_key(written)
+        reference = self._gradients.get(key)
         parameter = reference() if reference is not None else None
         gradient = parameter.grad if parameter is not None else None
-        is_own = gradient is not None and storage_key(gradient) == storage_key(written) != 0
-        return parameter if is_own else None
+        if gradient is None and key in self._copies:
+            copy, of = self._copies[key]
+            parameter, gradient = of(), copy()
+        is_own = gradient is not None and storage_key(gradient) == key != 0
+        return (parameter, gradient) if is_own else (None, None)
 
 
 def _is_even(func: Any, args: tuple[Any, ...], gradient: Tensor) -> bool:

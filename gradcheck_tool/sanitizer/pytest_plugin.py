@@ -9,6 +9,7 @@ Loading the plugin imports neither torch nor gradlint's engines.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,15 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from gradcheck_tool.findings import NotWatched
     from gradcheck_tool.sanitizer.records import Records
     from gradcheck_tool.sanitizer.told import Told
     from gradcheck_tool.session.session import Session
 
 _SEEN = "gradlint_run"
 """The attribute of the report of a test's teardown that says what the test showed."""
+_COMPILED = "gradlint_compiled"
+"""The attribute that says what `torch.compile` has compiled so far."""
 _NAMED = 5
 """So many tests are named in which the same mistake was seen."""
 
@@ -80,6 +84,7 @@ class _Watching:
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """A part of a test has ended: explain why it failed, and after the last part say what it showed."""
+        from gradcheck_tool.sanitizer.compiled import compiled_functions
         from gradcheck_tool.sanitizer.judges.ending import conclude
         from gradcheck_tool.sanitizer.judges.raised import explain
         from gradcheck_tool.sanitizer.sites import without_ours
@@ -102,6 +107,7 @@ class _Watching:
             conclude(records)
             told = records.told.all()
             vars(report)[_SEEN] = [one.to_json() for one in told]
+            vars(report)[_COMPILED] = [asdict(one) for one in compiled_functions()]
             report.user_properties += [("gradlint", f"{one.code} {one.message}") for one in told]
         return report
 
@@ -127,6 +133,7 @@ class _Reporting:
                 raise pytest.UsageError(f"--gradlint-run-output: {given}: give it FORMAT=FILE")
             self._files.append((name, self._folder / file))
         self._seen: dict[object, tuple[Told, list[str]]] = {}
+        self._compiled: dict[NotWatched, None] = {}
         self._text = ""
         try:
             self._session: Session = Session(self._folder, Options(Overrides()))
@@ -136,8 +143,10 @@ class _Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A part of a test has ended somewhere."""
+        from gradcheck_tool.sanitizer.delivery import not_watched_of
         from gradcheck_tool.sanitizer.told import Told
 
+        self._compiled.update(dict.fromkeys(map(not_watched_of, getattr(report, _COMPILED, ()))))
         for data in getattr(report, _SEEN, ()):
             told = Told.from_json(data)
             self._seen.setdefault(told.key, (told, []))[1].append(report.nodeid)
@@ -155,7 +164,9 @@ class _Reporting:
         lines = SourceLines()
         self._text = render("full", found, ReportContext(self._folder, lines, color=color)) if found else ""
         for name, file in self._files:
-            context = ReportContext(self._folder, lines, self._session.rules_in_force)
+            context = ReportContext(
+                self._folder, lines, self._session.rules_in_force, not_watched=list(self._compiled)
+            )
             file.write_text(render(name, found, context), encoding="utf-8")
         if found and self._status and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = self._status
@@ -165,6 +176,12 @@ class _Reporting:
         if self._text:
             terminalreporter.section("autograd mistakes seen by gradlint")
             terminalreporter.write(self._text)
+        if self._compiled:
+            more = f" and {len(self._compiled) - _NAMED} more" if len(self._compiled) > _NAMED else ""
+            names = ", ".join(f"`{one.function}`" for one in list(self._compiled)[:_NAMED])
+            terminalreporter.write_line(
+                f"gradlint: not watched, as torch.compile has compiled it: {names}{more}"
+            )
 
 
 def _with_tests(told: Told, tests: list[str]) -> Told:

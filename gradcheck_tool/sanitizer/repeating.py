@@ -3,12 +3,16 @@
 From the operation on that reads a changed value, each operation is computed a second time, on what it would
 be given. The second computation has memory of its own, and runs none of the program's code: hooks, custom
 Functions and checkpoints are called once, and each operation in them is computed twice. An operation that
-draws random numbers, talks to other processes or is none of PyTorch's own ends the second computation: it is
-not known then what the change does to gradients. Values that become numbers of Python stay as they are.
+draws random numbers draws the same ones both times, as the generator is put back in between. One that talks
+to other processes or is none of PyTorch's own ends the second computation: it is not known then what the
+change does to gradients. So does a random one while another thread may draw, too. Values that become numbers
+of Python stay as they are.
 """
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +160,8 @@ class Repeating:
                     twin = self._known(tensor) or self._twin_of(tensor, causes)
                     if twin is not None:
                         twin.causes |= causes
-                result = func(*tree_map_only(Tensor, self._instead, args), **self._instead_of_all(kwargs))
+                with _generators_kept(func, given, kwargs):
+                    result = func(*tree_map_only(Tensor, self._instead, args), **self._instead_of_all(kwargs))
         except Exception:  # noqa: BLE001 - whatever it is, the first computation will say so
             self._lost = True
             return None
@@ -277,10 +282,46 @@ def _check_repeatable(func: Any, given: Iterable[Tensor]) -> None:
     Raises:
         NotImplementedError: it may not.
     """
-    is_random = torch.Tag.nondeterministic_seeded in func.tags
     is_own = func.namespace == "aten" and not func.__name__.startswith(_RESHAPING)
-    if is_random or not is_own or any(type(one) not in PLAIN for one in given):
+    if not is_own or any(type(one) not in PLAIN for one in given):
         raise NotImplementedError
+
+
+@contextmanager
+def _generators_kept(func: Any, given: Iterable[Tensor], kwargs: dict[str, Any] | None) -> Iterator[None]:
+    """What an operation draws inside is drawn again afterwards.
+
+    Raises:
+        NotImplementedError: another thread may draw in between, or it is not known which generator draws.
+    """
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        yield
+        return
+    if threading.active_count() > 1:
+        raise NotImplementedError
+    generator = (kwargs or {}).get("generator")
+    generators = [_generator_of(tensor.device) for tensor in given] if generator is None else [generator]
+    states = [(one, one.get_state()) for one in generators]
+    try:
+        yield
+    finally:
+        for one, state in states:
+            one.set_state(state)
+
+
+def _generator_of(device: torch.device) -> torch.Generator:
+    """What draws the numbers of a device.
+
+    Raises:
+        NotImplementedError: it is not known.
+    """
+    if device.type == "cpu":
+        return torch.default_generator
+    if device.type == "cuda":
+        return torch.cuda.default_generators[
+            torch.cuda.current_device() if device.index is None else device.index
+        ]
+    raise NotImplementedError
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

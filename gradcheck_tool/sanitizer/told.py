@@ -43,9 +43,10 @@ class Told:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Told:
         """What `to_json` gave."""
-        trace = tuple(TraceStep(_location(step["location"]), step["message"]) for step in data["trace"])
-        return cls(**{**data, "location": _location(data["location"]), "trace": trace})
+        trace = tuple(TraceStep(location_of(step["location"]), step["message"]) for step in data["trace"])
+        return cls(**{**data, "location": location_of(data["location"]), "trace": trace})
 
 
-def _location(data: dict[str, Any]) -> Location:
+def location_of(data: dict[str, Any]) -> Location:
+    """A place from plain data."""
     return Location(data["filename"], Position(**data["start"]), Position(**data["end"]), data["cell"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -156,3 +157,26 @@ def test_what_is_compiled_is_named(project):
         f"`{'Net.' * (sys.version_info >= (3, 11))}forward` (compiled.py:4)",
         "`loss_of` (compiled.py:6)",
     ]
+
+
+def test_what_is_compiled_is_in_each_format_for_machines(project):
+    (project / "compiled.py").write_text(COMPILED)
+    formats = ("json", "sarif", "junit")
+    wanted = [word for name in formats for word in ("--output-format", f"{name}={name}.txt")]
+    assert watched(project, *wanted, "compiled.py").returncode == 0
+    objects = json.loads((project / "json.txt").read_text())
+    assert {one["code"] for one in objects} == {None}
+    assert {one["source"] for one in objects} == {"run"}
+    assert {one["severity"] for one in objects} == {"info"}
+    assert {one["filename"] for one in objects} == {str(project / "compiled.py")}
+    assert sorted(one["location"]["row"] for one in objects) == [4, 6]
+    (sarif,) = json.loads((project / "sarif.txt").read_text())["runs"]
+    assert sarif["results"] == []
+    (invocation,) = sarif["invocations"]
+    notes = invocation["toolExecutionNotifications"]
+    assert {one["message"]["text"].rpartition("`")[2] for one in notes} == {
+        " is compiled by torch.compile: what it does is not watched"
+    }
+    junit = ET.parse(project / "junit.txt")
+    assert {one.get("name") for one in junit.iter("property")} == {"not-watched"}
+    assert "loss_of (compiled.py:6)" in {one.get("value") for one in junit.iter("property")}

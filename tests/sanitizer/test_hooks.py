@@ -173,6 +173,12 @@ def test_the_right_program_is_left_alone(name):
         "words.weight.grad = torch.where(mask > 0, words.weight.grad, 0)",
         "words.weight.grad = words.weight.grad.masked_fill(mask == 0, 0.0)",
         "words.weight.grad.data = words.weight.grad.data * mask",
+        "words.weight.grad = words.weight.grad.clone() * mask",
+        "words.weight.grad = (words.weight.grad * mask).detach().clone()",
+        "g = words.weight.grad.clone(); words.weight.grad = g.mul_(mask)",
+        "g = words.weight.grad * mask; norm = g.clone().norm(); words.weight.grad = g",
+        "g = words.weight.grad.detach().clone(); g[:3] = 0; words.weight.grad = g",
+        "words.weight.grad.copy_(words.weight.grad.clone() * mask)",
     ],
 )
 def test_gradients_that_are_masked_elsewhere_are_followed(mask):
@@ -190,6 +196,9 @@ def test_gradients_that_a_hook_masks_are_followed(hook):
         masked(ASSIGNED, decay=0),
         masked(ASSIGNED, restore="words.weight.data[:3] = start[:3]"),
         masked("(words.weight.grad * mask).norm()"),
+        masked("words.weight.grad.clone()[:3] = 0"),
+        masked("g = words.weight.grad.clone(); g[:3] = 0"),
+        masked("words.weight.grad = words.weight.grad.clone()"),
         masked("words.weight.grad = words.weight.grad * 0.5"),
         masked(hook="words.weight.register_hook(lambda g: g * 2)"),
         masked(hook="words.weight.register_hook(lambda g: g * mask)", decay=0),

@@ -147,7 +147,7 @@ WRONG = {
         """,
         "wrong by 50% of its norm",
     ),
-    "random numbers, which are drawn once": (
+    "random numbers, which are drawn a second time": (
         """
         class Dropped(torch.autograd.Function):
             @staticmethod
@@ -155,11 +155,28 @@ WRONG = {
                 return x.clone()
             @staticmethod
             def backward(ctx, g):
-                return g * torch.bernoulli(g.sigmoid())
-        w = torch.rand(3, requires_grad=True)
+                return torch.nn.functional.dropout(g) * torch.bernoulli(g.sigmoid() * 0 + 0.9)
+        w = torch.rand(64, requires_grad=True)
         y = Dropped.apply(w).exp()
         y.data.mul_(2)
         y.sum().backward()
+        """,
+        "wrong by 100% of its norm",
+    ),
+    "random numbers while another thread may draw": (
+        """
+        import threading
+        w = torch.rand(64, requires_grad=True)
+        h = w * 1
+        h.register_hook(torch.nn.functional.dropout)
+        y = h.exp()
+        y.data.mul_(2)
+        ended = threading.Event()
+        other = threading.Thread(target=ended.wait)
+        other.start()
+        y.sum().backward()
+        ended.set()
+        other.join()
         """,
         None,
     ),
