@@ -1,4 +1,4 @@
-"""What a checkpoint saves when a pass calls its part again: PyTorch compares no versions of that.
+"""What a checkpoint saves, and saves again when a pass calls its part again: PyTorch compares no versions.
 
 The checkpoint has saved-tensor hooks of its own, which hide ours. They are followed, and do what they do.
 """
@@ -17,11 +17,29 @@ from gradcheck_tool.sanitizer.threads import saved_tensors_here
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gradcheck_tool.sanitizer.recomputing import Recomputing
+
 _MARK = "_gradlint_saved"
 """The attribute by which what a checkpoint gives its node leads to what it is to keep."""
 
 
-def _while_called_again(pack: Callable[[Any], Any], frame: Any, group: Any) -> Callable[[Any], Any]:
+def _while_called_first(
+    pack: Callable[[Any], Any], frame: Any, recomputing: Recomputing
+) -> Callable[[Any], Any]:
+    """What takes the place of saved tensors in the first call."""
+
+    @wraps(pack)
+    def watched(tensor: Any) -> Any:
+        holder = pack(tensor)
+        recomputing.first(frame, holder, tensor)
+        return holder
+
+    return watched
+
+
+def _while_called_again(
+    pack: Callable[[Any], Any], frame: Any, group: Any, recomputing: Recomputing
+) -> Callable[[Any], Any]:
     """What saves tensors while the part is called again."""
 
     @wraps(pack)
@@ -32,6 +50,8 @@ def _while_called_again(pack: Callable[[Any], Any], frame: Any, group: Any) -> C
         finally:
             holder = frame.weak_holders[index]() if index < len(frame.weak_holders) else None
             hooks = saved_tensors_here()
+            if holder is not None:
+                recomputing.again(holder, tensor)
             kept = None if holder is None else frame.recomputed[group].get(holder.handles.get(group))
             if hooks is not None and kept is not None:
                 vars(holder)[_MARK] = hooks.recomputed(kept)
@@ -39,7 +59,7 @@ def _while_called_again(pack: Callable[[Any], Any], frame: Any, group: Any) -> C
     return watched
 
 
-def _when_needed(unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _when_needed(unpack: Callable[[Any], Any], recomputing: Recomputing) -> Callable[[Any], Any]:
     """What gives a node the tensor that it needs."""
 
     @wraps(unpack)
@@ -48,13 +68,14 @@ def _when_needed(unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
         saved, hooks = vars(holder).pop(_MARK, None), saved_tensors_here()
         if hooks is not None and saved is not None:
             hooks.needs_recomputed(saved, tensor)
+        recomputing.needs(holder, tensor)
         return tensor
 
     return watched
 
 
 @contextmanager
-def checkpoints_watched() -> Iterator[None]:
+def checkpoints_watched(recomputing: Recomputing) -> Iterator[None]:
     """The hooks of each checkpoint that is called inside are followed."""
     module: Any = torch.utils.checkpoint
     again, first = getattr(module, "_recomputation_hook", None), getattr(module, "_checkpoint_hook", None)
@@ -67,12 +88,14 @@ def checkpoints_watched() -> Iterator[None]:
     def calls_again(hook: Any, frame: Any, group: Any) -> None:
         init_again(hook, frame, group)
         compiler: Any = torch._dynamo
-        hook.pack_hook = compiler.disable(_while_called_again(hook.pack_hook, frame(), group))
+        hook.pack_hook = compiler.disable(_while_called_again(hook.pack_hook, frame(), group, recomputing))
 
     @wraps(init_first)
     def calls_first(hook: Any, frame: Any) -> None:
         init_first(hook, frame)
-        hook.unpack_hook = _when_needed(hook.unpack_hook)
+        recomputing.begins(frame)
+        hook.pack_hook = _while_called_first(hook.pack_hook, frame, recomputing)
+        hook.unpack_hook = _when_needed(hook.unpack_hook, recomputing)
 
     with ExitStack() as stack:
         stack.enter_context(replaced(again, __init__=calls_again))

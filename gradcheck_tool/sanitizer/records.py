@@ -15,6 +15,7 @@ from gradcheck_tool.sanitizer.masks import Masks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
+from gradcheck_tool.sanitizer.recomputing import Recomputing
 from gradcheck_tool.sanitizer.reducing import Reducing
 from gradcheck_tool.sanitizer.refusals import Refusals
 from gradcheck_tool.sanitizer.repeating import Repeating
@@ -49,6 +50,7 @@ class Records:
         self.storages = Storages()
         self.passes = Passes()
         self.repeating = Repeating(self.passes)
+        self.recomputing = Recomputing(self.passes)
         self.passes.ends.append(self.repeating.pass_ends)
         self.passes.failures.append(self.repeating.pass_fails)
         self.steps = Steps(self.passes)

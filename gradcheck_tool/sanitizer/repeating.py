@@ -118,7 +118,7 @@ class Repeating:
             told(None)
             return
         with torch.no_grad(), _no_dispatch():
-            if _same(tensor, was):
+            if holds_the_same(tensor, was):
                 return
             met = self._met[key] = self._met.get(key, 0) + 1
             if met > _REPEATED and met & (met - 1):
@@ -181,7 +181,7 @@ class Repeating:
         storage, instead = storage_of(one), storage_of(other)
         if storage is None or instead is None or Area.of(one) != Area.of(other):
             self._lost = True
-        elif not _same(one, other):
+        elif not holds_the_same(one, other):
             self._add(Twin(_weak(storage), instead, again.causes))
 
     def pass_ends(self, ended: Pass, result: Any) -> None:
@@ -324,7 +324,7 @@ def _generator_of(device: torch.device) -> torch.Generator:
     raise NotImplementedError
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
+def holds_the_same(one: Tensor, other: Tensor) -> bool:
     """Do two tensors hold the same, also where that is no number? Some types cannot be compared."""
     try:
         return torch.equal(one, other) or bool(((one == other) | (one.isnan() & other.isnan())).all())
@@ -334,7 +334,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 def _difference(gradient: Tensor, right: Tensor) -> float:
     """By how much of its norm a gradient is wrong: zero for roundings."""
-    if _same(gradient, right):
+    if holds_the_same(gradient, right):
         return 0.0
     kind = torch.complex128 if gradient.is_complex() else torch.float64
     distance = float((gradient.to(kind) - right.to(kind)).norm())

@@ -13,7 +13,7 @@ from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.cuts import lists_watched
 from gradcheck_tool.sanitizer.data import data_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
-from gradcheck_tool.sanitizer.judges import overwritten
+from gradcheck_tool.sanitizer.judges import overwritten, recomputed
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain, went_on
 from gradcheck_tool.sanitizer.lines import lines_watched
@@ -74,6 +74,7 @@ def watch(*, quiet: bool = False, keep_going: bool = False) -> Iterator[Watched]
 def observed(records: Records) -> Iterator[None]:
     """What happens inside is recorded."""
     records.judges_of_needs.append(overwritten.judge)
+    records.recomputing.listeners.append(lambda other: recomputed.judge(other, records))
     records.refusals.listeners.append(lambda error, site: records.told.add_all(went_on(error, records, site)))
     with ExitStack() as stack:
         stack.enter_context(refusals_watched(records.refusals))
@@ -86,7 +87,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(modes_watched(records.modes))
         stack.enter_context(clearing_watched(records.clearing))
         stack.enter_context(arrays_watched(records.storages.arrays))
-        stack.enter_context(checkpoints_watched())
+        stack.enter_context(checkpoints_watched(records.recomputing))
         stack.enter_context(data_watched(records.storages.moves))
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))

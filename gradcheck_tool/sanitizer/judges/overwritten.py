@@ -37,11 +37,11 @@ def judge(need: Need, records: Records) -> None:
             need.saved.tensor,
             was,
             told.key,
-            lambda wrong: records.told.add(told if wrong is None else _sized(told, wrong, records)),
+            lambda wrong: records.told.add(told if wrong is None else sized(told, wrong, records)),
         )
 
 
-def _sized(told: Told, wrong: list[Wrong], records: Records) -> Told:
+def sized(told: Told, wrong: list[Wrong], records: Records) -> Told:
     """With the gradients that are wrong, and by how much."""
     of = names_of(records, {one.token: one.shape for one in wrong})
     several = len(wrong) > 1
