@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -74,6 +75,7 @@ class Hooks:
     masks: Masks
     sharing: Sharing = field(default_factory=Sharing)
     known: dict[tuple[Site, str], Hook] = field(default_factory=dict)
+    _on_modules: WeakKeyDictionary[Any, Hook] = field(default_factory=WeakKeyDictionary)
 
     @unseen
     def of_tensor(self, tensor: Tensor, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,11 +123,19 @@ class Hooks:
         if parameter is not None and type(result) in PLAIN and storage_key(result):
             self.masks.hooked(parameter, before, result, site)
 
-    @unseen
-    def of_module(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """A hook on the backward of a module, whose first calls are looked at."""
+    def on_module(self, hook: Callable[..., Any]) -> None:
+        """A hook is registered on the backward of a module, which keeps it as it is: it may be pickled."""
         known = self._known(hook)
-        if known is None or not binds_argument(hook, 1):
+        if known is not None and binds_argument(hook, 1):
+            self._on_modules[hook] = known
+
+    def of_module(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook that a pass is to call on the backward of a module: its first calls are looked at."""
+        try:
+            known = self._on_modules.get(hook)
+        except TypeError:  # it can be called, but not hashed
+            return hook
+        if known is None:
             return hook
 
         @wraps(hook)
@@ -141,7 +151,6 @@ class Hooks:
                 known.place = seen.site
             return result
 
-        vars(looked_at)[_WRAPPED] = True
         return looked_at
 
     def _known(self, hook: Callable[..., Any]) -> Hook | None:
@@ -214,18 +223,34 @@ def _differ(gradient: Tensor, before: Tensor) -> bool:
 def hooks_watched(hooks: Hooks) -> Iterator[None]:
     """Each hook that is registered on a tensor, or on the backward of a module, is told to `hooks`."""
     of_tensor: Any = torch.Tensor.register_hook
-    of_module: Any = nn.Module.register_full_backward_hook
+    on_module: Any = nn.Module.register_full_backward_hook
+    of_module: Any = nn.Module._get_backward_hooks
 
     @wraps(of_tensor)
     def register_hook(tensor: Tensor, hook: Callable[..., Any]) -> Any:
         return of_tensor(tensor, hooks.of_tensor(tensor, hook))
 
+    @wraps(on_module)
+    def register_full_backward_hook(
+        module: nn.Module, hook: Callable[..., Any], *args: Any, **options: Any
+    ) -> Any:
+        handle = on_module(module, hook, *args, **options)
+        hooks.on_module(hook)
+        return handle
+
     @wraps(of_module)
-    def register_full_backward_hook(module: nn.Module, hook: Callable[..., Any], **options: Any) -> Any:
-        return of_module(module, hooks.of_module(hook), **options)
+    def get_backward_hooks(module: nn.Module) -> Any:
+        full, others = of_module(module)
+        if torch.compiler.is_compiling():
+            return full, others
+        return [hooks.of_module(hook) for hook in full], others
 
     with (
         replaced(torch.Tensor, register_hook=register_hook),
-        replaced(nn.Module, register_full_backward_hook=register_full_backward_hook),
+        replaced(
+            nn.Module,
+            register_full_backward_hook=register_full_backward_hook,
+            _get_backward_hooks=get_backward_hooks,
+        ),
     ):
         yield

@@ -1,10 +1,12 @@
 """Hooks that lose what they compute, or change a gradient that is not theirs alone."""
 
+import pickle
+
 import pytest
 import torch
 
 import gradcheck_tool
-from tests.sanitizer.programs import check_left_alone, check_told, watched
+from tests.sanitizer.programs import check_left_alone, check_told, story, watched
 
 # The program, its code, and the rows of the story.
 MISTAKES = {
@@ -232,3 +234,33 @@ def test_hooks_do_what_they_do_without_the_watch():
     with gradcheck_tool.watch(quiet=True):
         result = _with_hooks()
     assert all(torch.equal(one, other) for one, other in zip(result, expected, strict=True))
+
+
+def _doubles(module, grad_input, grad_output):
+    grad_input = tuple(2 * g for g in grad_input)
+
+
+def test_modules_keep_the_hooks_that_they_are_given():
+    with gradcheck_tool.watch(quiet=True) as seen:
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        net[1].register_full_backward_hook(_doubles)
+        copy = pickle.loads(pickle.dumps(net))
+        for _ in range(2):
+            net(torch.rand(2, 3)).sum().backward()
+    assert [*copy[1]._backward_hooks.values()] == [*net[1]._backward_hooks.values()] == [_doubles]
+    assert [one.code for one in seen.findings] == ["GL809"]
+
+
+@pytest.mark.parametrize(("write", "code"), [("out.mul_(2)", "GL201"), ("out.data.mul_(2)", "GL205")])
+def test_what_a_hook_on_a_forward_writes_is_told(write, code):
+    text = f"""
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid())
+        def change(module, args, out):
+            {write}
+        net[1].register_forward_hook(change)
+        net(torch.rand(2, 3)).sum().backward()
+        """
+    told, raised = watched(text)
+    assert (raised is None) == (code == "GL205")
+    assert [one.code for one in told] == [code]
+    assert story(told[0]) == [6, 6, 4, 6]
