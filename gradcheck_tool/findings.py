@@ -79,19 +79,6 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class NotWatched:
-    """A function that a run has left alone: `torch.compile` has compiled it. Its place is its first line."""
-
-    function: str
-    location: Location
-
-    @property
-    def message(self) -> str:
-        """That in words."""
-        return f"`{self.function}` is compiled by torch.compile: what it does is not watched"
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong at one place.
 

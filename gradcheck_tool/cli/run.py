@@ -19,8 +19,8 @@ from gradcheck_tool.report import FORMATS
 from gradcheck_tool.sources.discover import CACHE_FOLDER, absolute
 
 if TYPE_CHECKING:
-    from gradcheck_tool.findings import NotWatched
     from gradcheck_tool.harness.record.command import Recording
+    from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.sanitizer.command import Run
     from gradcheck_tool.session.session import Outcome, Session
 

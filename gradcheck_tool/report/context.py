@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradcheck_tool.findings import Location, NotWatched
+    from gradcheck_tool.findings import Location
+    from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.rulebook.rule import Rule
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import Finding, Fix, Location, NotWatched, Position, TraceStep
+    from gradcheck_tool.findings import Finding, Fix, Location, Position, TraceStep
     from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.report.not_watched import NotWatched
 
 
 def render(findings: Sequence[Finding], context: ReportContext) -> str:

@@ -15,8 +15,9 @@ from gradcheck_tool.report.fingerprint import fingerprints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import Edit, Finding, Location, NotWatched, Position
+    from gradcheck_tool.findings import Edit, Finding, Location, Position
     from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.rulebook.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

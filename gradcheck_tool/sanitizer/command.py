@@ -13,8 +13,8 @@ from gradcheck_tool.startup.launch import Starter, launch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import NotWatched
     from gradcheck_tool.observed.run import ObservedProcess
+    from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.sanitizer.told import Told
 
 _START = "gradcheck_tool.sanitizer.start"

@@ -6,7 +6,8 @@ import linecache
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.findings import Location, NotWatched, Position
+from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.report.not_watched import NotWatched
 from gradcheck_tool.sanitizer.sites import absolute, is_program
 
 if TYPE_CHECKING:

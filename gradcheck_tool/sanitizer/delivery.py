@@ -7,8 +7,8 @@ import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.findings import NotWatched
 from gradcheck_tool.observed.run import ObservedProcess
+from gradcheck_tool.report.not_watched import NotWatched
 from gradcheck_tool.sanitizer.told import Told, location_of
 
 if TYPE_CHECKING:

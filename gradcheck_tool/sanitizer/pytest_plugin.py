@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gradcheck_tool.findings import NotWatched
+    from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.sanitizer.records import Records
     from gradcheck_tool.sanitizer.told import Told
     from gradcheck_tool.session.session import Session
