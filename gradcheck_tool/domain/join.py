@@ -29,7 +29,7 @@ def signature(state: State, live: frozenset[str | int] | None) -> int:
     """A number that states can only share if they may be the same, loosely compared; cheap to compute."""
     frame: Frame = state[state.frames[-1]]
     heap = state.heap
-    parts: list[Any] = [state.grad, state.inference, len(state.frames)]
+    parts: list[Any] = [state.grad, state.inference, len(state.doubts), len(state.frames)]
     for name in live if live is not None else ():
         value = frame.locals.get(name)
         if isinstance(value, Ref):
@@ -64,6 +64,7 @@ def _isomorphism(
     if (
         a.grad is not b.grad
         or a.inference is not b.inference
+        or a.doubts != b.doubts
         or (a.saving_hooks == NONE) is not (b.saving_hooks == NONE)
         or len(a.frames) != len(b.frames)
         or (a.exc is None) != (b.exc is None)
@@ -188,7 +189,7 @@ def outline(state: State, live: frozenset[str | int] | None) -> int:
             parts.add((record.requires_grad, record.grad_state))
         elif type(record) is Instance and "training" in record.attrs:
             parts.add((record.cls, record.attrs["training"]))
-    return hash((state.grad, state.inference, len(state.frames), frozenset(parts)))
+    return hash((state.grad, state.inference, len(state.doubts), len(state.frames), frozenset(parts)))
 
 
 def _kind(s: State, value: Value | None) -> object:

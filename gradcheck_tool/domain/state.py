@@ -30,7 +30,8 @@ class State:
     use it. `severed` has for numbers and arrays what was cut off from the tensors that they were made of.
     `after_body`: a function is executed on its own, before which others may have run. `again`: it has been
     called before, on the same object. `is_partial`: another way through the code, which parted from this one,
-    has not been followed. `changed` are the
+    has not been followed. `doubts` has for each open manager of which nothing is known the grad mode that it
+    found: it may have switched gradients off. `changed` are the
     records that were written to since the running function was entered: of all others, two ways through the
     function have the same.
     """
@@ -39,6 +40,7 @@ class State:
         "after_body",
         "again",
         "changed",
+        "doubts",
         "exc",
         "frames",
         "grad",
@@ -69,6 +71,7 @@ class State:
         self.owner = object()
         self.changed: set[int] = set()
         self.is_partial = False
+        self.doubts: tuple[bool | None, ...] = ()
 
     def fork(self) -> State:
         """Another state that starts as this one is."""
@@ -87,6 +90,7 @@ class State:
         new.exc = self.exc
         new.changed = self.changed.copy()
         new.is_partial = self.is_partial
+        new.doubts = self.doubts
         new.owner = object()
         self.owner = object()
         return new

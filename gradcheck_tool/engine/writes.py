@@ -87,22 +87,28 @@ def _check_history(s: State, ref: Ref, others: Sequence[Ref], site: Any, how: Te
         node = s.get(tensor.grad_fn, Node)
         _check_view(tensor, site, how, node is not None and node.op == HOOKED)
         if base.requires_grad and base.leaf:
-            made = story(base.site, f"`{base.name}` is a leaf that requires grad")
-            raise Raised(
-                LeafWrite(
-                    site=site,
-                    story=(made,),
-                    text=LEAF_VIEW_WRITE,
-                    tensor=str(base.name),
-                    write=str(how),
-                    through_view=True,
-                )
-            )
+            _refuse_leaf(s, base, site, how, through_view=True)
     if tensor.leaf and tensor.requires_grad:
-        made = story(tensor.site, f"`{tensor.name}` is a leaf that requires grad")
-        raise Raised(
-            LeafWrite(site=site, story=(made,), text=LEAF_WRITE, tensor=str(tensor.name), write=str(how))
+        _refuse_leaf(s, tensor, site, how)
+
+
+def _refuse_leaf(s: State, leaf: Tensor, site: Any, how: Text, through_view: bool = False) -> None:
+    """Raise, unless a manager of which nothing is known is open: the write shows what that is there for."""
+    if s.doubts:
+        s.grad = False
+        return
+    made = story(leaf.site, f"`{leaf.name}` is a leaf that requires grad")
+    text = LEAF_VIEW_WRITE if through_view else LEAF_WRITE
+    raise Raised(
+        LeafWrite(
+            site=site,
+            story=(made,),
+            text=text,
+            tensor=str(leaf.name),
+            write=str(how),
+            through_view=through_view,
         )
+    )
 
 
 def _check_view(tensor: Tensor, site: Any, how: Text, hooked: bool) -> None:

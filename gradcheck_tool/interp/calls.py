@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, Iter, List
@@ -25,7 +26,7 @@ from gradcheck_tool.interp.api import Call, Label
 from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
-from gradcheck_tool.interp.functions import call_function
+from gradcheck_tool.interp.functions import call_function, managed
 from gradcheck_tool.interp.havoc import forget_filled, forget_written, havoc, may_change_layers, written_by
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.summaries import Summarising
 
 SUPER = LibraryObject("builtins.super")
+# What a decorator is called of which nothing else is known, and which may switch gradients off.
+_SWITCHES = re.compile(r"gra(?:d|ph)|infer|eval")
 
 
 def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
@@ -44,12 +47,13 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
     func = m.get(s, i.func)
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
-    unsure = False
+    unsure = misplaced = False
     raised: Outcomes = []
     for arg in i.args:
         value = m.get(s, arg.value)
         if arg.kind is ir.ArgKind.POSITIONAL:
-            args.append(value)
+            if not misplaced:
+                args.append(value)
         elif arg.kind is ir.ArgKind.KEYWORD:
             kwargs[arg.name or ""] = value
         elif arg.kind is ir.ArgKind.STAR:
@@ -61,6 +65,8 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
                 return [(s, NONE), *raised]
             args += more
             unsure = unsure or is_open
+            # Which parameters the next arguments are for, in code of the repository, is not known.
+            misplaced = misplaced or (is_open and _is_of_repository(s, func))
         else:
             unsure = _spread(s, value, kwargs) or unsure
     if func == SUPER:
@@ -69,6 +75,13 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
         m.tell(s, Called(as_seen(s, func), i, args, kwargs, unsure))
     site = m.site(s, i.node)
     return m.call(s, func, args, kwargs, site, Label(site.module, site.node), unsure) + raised
+
+
+def _is_of_repository(s: State, func: Value) -> bool:
+    """Is the callee a function, class or object of the repository, or a method of such a class?"""
+    owner = func.receiver if isinstance(func, Method) else func
+    record = s.heap.get(owner.id) if isinstance(owner, Ref) else None
+    return isinstance(owner, Bound) or isinstance(record, (Func, Class, Instance))
 
 
 def _spread(s: State, value: Value, kwargs: dict[str, Value]) -> bool:
@@ -179,6 +192,9 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
         return known
     name, owner = _named(func)
     if _decorates(s, call, is_method=bool(owner)):
+        decorated = s.get(call.args[0], Func)
+        if decorated is not None and _SWITCHES.search(str(call.text)):
+            return [(s, s.new(managed(decorated, unknown())))]
         return [(s, call.args[0])]
     receiver = [func.receiver] if isinstance(func, Method) else []
     given = [*receiver, *call.args, *call.kwargs.values()]

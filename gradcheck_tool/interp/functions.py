@@ -124,6 +124,14 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
     return results
 
 
+def managed(func: Func, manager: Value) -> Func:
+    """The same function, run inside a manager."""
+    new = Func(func.function, func.frame, dict(func.defaults), func.env)
+    new.cls, new.attrs = func.cls, dict(func.attrs)
+    new.wrap = (manager, *func.wrap)
+    return new
+
+
 def leave_all(m: Interpreter, states: Sequence[State], managers: Sequence[Value], site: Any) -> None:
     """Leave the managers of decorators, which swallow nothing."""
     for manager in reversed(managers):

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def enter(m: Interpreter, s: State, manager: Value, site: Any) -> Outcomes:
-    """`manager.__enter__()`."""
+    """`manager.__enter__()`; one of which nothing is known may switch gradients off."""
     record = s.get(manager, Instance)
     if record is None:
+        s.doubts = (*s.doubts, s.grad)
         return [(s, manager if isinstance(manager, Symbol) and manager.kind == "data" else unknown())]
     own = attributes.in_class(s, record.cls, "__enter__") or attributes.in_class(s, record.cls, "__aenter__")
     if own is not None:
@@ -41,6 +42,9 @@ def leave(m: Interpreter, s: State, manager: Value, exc: Value | None, site: Any
     """`manager.__exit__(...)`; the answer tells whether it swallows the exception."""
     record = s.get(manager, Instance)
     if record is None:
+        if s.doubts:
+            *doubts, s.grad = s.doubts
+            s.doubts = tuple(doubts)
         return [(s, FALSE)]
     own = attributes.in_class(s, record.cls, "__exit__") or attributes.in_class(s, record.cls, "__aexit__")
     if own is not None:

@@ -209,7 +209,8 @@ def _kind(m: Interpreter, s: State, ref: Ref, call: Call) -> tuple[Any, tuple[in
         return kind, value
 
     arguments = like((tuple(call.args), tuple(call.kwargs.items())))
-    around = (s.grad, s.inference, s.saving_hooks == NONE, call.unsure, m.budget.width, m.budget.is_narrow)
+    modes = (s.grad, s.inference, s.doubts, s.saving_hooks == NONE)
+    around = (modes, call.unsure, m.budget.width, m.budget.is_narrow)
     return (ref.id, arguments, around), tuple(numbers)
 
 
@@ -251,6 +252,10 @@ def _watch(s: State, watch: ReadSet | None) -> None:
     s.memory = ReadTrackingDict(s.memory, watch, watch.memory)
 
 
+def _modes(s: State) -> tuple[Any, ...]:
+    return s.grad, s.inference, s.doubts, s.saving_hooks, s.off
+
+
 class _Before:
     """A state as it was when a watched call began."""
 
@@ -260,11 +265,11 @@ class _Before:
         self._heap, self._path_condition, self._memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
         self._severed = dict(s.severed)
         self._active = running(s)
-        self._frames, self._modes = list(s.frames), (s.grad, s.inference, s.saving_hooks, s.off)
+        self._frames, self._modes = list(s.frames), _modes(s)
 
     def way(self, s: State, value: Value, given: set[Ref | Symbol]) -> Way | None:
         """A way out of the call; None where it has changed what was there before, or hands out what runs."""
-        if s.frames != self._frames or (s.grad, s.inference, s.saving_hooks, s.off) != self._modes:
+        if s.frames != self._frames or _modes(s) != self._modes:
             return None
         before = self._path_condition
         facts = {key: fact for key, fact in dict.items(s.path_condition) if before.get(key) is not fact}

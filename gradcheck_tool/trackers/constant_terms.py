@@ -68,8 +68,11 @@ class ConstantTerms(GradientReach):
         for ref in run.ran:
             for loose in s[ref].constant_inputs:
                 is_term = id(loose) in terms
+                is_copied = any(cut.kind == "retensor" for cut in loose.severed)
                 for cut in loose.severed:
                     if cut.kind == "sample" or not (is_term or cut.kind == "retensor"):
+                        continue
+                    if is_copied and cut.kind in UNASKED:  # what was copied had a graph to the end
                         continue
                     misses = not run.opaque and bool(self.missed(s, cut, run))
                     if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):

@@ -99,9 +99,9 @@ def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tup
     sources = _leaves(s, tensor)
     if not sources or not all(s[r].requires_grad and is_own(r) for r in sources):
         return "", set()
-    if all(s[r].is_param for r in sources):
-        return "moved-parameter", {ref.id}
-    return ("tensor", {ref.id}) if len(sources) == 1 and not s[sources[0]].is_param else ("", set())
+    if len(sources) != 1:  # what a layer has computed, for example
+        return "", set()
+    return "moved-parameter" if s[sources[0]].is_param else "tensor", {ref.id}
 
 
 def _leaves(s: State, tensor: Tensor) -> list[Ref]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import Fact, check_known, each
+from tests.running import findings
 
 FACTS = {
     "enter and exit": Fact(
@@ -63,3 +66,37 @@ def f():
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+UNKNOWN = """import torch
+import elsewhere
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+    {decorator}
+    def shrink(self):
+        {first}
+            self.weight.mul_(0.5)
+        {then}
+    def forward(self, x):
+        return self.weight * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "first", "then", "expected"),
+    [
+        ("", "with elsewhere.quiet():", "pass", []),
+        ("@elsewhere.no_grad", "if True:", "pass", []),
+        ("@elsewhere.no_grad()", "if True:", "pass", []),
+        ("@elsewhere.timed", "if True:", "pass", [(10, "GL301")]),
+        ("", "with elsewhere.quiet():", "self.weight.add_(1.0)", [(11, "GL301")]),
+    ],
+)
+def test_what_is_unknown_around_a_write_may_switch_gradients_off(
+    decorator: str, first: str, then: str, expected: list[tuple[int, str]]
+) -> None:
+    """Nobody opens a manager to write to a leaf with gradients on; after its end, they are on again."""
+    program = UNKNOWN.format(decorator=decorator, first=first, then=then)
+    assert findings(program) == expected

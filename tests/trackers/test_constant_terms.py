@@ -21,12 +21,13 @@ b = torch.ones(3, requires_grad=True)
         ("a.sum() + b.sum().detach()", [], ["detach"]),
         ("a.sum() + torch.tensor([b.sum()]).sum()", ["retensor"], []),
         ("a.sum() + (b.detach() * 2).pow(2).sum()", [], ["detach"]),
+        ("a.sum() + (torch.tensor(b) * (b * 2).detach().numpy()[0]).sum()", ["retensor"], []),
         ("a.sum() - 0.1 * b.sum().item()", [], ["item"]),
         ("a.sum() + b.argmax()", [], ["non-differentiable"]),
         ("a.sum() + torch.autograd.grad(b.pow(2).sum(), b)[0].sum()", ["create-graph"], []),
         ("(a * b.detach()).sum()", [], []),
     ],
-    ids=["none", "trick", "missed", "copy", "many values", "number", "argmax", "gradient", "factor"],
+    ids=["none", "trick", "missed", "copy", "many values", "copy of values", "number", "argmax", "gradient", "factor"],
 )
 def test_constant_terms_are_told_from_factors_and_tricks(
     loss: str, kinds: list[str], terms: list[str]

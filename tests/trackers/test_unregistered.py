@@ -101,6 +101,18 @@ net = Net()
 """
 
 
+def test_what_a_layer_has_computed_is_no_parameter_that_was_moved() -> None:
+    source = f"""{HEAD}
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Linear(2, 2)(torch.ones(1, 2))
+        self.end = nn.Linear(2, 2)
+net = Net()
+"""
+    assert events(source, "ModuleAttribute") == []
+
+
 @each(MISTAKES)
 def test_a_silent_mistake_is_reported(program: Mistake) -> None:
     check_mistake(program)

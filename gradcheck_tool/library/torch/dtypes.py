@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
+# Classes of tensors of one data type, by the kind of the type.
+_CLASSES = {
+    "float": ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor"),
+    "int": ("LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor"),
+    "bool": ("BoolTensor",),
+}
+TENSOR_CLASSES = tuple(name for names in _CLASSES.values() for name in names)
 DTYPES = {
     "float": (
         "float",
@@ -35,11 +42,13 @@ DTYPES = {
         "float16",
         "float32",
         "float64",
-        "FloatTensor",
-        "DoubleTensor",
+        *_CLASSES["float"],
     ),
-    "int": ("int", "long", "short", "char", "byte", "int8", "int16", "int32", "int64", "uint8", "LongTensor"),
-    "bool": ("bool",),
+    "int": (
+        *("int", "long", "short", "char", "byte", "int8", "int16", "int32", "int64", "uint8"),
+        *_CLASSES["int"],
+    ),
+    "bool": ("bool", *_CLASSES["bool"]),
     "complex": ("cfloat", "cdouble", "complex64", "complex128", "chalf"),
 }
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import List
-from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine.cuts import cuts_within
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.dtypes import requested_dtype
+from gradcheck_tool.library.torch.dtypes import TENSOR_CLASSES, dtype_class, requested_dtype
 from gradcheck_tool.library.torch.sizes import factory_shape
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
-from gradcheck_tool.library.torch.tensor_values import as_tensor
+from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.shapes import Shape
@@ -133,38 +133,23 @@ def like(m: Interpreter, s: State, call: Call) -> Result:
     "torch.as_tensor",
     "torch.from_numpy",
     "torch.Tensor",
-    "torch.FloatTensor",
-    "torch.LongTensor",
     "torch.asarray",
-    "torch.DoubleTensor",
-    "torch.IntTensor",
-    "torch.BoolTensor",
-    "torch.HalfTensor",
-    "torch.ByteTensor",
     "torch.frombuffer",
-    "torch.cuda.FloatTensor",
-    "torch.cuda.LongTensor",
     "torch.scalar_tensor",
     "torch.sparse_coo_tensor",
+    *(f"{place}.{name}" for place in ("torch", "torch.cuda") for name in TENSOR_CLASSES),
 )
 def from_data(m: Interpreter, s: State, call: Call) -> Result:
     """Tensors from data: new leaves, whatever the history of the data was."""
     name = registry.lib_name(call.func).rpartition(".")[2]
     data = call.get(0, "data") or NONE
+    if isinstance(data, Symbol) and data.kind == GRAPH:
+        data = adopt(m, s, data, call.site)
     source = s.get(data, Tensor)
     if name in ("as_tensor", "asarray") and source is not None:
         return data
-    fixed = {
-        "FloatTensor": "float",
-        "Tensor": "float",
-        "LongTensor": "int",
-        "DoubleTensor": "float",
-        "IntTensor": "int",
-        "BoolTensor": "bool",
-        "HalfTensor": "float",
-        "ByteTensor": "int",
-    }
-    dtype = requested_dtype(s, call, fixed.get(name) or _data_dtype(s, data))
+    fixed = "float" if name == "Tensor" else dtype_class(call.func)
+    dtype = requested_dtype(s, call, fixed or _data_dtype(s, data))
     shape = _data_shape(s, data)
     if name.endswith("Tensor") and not isinstance(data, Tup) and s.get(data, List) is None and source is None:
         shape = factory_shape(s, call.args) if call.args else (0,)

@@ -57,7 +57,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
         Instance(
             LibraryObject("#ctx"),
             {
-                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args)),
+                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args), open=call.unsure),
                 "#class": cls,
                 "#inputs": Tup(tuple(args), open=call.unsure),
                 "#outputs": Tup((), open=True),
@@ -66,14 +66,14 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
         )
     )
     needed = engine.requires(s, tensors)
-    if needed is False and any(
-        isinstance(a, Symbol) and a.kind not in ("int", "float", "bool", "str") for a in args
-    ):
+    is_unknown = (isinstance(a, Symbol) and a.kind not in ("int", "float", "bool", "str") for a in args)
+    if needed is False and (call.unsure or any(is_unknown)):
         needed = None
     before, s.grad = s.grad, False
     given = list(call.args) if setup is not None else [ctx, *call.args]
     out: Outcomes = []
-    for state, value in m.call(s, method_of(s, cls, "forward"), given, call.kwargs, call.site):
+    forward = method_of(s, cls, "forward")
+    for state, value in m.call(s, forward, given, call.kwargs, call.site, unsure=call.unsure):
         pairs: Outcomes = [(state, value)]
         if setup is not None and state.exc is None:
             pairs = [
@@ -81,7 +81,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
                 for st, _ in m.call(
                     state,
                     method_of(state, cls, "setup_context"),
-                    [ctx, Tup(tuple(call.args)), value],
+                    [ctx, Tup(tuple(call.args), open=call.unsure), value],
                     {},
                     call.site,
                 )

@@ -8,6 +8,7 @@ from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.facts import GradModeSwitched
+from gradcheck_tool.interp.functions import managed
 from gradcheck_tool.interp.registry import MANAGERS, Result, function, lib_name, method
 
 if TYPE_CHECKING:
@@ -21,12 +22,7 @@ MANAGERS.update(CLASSES)
 def _decorated(s: State, manager: Value, target: Value) -> Value | None:
     """A function that runs inside the manager, if the target is a function."""
     func = s.get(target, Func)
-    if func is None:
-        return None
-    new = Func(func.function, func.frame, dict(func.defaults), func.env)
-    new.cls, new.attrs = func.cls, dict(func.attrs)
-    new.wrap = (manager, *func.wrap)
-    return s.new(new)
+    return s.new(managed(func, manager)) if func is not None else None
 
 
 @function(*CLASSES)

@@ -30,6 +30,32 @@ x.neg_()
 
 # Right programs.
 RIGHT = {
+    "arguments that follow some of unknown number": """
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, factor):
+        ctx.save_for_backward(x, y)
+        ctx.factor = factor
+        return x * y * factor
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y * ctx.factor, grad * x * ctx.factor, None
+def scaled(box):
+    return Scale.apply(*box.pair, 2.0)
+""",
+    "a Function of one result whose others cannot be differentiated": """
+import torch
+class Query(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        index = torch.cuda.IntTensor(2, 3).zero_()
+        return index, index == 0
+    @staticmethod
+    def backward(ctx, grad=None):
+        return None
+""",
     "a Function of arguments that are no tensors, whose gradients are concatenated": """
 import torch
 class Exchange(torch.autograd.Function):
