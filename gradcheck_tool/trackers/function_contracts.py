@@ -14,6 +14,8 @@ from gradcheck_tool.trackers.events import FunctionDefect
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
 LEAVES = frozenset({"data", "detach", "numpy"})
+# What makes memory that holds nothing yet.
+MEMORY = frozenset({"empty", "empty_like", "full", "zeros", "zeros_like"})
 Check = Callable[[FunctionClass], "Iterator[FunctionDefect]"]
 
 
@@ -41,7 +43,9 @@ def output_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
     returned = {c.forward.source(reg) for end in c.forward.returns() for reg in c.forward.values(end)}
     for body, i in kept(c):
         source = body.source(i.src)
-        computed = not isinstance(body.maker(i.src), (ir.Const, ir.LoadName))
+        made = body.maker(i.src)
+        is_size = isinstance(made, ir.GetAttr) and made.name == "shape"
+        computed = not is_size and not isinstance(made, (ir.Const, ir.LoadName))
         if isinstance(source, int) and source in returned and computed:
             yield defect(c, i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
 
@@ -140,10 +144,24 @@ def state_on_class(c: FunctionClass) -> Iterator[FunctionDefect]:
             continue
         if not c.forward.comes_of_arguments(i.src):
             continue  # a module loaded late, a count: not what this call computes
+        if _is_buffer_made_once(c.forward, i):
+            continue
         if isinstance(i, ir.SetAttr) and i.name in attributes and _is_name(c.forward, i.obj, c.name):
             yield defect(c, i.node, "state-on-class", f"{c.name}.{i.name}")
         elif isinstance(i, ir.StoreName) and i.scope is ir.Scope.GLOBAL and i.name in names:
             yield defect(c, i.node, "state-on-class", i.name)
+
+
+def _is_buffer_made_once(body: FunctionBody, store: ir.SetAttr | ir.StoreName) -> bool:
+    """Is it empty memory, stored under a name that is compared with None, so that the first call makes it?"""
+    made = body.maker(store.src)
+    func = body.made.get(made.func) if isinstance(made, ir.Call) else None
+    if not isinstance(func, ir.GetAttr) or func.name not in MEMORY:
+        return False
+    asked = [
+        body.made.get(i.left) for i in body.instrs if isinstance(i, ir.Compare) and body.is_none(i.right)
+    ]
+    return any(isinstance(i, (ir.GetAttr, ir.LoadName)) and i.name == store.name for i in asked)
 
 
 def _is_name(body: FunctionBody, reg: int, name: str) -> bool:

@@ -65,7 +65,8 @@ class InplaceOnSaved(Rule):
     def on_saved_tensor_modified(self, event: SavedTensorModified) -> Iterator[Violation]:
         if event.writer != "inplace":
             return
-        saved = "its result" if event.tensor == event.op else f"`{event.tensor}`"
+        saved = f"`{event.tensor}`" if event.tensor else "an argument"
+        saved = "its result" if event.tensor == event.op else saved
         yield self.finding(
             event,
             f"`{event.op}` saved {saved} for its derivative, but `{event.write}` changed it before "

@@ -39,7 +39,9 @@ class GradReads(Tracker):
         for ref in fact.records if fact.by == "grad" else ():
             tensor: Tensor = s[ref]
             is_unknown = tensor.is_summary or tensor.grad_state == "unknown" or tensor.grad != NONE
-            is_result = tensor.leaf is False and tensor.requires_grad and not tensor.retains_grad
+            # An argument that is only assumed to have a graph is a leaf, if its gradient is asked for.
+            is_computed = tensor.leaf is False and tensor.grad_fn is not None
+            is_result = is_computed and tensor.requires_grad and not tensor.retains_grad
             if is_result and not is_unknown:
                 story = (StoryStep(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf"),)
                 name = places.receiver_text(fact.site, str(tensor.name))

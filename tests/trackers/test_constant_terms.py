@@ -27,7 +27,18 @@ b = torch.ones(3, requires_grad=True)
         ("a.sum() + torch.autograd.grad(b.pow(2).sum(), b)[0].sum()", ["create-graph"], []),
         ("(a * b.detach()).sum()", [], []),
     ],
-    ids=["none", "trick", "missed", "copy", "many values", "copy of values", "number", "argmax", "gradient", "factor"],
+    ids=[
+        "none",
+        "trick",
+        "missed",
+        "copy",
+        "many values",
+        "copy of values",
+        "number",
+        "argmax",
+        "gradient",
+        "factor",
+    ],
 )
 def test_constant_terms_are_told_from_factors_and_tricks(
     loss: str, kinds: list[str], terms: list[str]

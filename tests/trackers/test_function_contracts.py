@@ -97,7 +97,12 @@ def test_a_method_without_staticmethod_is_reported_beside_one_that_has_it() -> N
 
 @pytest.mark.parametrize(
     ("value", "reported"),
-    [("importlib.import_module('kernels')", False), ("x * 2", True), ("helper(x)", True)],
+    [
+        ("importlib.import_module('kernels')", False),
+        ("torch.empty(x.shape)", False),
+        ("x * 2", True),
+        ("helper(x)", True),
+    ],
 )
 def test_only_what_a_call_computes_is_state_between_calls(value: str, reported: bool) -> None:
     """A library that forward loads when it is first needed is the same for every call."""
@@ -135,6 +140,10 @@ QUIET = {
         "ctx.is_scaled = bool(factor)\nif factor:\n    ctx.scale = 2\nreturn x * 2",
         "if ctx.is_scaled:\n    return grad * ctx.scale, None\nreturn grad * 2, None",
     ),
+    "the size of a result on ctx": (
+        "y = x * 2\nshape = y.shape\nctx.shape = shape\nreturn shape, y",
+        "return grad.reshape(ctx.shape) * 2, None",
+    ),
     "a view of what is contiguous": ("return x * 2", "return grad.contiguous().view(-1) * 2, None"),
     "a view that any vector allows": ("return x * 2", "return (grad.view(-1, 1) * 2)[:, 0], None"),
     "the grad mode in backward": (
@@ -146,5 +155,5 @@ QUIET = {
 
 @pytest.mark.parametrize("name", QUIET)
 def test_what_callers_can_rely_on_is_quiet(name: str) -> None:
-    new = {"unset-on-path", "grad-mode-in-forward", "view-of-cotangent"}
+    new = {"unset-on-path", "grad-mode-in-forward", "output-on-ctx", "view-of-cotangent"}
     assert new.isdisjoint(_kinds(_source(Defect(*QUIET[name], "", ""))))

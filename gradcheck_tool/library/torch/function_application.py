@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 
+@function("torch.library.custom_op", "torch.library.triton_op", "#custom-op")
+def custom_op(m: Interpreter, s: State, call: Call) -> Result:
+    """The decorator of an operation: what that returns has the graph that `register_autograd` gives it."""
+    given = [value for value in (*call.args, *call.kwargs.values()) if s.get(value, Func) is not None]
+    return unknown() if given else LibraryObject("#custom-op")
+
+
 @method("class torch.autograd.Function", "apply")
 def apply(m: Interpreter, s: State, call: Call) -> Result:
     """`MyFunction.apply(...)`: forward without grad, then a node that runs `backward`."""
@@ -57,7 +64,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
         Instance(
             LibraryObject("#ctx"),
             {
-                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args), open=call.unsure),
+                "needs_input_grad": Tup(tuple(_needs(s, a) for a in args)),
                 "#class": cls,
                 "#inputs": Tup(tuple(args), open=call.unsure),
                 "#outputs": Tup((), open=True),
@@ -73,7 +80,8 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     given = list(call.args) if setup is not None else [ctx, *call.args]
     out: Outcomes = []
     forward = method_of(s, cls, "forward")
-    for state, value in m.call(s, forward, given, call.kwargs, call.site, unsure=call.unsure):
+    unsure = call.unsure and not _takes_any_number(s, forward)
+    for state, value in m.call(s, forward, given, call.kwargs, call.site, unsure=unsure):
         pairs: Outcomes = [(state, value)]
         if setup is not None and state.exc is None:
             pairs = [
@@ -94,6 +102,12 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
             else:
                 out.append((st, NONE))
     return out
+
+
+def _takes_any_number(s: State, forward: Value) -> bool:
+    """Has it an `*args`? Known unsoundness: what is passed there beyond what is known counts as nothing."""
+    func = s.get(forward, Func)
+    return func is not None and any(p.kind is ir.ParamKind.VARARGS for p in func.function.params)
 
 
 def _needs(s: State, value: Value) -> Value:

@@ -45,6 +45,26 @@ class Scale(torch.autograd.Function):
 def scaled(box):
     return Scale.apply(*box.pair, 2.0)
 """,
+    "an operation that is registered with its derivative": """
+import torch
+@torch.library.custom_op("tests::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x).copy_(x * 2)
+doubled.register_autograd(lambda ctx, grad: grad * 2)
+x = torch.ones(3, requires_grad=True)
+doubled(x).sum().backward()
+""",
+    "the gradients of the parameters that a Function is given": """
+import torch
+class Collect(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, total, *parameters):
+        ctx.save_for_backward(*[p.grad.detach() for p in parameters])
+        return total.detach().clone()
+    @staticmethod
+    def backward(ctx, grad):
+        return None, *(g * grad for g in ctx.saved_tensors)
+""",
     "a Function of one result whose others cannot be differentiated": """
 import torch
 class Query(torch.autograd.Function):
