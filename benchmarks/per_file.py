@@ -76,6 +76,7 @@ def costs(folder: Path) -> tuple[list[Cost], float]:
         found.append(Cost(check / parse, check, parse, path, bool(result.unfinished)))
         if gc.get_count()[0] >= COLLECT_AT:
             garbage += seconds(gc.collect)
+            gc.freeze()
     gc.enable()
     return sorted(found, reverse=True), garbage
 

@@ -95,6 +95,7 @@ def analyze(
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
         extent.is_complete = m.budget.is_complete
+    m.dismiss()
     return [event for event in events if ways.is_certain(event)]
 
 

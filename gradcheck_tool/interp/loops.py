@@ -173,6 +173,16 @@ def most_iterations(m: Interpreter, s: State, head: ir.Block) -> int:
     return MAX_BOUNDED if counted else MAX_UNROLLED
 
 
+def entry_of(s: State, frame: Frame) -> dict[int, Record]:
+    """The heap as it is where the running function enters a loop, to be remembered in its frame.
+
+    It has a copy of the frame, which does not lead back to it: it would not be freed otherwise.
+    """
+    heap = s.heap.copy()
+    heap[s.frames[-1].id] = frame.clone(frame.owner)
+    return heap
+
+
 def widen(s: State, entry: dict[int, Record]) -> None:
     """Forget numbers and lengths that a loop has changed: this is some later iteration of it."""
     for number in list(s.changed):
@@ -180,6 +190,9 @@ def widen(s: State, entry: dict[int, Record]) -> None:
         if old is None or record is None or old is record:
             continue
         if isinstance(record, Frame) and isinstance(old, Frame):
+            # Its own frame is there as a copy: with the same owner it is still the one that was copied.
+            if old.owner is record.owner:
+                continue
             _forget(s, number, "locals", old.locals, record.locals)
         elif isinstance(record, Instance) and isinstance(old, Instance):
             _forget(s, number, "attrs", old.attrs, record.attrs)

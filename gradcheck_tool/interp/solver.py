@@ -28,6 +28,7 @@ from gradcheck_tool.interp.loops import (
     WIDEN_AT,
     Heads,
     can_be_left,
+    entry_of,
     forget_lengths,
     is_listing,
     most_iterations,
@@ -104,6 +105,16 @@ class Solver:
         """Let all trackers that listen hear what has happened in a state."""
         for hear in self.listeners.get(type(fact), ()):
             hear(self, s, fact)
+
+    def dismiss(self) -> None:
+        """End the run: let go of all that refers back here.
+
+        What the run has made is freed with it then, and does not wait for the garbage collector.
+        """
+        self.listeners.clear()
+        self.copying.clear()
+        self.program.refinement = None
+        del self._tell
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -315,7 +326,7 @@ class Solver:
             frame = s.edit(s.frames[-1])
             if not back:
                 frame.iterations[target] = 0
-                frame.entry[target] = s.heap.copy()
+                frame.entry[target] = entry_of(s, frame)
             else:
                 frame.iterations[target] = frame.iterations.get(target, 0) + 1
                 most = most_iterations(self, s, frame.function.blocks[target])

@@ -184,34 +184,33 @@ def _kind(m: Interpreter, s: State, ref: Ref, call: Call) -> tuple[Any, tuple[in
     They are those of unknown values, and of lists and dictionaries, which are alike where their elements are.
     """
     numbers: dict[int, int] = {}
-
-    def like(value: Any) -> Any:
-        kind = type(value)
-        if kind is Symbol:
-            key = value.key
-            if type(key) is int:
-                return Symbol, value.kind, numbers.setdefault(key, len(numbers))
-            return Symbol, value.kind, like(key) if type(key) is tuple else value
-        if kind is tuple:
-            return tuple(map(like, value))
-        if kind in COMPOUND and kind is not Const:
-            return kind, *[like(getattr(value, name)) for name in COMPOUND[kind]]
-        if kind is dict:
-            return tuple([like(pair) for pair in value.items()])
-        if kind is list:
-            return tuple([like(part) for part in value])
-        record = s.heap.get(value.id) if kind is Ref else None
-        if isinstance(record, CONTAINERS):
-            if value.id in numbers:
-                return Ref, numbers[value.id]
-            numbers[value.id] = len(numbers)
-            return type(record), *[like(getattr(record, name)) for name in record.STATE]
-        return kind, value
-
-    arguments = like((tuple(call.args), tuple(call.kwargs.items())))
+    arguments = _like((tuple(call.args), tuple(call.kwargs.items())), s, numbers)
     modes = (s.grad, s.inference, s.doubts, s.saving_hooks == NONE)
     around = (modes, call.unsure, m.budget.width, m.budget.is_narrow)
     return (ref.id, arguments, around), tuple(numbers)
+
+
+def _like(value: Any, s: State, numbers: dict[int, int]) -> Any:
+    """What a value has in common with those like it; `numbers` gets those that may be others."""
+    kind = type(value)
+    if kind is Symbol:
+        key = value.key
+        if type(key) is int:
+            return Symbol, value.kind, numbers.setdefault(key, len(numbers))
+        return Symbol, value.kind, _like(key, s, numbers) if type(key) is tuple else value
+    if kind is tuple or kind is list:
+        return tuple([_like(part, s, numbers) for part in value])
+    if kind in COMPOUND and kind is not Const:
+        return kind, *[_like(getattr(value, name), s, numbers) for name in COMPOUND[kind]]
+    if kind is dict:
+        return tuple([_like(pair, s, numbers) for pair in value.items()])
+    record = s.heap.get(value.id) if kind is Ref else None
+    if isinstance(record, CONTAINERS):
+        if value.id in numbers:
+            return Ref, numbers[value.id]
+        numbers[value.id] = len(numbers)
+        return type(record), *[_like(getattr(record, name), s, numbers) for name in record.STATE]
+    return kind, value
 
 
 def _watched(

@@ -68,6 +68,7 @@ def _check_here(tasks: Sequence[Task], checker: FileChecker) -> Iterator[FileRes
         for task in tasks:
             yield worker.check(task)
     finally:
+        gc.unfreeze()
         if enabled:
             gc.enable()
 
@@ -83,6 +84,8 @@ class _Worker:
         result = self._checker.check_file(path, config)
         if gc.get_count()[0] >= COLLECT_AT:
             gc.collect()
+            # What is left between two files is what all of them share, to the end of the run.
+            gc.freeze()
         return result
 
 
