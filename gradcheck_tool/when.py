@@ -156,6 +156,14 @@ PLAIN_CONTAINER = Trigger(
     where=Condition.KEEPS_IN_CONTAINER,
     callers=False,
 )
+# A layer that a forward makes.
+LAYER_IN_FORWARD = Trigger(
+    "nn",
+    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding(?:Bag)?|(?:GRU|LSTM|RNN)(?:Cell)?|MultiheadAttention|"
+    r"Transformer\w*)\(",
+    where=Condition.IN_FORWARD,
+    callers=False,
+)
 # A loop over all modules that freezes some.
 MODULE_WALK = Trigger(
     "modules(", r"for [^\n]*\bin [^\n]*modules\(\)", in_file=("requires_grad",), callers=False

@@ -25,7 +25,7 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of, is_excluded
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
-from gradcheck_tool.library.torch.graph_symbols import doubt_siblings
+from gradcheck_tool.library.torch.graph_symbols import doubt_saved, doubt_siblings
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _backward(
     for root in roots:
         doubt_siblings(s, s[root].grad_fn)
     run_pass(m, s, p)
+    if not retain:
+        doubt_saved(s, p.ran)
     retained = _retained(s, p)
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
     scaled = any(Symbol(("scaled", root)) in s.memory for root in roots)

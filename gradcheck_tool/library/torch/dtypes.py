@@ -53,6 +53,9 @@ DTYPES = {
 }
 
 
+_DEFAULT_FLOAT = frozenset({"torch.float", "torch.float32", "torch.FloatTensor"})
+
+
 def dtype_class(value: Value | None) -> str | None:
     """`float`, `int`, `bool` or `complex` for a dtype object, None for anything else."""
     name = registry.lib_name(value).rpartition(".")[2]
@@ -84,9 +87,14 @@ def is_of_kind(kind: str | None, question: str) -> Const | None:
 
 
 def is_default_float(call: Call) -> bool:
-    """Is the dtype that `to` gets the one that tensors of floats have unless they are told otherwise?"""
-    names = [registry.lib_name(value).rpartition(".")[2] for value in (*call.args, *call.kwargs.values())]
-    return "float" in names or "float32" in names
+    """Is the dtype that `to` or `type` gets the one that tensors of floats have by default?"""
+    return any(_text(value) in _DEFAULT_FLOAT for value in (*call.args, *call.kwargs.values()))
+
+
+def _text(value: Value) -> str:
+    """The name of something of a library, which `type` takes as a text as well."""
+    is_text = isinstance(value, Const) and isinstance(value.value, str)
+    return str(value.value) if is_text else registry.lib_name(value)  # type: ignore[union-attr]
 
 
 def target_dtype(s: State, name: str, call: Call) -> str | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node
-from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp.havoc import graph_behind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gradcheck_tool.domain.state import State
 
 
@@ -38,10 +40,28 @@ def node_of(s: State, symbol: Symbol) -> Value | None:
         return maker
     part = Node(whole.op, whole.text, whole.site)
     part.inputs, part.frees, part.needs = whole.inputs, whole.frees, whole.needs
-    part.saved_tensors = whole.saved_tensors
+    others = _parts(s, maker)  # type: ignore[arg-type]
+    if not any(s[other].freed for other in others):  # type: ignore[index]
+        part.saved_tensors = whole.saved_tensors
     s.memory[mine] = made = s.new(part)
     s.memory[Symbol(("part-of", made))] = maker  # type: ignore[assignment]
+    s.memory[Symbol(("parts-of", maker))] = Tup((*others, made))
     return made
+
+
+def _parts(s: State, maker: Value) -> tuple[Value, ...]:
+    """The nodes of what has been read out of a result."""
+    parts = s.memory.get(Symbol(("parts-of", maker)))
+    return parts.items if isinstance(parts, Tup) else ()
+
+
+def doubt_saved(s: State, ran: Iterable[Ref]) -> None:
+    """A pass that frees has gone through parts of results: what the others have saved may be freed, too."""
+    passed = set(ran)
+    for maker in {s.memory.get(Symbol(("part-of", ref))) for ref in passed} - {None}:
+        for other in _parts(s, maker):  # type: ignore[arg-type]
+            if other not in passed:
+                s.edit(other).saved_tensors = ()  # type: ignore[arg-type]
 
 
 def doubt_siblings(s: State, part: Value) -> None:

@@ -54,7 +54,7 @@ def convert(m: Interpreter, s: State, call: Call) -> Result:
         )
     if target is not None and tensor.dtype is not None and target != tensor.dtype:
         return _cast(m, s, ref, call, target)
-    usual = name == "float" or (name == "to" and is_default_float(call))
+    usual = name == "float" or (name in ("to", "type") and is_default_float(call))
     if name in ("to", "double", "half", "bfloat16") and target == tensor.dtype == "float" and not usual:
         return _cast(m, s, ref, call, "float")
     if usual:

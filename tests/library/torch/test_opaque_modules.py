@@ -160,6 +160,11 @@ def test_a_step_changes_what_a_result_was_computed_with(program: Open) -> None:
     check_open(program)
 
 
+def test_a_part_that_is_carried_over_brings_a_graph_that_is_freed() -> None:
+    loop = "    out, state = model(x, state)\n    optimizer.zero_grad()\n    out.sum().backward()\n    optimizer.step()"
+    assert codes(f"state = None\nfor x in y:\n{loop}") == ["GL102"]
+
+
 def test_parts_of_an_output_are_differentiated_on_their_own() -> None:
     both = "out = model(x)\nout.generator_loss.backward()\nout.discriminator_loss.backward()\n"
     assert "GL101" not in codes(both + "optimizer.step()\noptimizer.zero_grad()")

@@ -14,6 +14,14 @@ z = y.to(torch.float64)
 z.zero_()
 y.sum().backward()
 """,
+    "to the type that it has": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x.exp()
+z = y.type(torch.FloatTensor).type("torch.FloatTensor")
+z.zero_()
+y.sum().backward()  # raises
+""",
     "the layout of what is transposed in place": """
 import torch
 w = torch.rand(2, 3, requires_grad=True)
