@@ -156,6 +156,12 @@ PLAIN_CONTAINER = Trigger(
     where=Condition.KEEPS_IN_CONTAINER,
     callers=False,
 )
+# What may be one of two optimizers.
+OPTIMIZER_PAIR = Trigger(
+    ("Adam", "SGD", "RMSprop", "ptim"),
+    r"(?:Adam\w*|SGD|RMSprop|Ada\w+|ptim\w*)\([^\n]*param",
+    callers=False,
+)
 # A layer that a forward makes.
 LAYER_IN_FORWARD = Trigger(
     "nn",

@@ -225,6 +225,12 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL106", event(own("StateNotDetached"), method="Net.detach", detached="hidden", forgotten="cell")),
     ("GL520", event(own("OnlyDetached"), network="self.encoder", optimizer="self.optimizer")),
     ("GL326", event(own("WholeFrozen"), whole="net")),
+    (
+        "GL328",
+        event(
+            own("OptimizerCopied"), optimizer="opt_critic", first="opt_actor", given="actor", meant="critic"
+        ),
+    ),
     ("GL327", event(own("LayerMade"), module="Net", layer="nn.Linear(3, 4)")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
     ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),
