@@ -164,10 +164,9 @@ OPTIMIZER_PAIR = Trigger(
 )
 # A layer that a forward makes.
 LAYER_IN_FORWARD = Trigger(
-    "nn",
-    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding(?:Bag)?|(?:GRU|LSTM|RNN)(?:Cell)?|MultiheadAttention|"
-    r"Transformer\w*)\(",
-    where=Condition.IN_FORWARD,
+    "def forward(",
+    r"def forward\([^\n]*(?:\n(?![ \t]*def )[^\n]*)*?"
+    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding(?:Bag)?|(?:GRU|LSTM|RNN)(?:Cell)?|MultiheadAttention|Transformer\w*)\(",
     callers=False,
 )
 # A loop over all modules that freezes some.

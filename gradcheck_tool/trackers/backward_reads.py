@@ -48,6 +48,33 @@ def unread_saved(c: FunctionClass) -> Iterator[FunctionDefect]:
                 yield _at_return(c, call.node, "unread-saved", names)
 
 
+def saved_as_tensor(c: FunctionClass) -> Iterator[FunctionDefect]:
+    """`x = ctx.saved_tensors`, and then an attribute of `x` that tensors have, and no tuple."""
+    for body in c.methods.values():
+        for block in body.function.blocks.values():
+            read = _read_of_saved(c, body, block)
+            if read is not None:
+                yield defect(c, read.node, "saved-as-tensor", read.name)
+                return
+
+
+def _read_of_saved(c: FunctionClass, body: FunctionBody, block: ir.Block) -> ir.GetAttr | None:
+    """An attribute that is read of the tuple of saved tensors after it was loaded."""
+    held: set[int] = set()
+    names: set[str] = set()
+    for i in block.instrs:
+        if isinstance(i, ir.StoreName):
+            (names.add if i.src in held else names.discard)(i.name)
+        elif isinstance(i, ir.LoadName):
+            held |= {i.dst} if i.name in names else set()
+        elif isinstance(i, ir.GetAttr):
+            if i.obj in held and not hasattr((), i.name):
+                return i
+            if i.name in SAVED and body.source(i.obj) == c.context(body):
+                held.add(i.dst)
+    return None
+
+
 def ignored_cotangent(c: FunctionClass) -> Iterator[FunctionDefect]:
     """A backward that computes a gradient from what forward kept, and never reads its own argument."""
     body = c.backward
@@ -85,4 +112,4 @@ def _loads(body: FunctionBody, name: str) -> int:
     return sum(isinstance(i, ir.LoadName) and i.name == name for i in body.instrs)
 
 
-CHECKS = (unread_argument, unread_saved, ignored_cotangent, wrong_derivative)
+CHECKS = (saved_as_tensor, unread_argument, unread_saved, ignored_cotangent, wrong_derivative)

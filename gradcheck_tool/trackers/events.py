@@ -154,7 +154,8 @@ class FunctionDefect(Event):
     attribute of ctx that backward reads whatever happens, and forward does not set on every path),
     `grad-mode-in-forward` (forward asks for the grad mode, which is always off there) or
     `view-of-cotangent` (backward joins dimensions of a gradient by `view`), `truth-of-elements` (backward
-    branches on a comparison of each element).
+    branches on a comparison of each element), `saved-as-tensor` (an attribute of a tensor is read of the
+    tuple of saved tensors).
     `detail` names the tensor, attribute or method.
     """
 

@@ -216,6 +216,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL731", defect("grad-mode-in-forward")),
     ("GL732", defect("view-of-cotangent")),
     ("GL733", defect("truth-of-elements")),
+    ("GL734", defect("saved-as-tensor")),
     ("GL324", event(own("FlagOfOtherType"), value="flag")),
     ("GL325", event(own("ParameterUnread"), module="Net", attribute="weight")),
     ("GL405", event(own("BatchDiscarded"), optimizer="opt", condition="i % k == 0")),

@@ -18,6 +18,8 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp import registry
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.operands import reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,10 +135,33 @@ def _sliced(size: int | None, part: Slice) -> int | None:
     return len(range(*slice(lower, upper, step).indices(size))) if step != 0 else None
 
 
+class _WrittenItems:
+    """The subscripts of a function that a statement does nothing with but write to: `x[i].zero_()`."""
+
+    def __init__(self, function: ir.Function) -> None:
+        code = [*function.blocks.values()]
+        instrs = [i for block in code for i in block.instrs]
+        read = {reg for i in (*instrs, *(block.terminator for block in code)) if i for reg in reads(i)}
+        dropped = {i.func for i in instrs if isinstance(i, ir.Call) and i.dst not in read}
+        methods = [i for i in instrs if isinstance(i, ir.GetAttr) and i.dst in dropped]
+        written = {i.obj for i in methods if _writes(i.name)}
+        self.nodes = {id(i.node) for i in instrs if isinstance(i, ir.GetItem) and i.dst in written}
+
+
+def _writes(method: str) -> bool:
+    return method.endswith("_") and not method.startswith("_") and method != "requires_grad_"
+
+
 def get_item(m: Interpreter, s: State, ref: Ref, index: Value, site: Any) -> Value:
-    """`tensor[index]`."""
+    """`tensor[index]`.
+
+    An index that is not known selects a part where a statement writes to it: a copy would make it useless.
+    """
     tensor: Tensor = s[ref]
     kind, tensors = classify(m, s, index, site)
+    function: ir.Function = s[s.frames[-1]].function
+    if kind == "unknown" and id(site.node) in function.worked_out(_WrittenItems).nodes:
+        kind = "basic"
     text = m.label(s, site.node)
     if kind in ("basic", "whole"):
         effect = VIEW if _in_one_piece(index) else STRIDED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.open_programs import Open, check_open, told
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -35,3 +36,30 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+WRITTEN = Open(
+    HEAD
+    + """
+class Net(nn.Module):
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.embed = nn.Embedding(9, 3)
+        self.embed.weight[vocabulary.padding].zero_()  # <- GL301
+""",
+    "weight[",
+    "weight.data[",
+    """
+import types
+Net(types.SimpleNamespace(padding=0))
+""",
+)
+
+
+def test_what_a_statement_only_writes_to_is_a_part() -> None:
+    check_open(WRITTEN)
+
+
+def test_what_is_used_after_the_write_may_be_a_copy() -> None:
+    copied = WRITTEN.wrong.replace("        self.embed.weight[", "        self.copy = self.embed.weight[")
+    assert told(copied.replace("  # <- GL301", "")) == []
