@@ -166,7 +166,8 @@ OPTIMIZER_PAIR = Trigger(
 LAYER_IN_FORWARD = Trigger(
     "def forward(",
     r"def forward\([^\n]*(?:\n(?![ \t]*def )[^\n]*)*?"
-    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding(?:Bag)?|(?:GRU|LSTM|RNN)(?:Cell)?|MultiheadAttention|Transformer\w*)\(",
+    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|Embedding(?:Bag)?|(?:GRU|LSTM|RNN)(?:Cell)?"
+    r"|MultiheadAttention|Transformer\w*)\(",
     callers=False,
 )
 # A loop over all modules that freezes some.

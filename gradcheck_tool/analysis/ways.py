@@ -10,7 +10,8 @@ Where there was too little work for all ways, or were too many of them, one that
 other one.
 
 What raises in a file of tests is told only where no test of a value decides it: tests are run, so that what
-they do is known to work where it depends on more than their text.
+they do is known to work where it depends on more than their text. So is an array that is made of what
+requires a gradient: where an option decides, it says that the unit only predicts.
 
 Known unsoundness: that a helper gets a right loss on one such way and a wrong one on the other is missed.
 """
@@ -78,7 +79,8 @@ class Ways:
         if _speaks_against_its_role(event):
             return False
         raised = self._raised[_key(event)]
-        if raised and is_of_tests(event.site.module) and all(way.outcomes for way in raised):
+        is_run = is_of_tests(event.site.module) or _is_for_inference(event)
+        if raised and is_run and all(way.outcomes for way in raised):
             return False
         if not raised or not _is_about_a_value(event):
             return True
@@ -106,6 +108,11 @@ def _speaks_against_its_role(event: Event) -> bool:
     if isinstance(event, ViewWrite):
         return any(assumption.endswith(REQUIRES_GRADIENT) for assumption in event.assumes)
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")
+
+
+def _is_for_inference(event: Event) -> bool:
+    """Is it what code that only predicts does? Whether its caller has switched gradients off, it may ask."""
+    return isinstance(event, InvalidTensorUse) and event.kind == "numpy-on-grad"
 
 
 def _is_about_a_value(event: Event) -> bool:

@@ -21,7 +21,7 @@ def test_branches_in_a_loop_do_not_multiply() -> None:
 
 def test_an_error_before_the_work_limit_is_reported() -> None:
     source = (
-        "import torch\nw = torch.ones(2, requires_grad=True)\nif input():\n    w.numpy()\n"
+        "import torch\nw = torch.ones(2, requires_grad=True)\nif input():\n    w.mul_(2)\n"
         + "w = w + 1\n" * 200
     )
     analysis = Analysis(source, ExecutionPlan(limit=200, total=200, single=0))

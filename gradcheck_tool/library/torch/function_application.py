@@ -32,7 +32,7 @@ from gradcheck_tool.interp.facts import CallbackRan, LibraryCalled
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import is_class_method
-from gradcheck_tool.library.torch.tensor_values import as_tensor
+from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -337,7 +337,8 @@ def save_for_backward(m: Interpreter, s: State, call: Call) -> Result:
 def mark(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else ""
     key = {"mark_dirty": "#dirty", "mark_non_differentiable": "#non_differentiable"}.get(name, "#materialize")
-    s.edit(call.self).attrs[key] = Tup(tuple(call.args))
+    given = tuple(adopt(m, s, a, call.site) if isinstance(a, Symbol) else a for a in call.args)
+    s.edit(call.self).attrs[key] = Tup(given)
     if key == "#dirty":
         s.edit(call.self).attrs["#dirty_site"] = Const(call.site)
     return NONE

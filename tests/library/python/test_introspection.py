@@ -32,7 +32,7 @@ import torch
 w = torch.ones(2, requires_grad=True)
 h = w * 2
 if not hasattr(h, "pruned"):
-    h.numpy()  # raises
+    h.requires_grad_(False)  # raises
 """,
 }
 

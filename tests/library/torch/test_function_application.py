@@ -54,6 +54,19 @@ doubled.register_autograd(lambda ctx, grad: grad * 2)
 x = torch.ones(3, requires_grad=True)
 doubled(x).sum().backward()
 """,
+    "a Function whose results have no gradient": """
+import torch
+import extension
+class Farthest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, count):
+        places = extension.farthest(points, count)
+        ctx.mark_non_differentiable(places)
+        return places
+    @staticmethod
+    def backward(ctx, grad):
+        return ()
+""",
     "the gradients of the parameters that a Function is given": """
 import torch
 class Collect(torch.autograd.Function):
