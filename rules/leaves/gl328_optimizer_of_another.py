@@ -42,7 +42,7 @@ class OptimizerCopied(Event):
 
 @dataclass(frozen=True)
 class _Made:
-    """An optimizer of the name `name`, made with the parameters of `given`."""
+    """An optimizer of the name `name`, made with the parameters of `given` by the call `node`."""
 
     name: str
     given: str
@@ -63,7 +63,8 @@ class CopiedOptimizers(Tracker):
             given = {one.given for one in made}
             for one in made:
                 for first in made:
-                    meant = _meant(first, one) if first is not one and first.given == one.given else ""
+                    is_copied = first.node is not one.node and first.given == one.given
+                    meant = _meant(first, one) if is_copied else ""
                     if meant in names and meant not in given:
                         self.report(
                             OptimizerCopied(
@@ -157,7 +158,7 @@ def _made(body: FunctionBody) -> Iterator[_Made]:
         named = func.name if isinstance(func, (nodes.GetAttr, nodes.LoadName)) else ""
         given = _owner(body, call.args[0].value)
         if given and _OPTIMIZER.search(named):
-            yield _Made(store.name, given, store.node)
+            yield _Made(store.name, given, call.node)
 
 
 def _owner(body: FunctionBody, reg: int) -> str:

@@ -53,6 +53,12 @@ def optimizers(actor, critic):
     other = torch.optim.Adam(critic.parameters())
     return actor_optimizer, critic_optimizer, other
 """,
+    "one optimizer of two names": """
+class Agent:
+    def __init__(self):
+        self.act = self.cri = nn.Linear(3, 2)
+        self.act_optimizer = self.cri_optimizer = torch.optim.Adam(self.act.parameters())
+""",
     "nothing is called so": """
 def optimizers(actor):
     actor_optimizer = torch.optim.Adam(actor.parameters())
