@@ -224,7 +224,6 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         if not p.is_positional:
             continue
         default = forward.defaults.get(p.name)
-        is_left_out = isinstance(default, Const) and len(out) in returned
         if p.name == variant[0]:
             counts = [n for n in returned if needed <= n <= len(out)] if variant[1] == default else []
             if counts:
@@ -234,7 +233,7 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
             trained = len(out) not in frozen
             ref = new_tensor(s, m.site(s, p.node), requires_grad=trained, leaf=False, name=p.name)
             out.append(ref)
-        elif is_left_out:
+        elif isinstance(default, Const) and len(out) in returned:
             break
         elif default in (TRUE, FALSE):
             out.append(unknown("bool"))

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
 
-# What is read of a tensor and has no graph, whatever the tensor has.
 # How many decorators around a function are looked through.
 MOST_WRAPPERS = 4
+# What is read of a tensor and has no graph, whatever the tensor has.
 GRAPHLESS = frozenset({"data", "device", "dtype", "is_cuda", "layout", "ndim", "shape"})
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),

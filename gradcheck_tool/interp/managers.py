@@ -43,8 +43,7 @@ def leave(m: Interpreter, s: State, manager: Value, exc: Value | None, site: Any
     record = s.get(manager, Instance)
     if record is None:
         if s.doubts:
-            *doubts, s.grad = s.doubts
-            s.doubts = tuple(doubts)
+            s.grad, s.doubts = s.doubts[-1], s.doubts[:-1]
         return [(s, FALSE)]
     own = attributes.in_class(s, record.cls, "__exit__") or attributes.in_class(s, record.cls, "__aexit__")
     if own is not None:

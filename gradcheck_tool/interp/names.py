@@ -36,6 +36,8 @@ _ALIASES = (
     ("torch.autograd.enable_grad", "torch.enable_grad"),
     ("torch.autograd.set_grad_enabled", "torch.set_grad_enabled"),
     ("torch.autograd.inference_mode", "torch.inference_mode"),
+    # Decorates the `step` of optimizers. Known unsoundness: those that are `differentiable` keep a graph.
+    ("torch.optim.optimizer._use_grad_for_differentiable", "torch.no_grad"),
     ("torch.optim.adam", "torch.optim"),
     ("torch.optim.sgd", "torch.optim"),
     ("torch.optim.adamw", "torch.optim"),

@@ -31,7 +31,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import CallbackRan, LibraryCalled
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.function_text import is_class_method
+from gradcheck_tool.library.torch.function_text import FunctionBody, is_class_method
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
 def _takes_any_number(s: State, forward: Value) -> bool:
     """Has it an `*args`? Known unsoundness: what is passed there beyond what is known counts as nothing."""
     func = s.get(forward, Func)
-    return func is not None and any(p.kind is ir.ParamKind.VARARGS for p in func.function.params)
+    return func is not None and func.function.worked_out(FunctionBody).variadic
 
 
 def _needs(s: State, value: Value) -> Value:

@@ -42,15 +42,6 @@ def manager(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(made)
 
 
-@function("torch.optim.optimizer._use_grad_for_differentiable")
-def without_grad(m: Interpreter, s: State, call: Call) -> Result:
-    """The decorator of the optimizers' `step`: without a graph, unless they are made `differentiable`."""
-    made = Instance(LibraryObject("torch.no_grad"), {"#on": Const(True)})
-    made.site = call.site
-    target = call.args[0] if call.args else unknown()
-    return _decorated(s, s.new(made), target) or target
-
-
 @function("torch.set_grad_enabled")
 def set_grad_enabled(m: Interpreter, s: State, call: Call) -> Result:
     """Takes effect at the call; as a context manager it also restores what was before."""

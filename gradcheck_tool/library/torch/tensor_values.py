@@ -68,6 +68,7 @@ def receiver(m: Interpreter, s: State, call: Call) -> Ref:
     """The tensor a method is called on; one that has no name has that of its place."""
     ref = as_tensor(m, s, call.receiver, call.site)
     assert ref is not None
-    if not s[ref].name:
-        s.edit(ref).name = receiver_text(call.site)
+    name = "" if s[ref].name else receiver_text(call.site)
+    if name:
+        s.edit(ref).name = name
     return ref
