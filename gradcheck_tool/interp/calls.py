@@ -115,7 +115,12 @@ def call(
     text: Any = None,
     unsure: bool = False,
 ) -> Outcomes:
-    """Call any value; all states that come back, each with its result (or with `exc` set)."""
+    """Call any value; all states that come back, each with its result (or with `exc` set).
+
+    A state that has an exception already makes no further call.
+    """
+    if s.exc is not None:
+        return [(s, NONE)]
     given = Call(func, args, kwargs, site, text if text is not None else "", NONE, unsure)
     if isinstance(func, Ref):
         return _call_record(m, s, func, given)

@@ -8,12 +8,13 @@ from gradcheck_tool.domain.join import few, forget_past_numbers, join
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Frame, Func, Generator, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, Ref, Tup, Value, unknown
+from gradcheck_tool.interp.api import FrameExit
 from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.summaries import running, summarised
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
@@ -101,12 +102,9 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
     if function.is_generator:
         m.program.entered.add(id(function))
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
-    for manager in managers:
-        m.enter(s, manager, call.site)
-    s.frames.append(frame_ref)
     out: Outcomes = []
     decided = len(s.path_condition)
-    for end in m.run_frame(s, function.entry):
+    for end in exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry):
         end.state.frames.pop()
         if len(end.state.path_condition) > decided + MANY_DECISIONS:
             forget_past_numbers(end.state)
@@ -119,9 +117,25 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         return []
     if function.kind is ir.FunctionKind.COMPREHENSION:
         out = _longest(out)
-    results = merge_results(m, out)
-    leave_all(m, [state for state, _ in results], managers, call.site)
-    return results
+    return leave_all(m, merge_results(m, out), managers, call.site)
+
+
+def exits(
+    m: Interpreter,
+    states: Sequence[State],
+    frame: Ref,
+    block: int,
+    index: int = 0,
+    thrown: Value | None = None,
+) -> Iterator[FrameExit]:
+    """All ways out of a frame that each state goes on in; one that has an exception already does not."""
+    for s in states:
+        s.frames.append(frame)
+        if s.exc is not None:
+            yield FrameExit(s, "raise", s.exc)
+            continue
+        s.exc = thrown
+        yield from m.run_frame(s, block, index)
 
 
 def managed(func: Func, manager: Value) -> Func:
@@ -132,13 +146,29 @@ def managed(func: Func, manager: Value) -> Func:
     return new
 
 
-def leave_all(m: Interpreter, states: Sequence[State], managers: Sequence[Value], site: Any) -> None:
+def enter_all(m: Interpreter, s: State, managers: Sequence[Value], site: Any) -> list[State]:
+    """Enter the managers of decorators, up to one that raises."""
+    states = [s]
+    for manager in managers:
+        states = [
+            after
+            for state in states
+            for after, _ in (m.enter(state, manager, site) if state.exc is None else [(state, NONE)])
+        ]
+    return states
+
+
+def leave_all(m: Interpreter, results: Outcomes, managers: Sequence[Value], site: Any) -> Outcomes:
     """Leave the managers of decorators, which swallow nothing."""
     for manager in reversed(managers):
-        for state in states:
+        left: Outcomes = []
+        for state, value in results:
             exc, state.exc = state.exc, None
-            m.leave(state, manager, None, site)
-            state.exc = exc
+            for after, _ in m.leave(state, manager, None, site):
+                after.exc = after.exc if exc is None else exc
+                left.append((after, value))
+        results = left
+    return results
 
 
 def merge_results(m: Interpreter, results: Outcomes) -> Outcomes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.values import FALSE, NONE, STOP, TRUE, Ref, Value, unknown
-from gradcheck_tool.interp.functions import leave_all, merge_results
+from gradcheck_tool.interp.functions import enter_all, exits, leave_all, merge_results
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.records import Generator
@@ -21,12 +21,9 @@ def resume(
         return [(s, STOP)]
     if record.frame in s.frames or len(s.frames) > 60:
         return [(s, unknown())]
-    for manager in record.managers:
-        m.enter(s, manager, site)
-    s.frames.append(record.frame)
-    s.exc = thrown
     out: Outcomes = []
-    for end in m.run_frame(s, record.block, record.index):
+    entered = enter_all(m, s, record.managers, site)
+    for end in exits(m, entered, record.frame, record.block, record.index, thrown):
         state = end.state
         state.frames.pop()
         mine = state.edit(ref)
@@ -38,8 +35,7 @@ def resume(
         if end.kind == "raise":
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
-    leave_all(m, [state for state, _ in out], record.managers, site)
-    return merge_results(m, out)
+    return merge_results(m, leave_all(m, out, record.managers, site))
 
 
 def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:

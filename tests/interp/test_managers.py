@@ -63,6 +63,41 @@ def f():
 }
 
 
+# What is unknown makes two ways of leaving, or of entering; each goes on to the last line.
+BRANCHING = """import contextlib
+import torch
+import elsewhere
+@contextlib.contextmanager
+def extended(path):
+    {enter}
+    yield
+    {leave}
+{decorator}
+def load(path):
+    {first}
+        return elsewhere.read(path)
+load("a")
+w = torch.ones(2, requires_grad=True)
+w.add_(1.0)
+"""
+
+
+@pytest.mark.parametrize("enter", ["pass", "if path in elsewhere.paths: elsewhere.paths.append(path)"])
+@pytest.mark.parametrize("leave", ["pass", "if path in elsewhere.paths: elsewhere.paths.remove(path)"])
+@pytest.mark.parametrize(
+    ("decorator", "first"),
+    [
+        ("@extended('b')", "if True:"),
+        ("", "with extended('b'):"),
+        ("", "with contextlib.ExitStack() as stack:\n        stack.enter_context(extended('b'))"),
+    ],
+)
+def test_all_ways_through_a_manager_are_followed(enter: str, leave: str, decorator: str, first: str) -> None:
+    program = BRANCHING.format(enter=enter, leave=leave, decorator=decorator, first=first)
+    row = program.splitlines().index("w.add_(1.0)") + 1
+    assert findings(program) == [(row, "GL301")]
+
+
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)

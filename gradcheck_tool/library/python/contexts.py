@@ -12,6 +12,7 @@ from gradcheck_tool.domain.values import (
     LibraryObject,
     Tup,
 )
+from gradcheck_tool.interp.functions import leave_all
 from gradcheck_tool.interp.registry import Result, function, method
 
 if TYPE_CHECKING:
@@ -72,6 +73,4 @@ def enter_context(m: Interpreter, s: State, call: Call) -> Result:
 
 @method("contextlib.ExitStack", "__exit__")
 def exit_all(m: Interpreter, s: State, call: Call) -> Result:
-    for manager in reversed(s[call.self].attrs["#stack"].items):
-        m.leave(s, manager, None, call.site)
-    return FALSE
+    return leave_all(m, [(s, FALSE)], s[call.self].attrs["#stack"].items, call.site)

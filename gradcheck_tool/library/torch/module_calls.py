@@ -41,9 +41,9 @@ def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
         after = []
         for state, args in pairs:
             for st, answer in m.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
-                if st.exc is None and answer != NONE and not isinstance(answer, Symbol):
-                    args = list(answer.items) if isinstance(answer, Tup) else [answer]
-                after.append((st, args))
+                keeps = answer == NONE or isinstance(answer, Symbol)
+                given = list(answer.items) if isinstance(answer, Tup) else [answer]
+                after.append((st, args if keeps else given))
         pairs = after
     for state, args in pairs:
         if state.exc is not None:
