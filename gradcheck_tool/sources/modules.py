@@ -34,7 +34,7 @@ def find_module(
         for _ in range(level - 1):
             base = base.parent
         return _in_folder(base, parts, looked_at, unsaved)
-    roots = _roots(importer.parent)
+    roots = _roots(importer.parent, Path.cwd())
     if looked_at is not None:
         looked_at |= roots.looked_at
     for root in roots.folders:
@@ -80,8 +80,8 @@ class _Roots:
 
 
 @lru_cache(maxsize=4096)
-def _roots(folder: Path) -> _Roots:
-    """The script's own folder, the package's, the repository's."""
+def _roots(folder: Path, running: Path) -> _Roots:
+    """The script's own folder, the package's, the repository's; where nothing marks that, the running one."""
     top = folder
     looked_at = {top / "__init__.py"}
     while _is_file(top / "__init__.py") and top != top.parent:
@@ -96,12 +96,14 @@ def _roots(folder: Path) -> _Roots:
             roots += [parent, parent / "src"]
             marked = parent
             break
+    if marked is None and folder.is_relative_to(running):
+        roots += [running, running / "src"]
     return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at), marked)
 
 
 def root_of(path: Path) -> Path | None:
     """The folder of the repository that a file belongs to, where something marks it."""
-    return _roots(path.parent).marked
+    return _roots(path.parent, Path.cwd()).marked
 
 
 def forget_roots() -> None:

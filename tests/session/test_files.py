@@ -49,6 +49,27 @@ Stack()(torch.ones(2, 2)).backward()
     assert reports({"layers.py": layers, "main.py": whole}, tmp_path) == [(17, "GL201")]
 
 
+@pytest.mark.parametrize(("layout", "found"), [("", True), ("src/", True), ("lib/", False)])
+@pytest.mark.parametrize("mark", ["", ".git/HEAD"])
+def test_absolute_imports_start_from_the_root_or_else_from_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, found: bool, mark: str
+) -> None:
+    texts = {
+        f"{layout}package/__init__.py": "",
+        f"{layout}package/passes.py": "def differentiate(loss):\n    loss.backward()\n",
+        "examples/main.py": "import torch\nfrom package.passes import differentiate\n"
+        "loss = torch.ones(2, requires_grad=True).exp().sum()\ndifferentiate(loss)\ndifferentiate(loss)\n",
+        **({mark: ""} if mark else {}),
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    findings = FileChecker().check_file(tmp_path / "examples" / "main.py", Config(root=tmp_path)).findings
+    assert [each.code for each in findings] == ["GL101"] * found
+
+
 def _found_in_cells(*sources: str) -> list[str]:
     cells: list[dict[str, object]] = [
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
