@@ -150,7 +150,7 @@ def call_method(
     """`obj.name(*args, **kwargs)`."""
     out: Outcomes = []
     for state, func in attributes.get(m, s, obj, name, site):
-        out += [(state, NONE)] if state.exc is not None else m.call(state, func, args, kwargs, site, text)
+        out += m.call(state, func, args, kwargs, site, text)
     return out
 
 

@@ -149,7 +149,9 @@ class SymbolModel(DtypeModel):
             forget_missing(s)
         if is_tensors and isinstance(key[1], Symbol):
             receiver = adopt(m, s, key[1], call.site)
-            return m.call_method(s, receiver, name, call.args, call.kwargs, call.site, call.text)
+            return m.call(
+                s, Method(receiver, name), call.args, call.kwargs, call.site, call.text, call.unsure
+            )
         if obj.kind == "data":
             return [(s, _of_data(s, call))]
         if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):

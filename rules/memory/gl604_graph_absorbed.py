@@ -1,9 +1,11 @@
 """GL604: a buffer or a frozen parameter absorbs the graph of what is written into it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradcheck_tool import (
+    Class,
     Condition,
     Dict,
     Event,
@@ -95,7 +97,8 @@ class Absorbing(Tracker):
         for _, record in s.records(Instance):
             buffers = _buffers(record)
             for name, value in record.attrs.items():
-                self._end(s, name, value, "buffer" if name in buffers else "")
+                is_buffer = name in buffers and not _is_cut(s, record, name)
+                self._end(s, name, value, "buffer" if is_buffer else "")
                 held = s.get(value, Dict)
                 for item in held.items.values() if held is not None else ():
                     self._end(s, name, item, "average")
@@ -138,6 +141,14 @@ def _is_average(s: State, value: Value) -> bool:
         if node is not None and node.op in AVERAGING:
             todo += node.inputs
     return False
+
+
+def _is_cut(s: State, owner: Instance, name: object) -> bool:
+    """Does the class's file let callers take its graph off: `self.memory.detach_()`?"""
+    cls = s.get(owner.cls, Class)
+    word = re.escape(str(name))
+    cuts = rf"\.{word}\.detach_\(|\.{word}\s*=\s*[\w.]+\.{word}\.detach\("
+    return cls is not None and re.search(cuts, cls.env.module.source) is not None
 
 
 def _has_graph(s: State, value: Value) -> bool:

@@ -71,3 +71,18 @@ class Trainer:
     assert "#" not in found.message
     guarded = program.replace("        for p, q in", "        with torch.no_grad():\n          for p, q in")
     assert told(guarded.replace("            p.copy_", "              p.copy_")) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("    def detach(self):\n        self.mem.detach_()\n", []),
+        ("    def detach(self):\n        self.mem = self.mem.detach()\n", []),
+        ("    def shown(self):\n        return self.mem.detach()\n", ["GL604"]),
+    ],
+)
+def test_a_class_that_lets_its_callers_cut_the_graph_is_right(method: str, expected: list[str]) -> None:
+    program = STATE.format("        self.mem[:1] = self.layer(x)[:1]").replace(
+        "\n\ncell =", f"\n{method}\n\ncell ="
+    )
+    assert [code for _, code in findings(program)] == expected

@@ -29,6 +29,14 @@ def test_gradients_that_pass(text: str) -> None:
     assert check_source(HEAD + text + "\n", "program.py", RULES) == []
 
 
+def test_a_difference_that_is_an_amount_of_its_own_is_no_estimate() -> None:
+    """A perturbation, which is clipped before it is added again."""
+    clipped = (
+        "amount = q.detach() - x\n    if m:\n        amount = amount.clamp(-m, m)\n    return x + amount"
+    )
+    assert check_source(HEAD.replace("return ", clipped) + "\n", "program.py", RULES) == []
+
+
 CODEBOOK = """
 import torch
 from torch import nn

@@ -94,11 +94,11 @@ class InstanceModel(ObjectModel[Ref]):
 
     def call(self, m: Interpreter, s: State, obj: Ref, call: Call) -> Outcomes | None:
         record: Instance = s[obj]
-        if module_tree.is_module(s, record):
-            return guard(m, s, module_calls.call_module, m, s, obj, call)
         own = attributes.in_class(s, record.cls, "__call__")
         if own is not None:
             return m.call(s, Bound(obj, own), call.args, call.kwargs, call.site, call.text, call.unsure)
+        if module_tree.is_module(s, record):
+            return guard(m, s, module_calls.call_module, m, s, obj, call)
         call.receiver = obj
         native = find_method(s, obj, "__call__")
         return None if native is None else guard(m, s, native, m, s, call)

@@ -22,7 +22,7 @@ from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
-from gradcheck_tool.interp.registry import Result, function
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
 from gradcheck_tool.library.torch.opaque_modules import call_opaque_module
 
@@ -66,6 +66,12 @@ def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
     for state, value in out:
         m.tell(state, ModuleReturned(ref, call, value))
     return out
+
+
+@method("torch.nn.Module", "__call__")
+def call_base(m: Interpreter, s: State, call: Call) -> Result:
+    """`super().__call__(...)` in a module's own `__call__`."""
+    return call_module(m, s, call.self, call)
 
 
 def _guard_output(s: State, value: Value, call: Call) -> Value:

@@ -45,7 +45,9 @@ def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: st
         Raised: where it has certainly more, or none.
     """
     tensor: Tensor = s[ref]
-    if engine.numel_is_one(tensor.shape) is False:
+    # That data are missing is asked for so that it is handled: `if not index.numel(): size = 0`.
+    is_special = 0 in (tensor.shape or ()) and bool(s.path_condition)
+    if engine.numel_is_one(tensor.shape) is False and not is_special:
         sizes = "x".join("?" if n is None else str(n) for n in tensor.shape or ())
         why = f"`{tensor.name}` has the shape {sizes}"
         raise engine.refused(site, tensor, why, text, "number-of-many", call, error)

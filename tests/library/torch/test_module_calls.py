@@ -6,6 +6,36 @@ from tests.cases import Fact, check_agreement, check_known, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a module with a `__call__` of its own": """
+import torch
+from torch import nn
+class Exp(nn.Module):
+    def __call__(self, x, scale=1.0):
+        return super().__call__(x) * scale
+    def forward(self, x):
+        y = (x * w).exp()
+        y.add_(1)
+        return y
+w = nn.Parameter(torch.ones(2))
+Exp()(torch.ones(2), scale=2.0).sum().backward()  # raises
+""",
+    "a `__call__` that makes what forward asks for": """
+import torch
+from torch import nn
+class Base(nn.Module):
+    def __call__(self, x, index=None):
+        index = torch.zeros(2, dtype=torch.long) if index is None else index
+        return super().__call__(x, index=index)
+class Pick(Base):
+    def forward(self, x, index=None):
+        if index is None:
+            raise ValueError("there is no index")
+        return (w * x)[index].sum()
+w = nn.Parameter(torch.ones(2))
+loss = Pick()(torch.ones(2))
+loss.backward()
+loss.backward()  # raises
+""",
     "the output of a layer with a backward hook is a view of what the layer returns": """
 import torch
 from torch import nn
