@@ -427,10 +427,7 @@ class Refinement:
         out = casting.out
         if isinstance(made, Symbol) and made.kind is None:
             return s, value
-        self._m.program.assumes = (
-            *self._m.program.assumes,
-            *(one for one in out.assumes if one not in self._m.program.assumes),
-        )
+        self._m.program.assume(*out.assumes)
         return out.state, made
 
 

@@ -2,9 +2,9 @@
 
 Where a test depends on what only the run knows (data, options), both of its outcomes are executed. Where a
 value that the engine refuses (a loss that is a constant, a stand-in or not reduced; a gradient of another
-size) arrives on one of them, while the same pass runs on the other, that is no mistake: whether that way is
-ever taken, the code does not say. What is done on one of them alone (a second backward, a write to what is
-saved) is one: with that option, the program raises.
+size; a list without parameters) arrives on one of them, while the same pass runs on the other, that is no
+mistake: whether that way is ever taken, the code does not say. What is done on one of them alone (a second
+backward, a write to what is saved) is one: with that option, the program raises.
 
 Where there was too little work for all ways, or were too many of them, one that was left out may be that
 other one.
@@ -32,11 +32,11 @@ from gradcheck_tool.domain.events import (
     ViewWrite,
 )
 from gradcheck_tool.domain.values import Ref, Value
-from gradcheck_tool.interp.facts import BackwardRan, PathEnded
+from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded
 from gradcheck_tool.interp.places import is_of_tests
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.events import Event
+    from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -55,17 +55,18 @@ class Raising:
 
 
 class Ways:
-    """Listens on which ways passes run, and on which they raise."""
+    """Listens on which ways passes run and optimizers are made, and on which they raise."""
 
     def __init__(self, m: Interpreter) -> None:
         self._m = m
         self._ran: dict[int, list[Outcomes]] = defaultdict(list)
         self._raised: dict[tuple[type, int], list[Raising]] = defaultdict(list)
-        m.listeners.setdefault(BackwardRan, []).append(lambda _, s, fact: self._on_backward_ran(s, fact))
+        m.listeners.setdefault(BackwardRan, []).append(lambda _, s, fact: self._on_run(s, fact.run.site))
+        m.listeners.setdefault(OptimizerMade, []).append(lambda _, s, fact: self._on_run(s, fact.call.site))
         m.listeners.setdefault(PathEnded, []).append(self._on_path_ended)
 
-    def _on_backward_ran(self, s: State, fact: BackwardRan) -> None:
-        self._ran[id(fact.run.site.node)].append(dict(s.path_condition))
+    def _on_run(self, s: State, site: Site) -> None:
+        self._ran[id(site.node)].append(dict(s.path_condition))
 
     def _on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         event = m.raised.get(fact.value.id) if isinstance(fact.value, Ref) else None
@@ -120,7 +121,7 @@ def _is_about_a_value(event: Event) -> bool:
     if isinstance(event, NoGraph):
         return event.reason in ("constant", "unknown", "non-differentiable")
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "grad-size")
+        return event.kind in ("numpy-on-grad", "grad-size", "optimizer-parameters")
     if isinstance(event, UnusedInput):
         return event.reason == "stand-in"
     return isinstance(event, (NonScalarRoot, UnguardedNone))

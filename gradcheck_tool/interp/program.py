@@ -42,3 +42,7 @@ class Program:
     ordinary: list[Event] = field(default_factory=list)
     unit: str = ""
     assumes: tuple[str, ...] = ()
+
+    def assume(self, *told: str) -> None:
+        """Take something from ordinary use: the events from now on say so."""
+        self.assumes = tuple(dict.fromkeys((*self.assumes, *told)))

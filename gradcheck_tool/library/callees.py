@@ -141,7 +141,9 @@ class SymbolModel(DtypeModel):
         if handed is not None:
             return handed
         if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):
-            return [(s, call_opaque_module(m, s, key[1], call))]
+            method = str(call.text).partition("(")[0]
+            m.program.assume(f"`{method}` computes with the parameters of `{s[key[1]].name}`")
+            return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False

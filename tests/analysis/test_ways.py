@@ -182,3 +182,23 @@ def test_a_graph_that_is_assumed_does_not_refuse_what_would_never_have_run(
 ) -> None:
     """What writes with `out=` is called where no gradient is recorded."""
     assert [finding.code for finding in told(HEAD + FUSED.format(write=write))] == expected
+
+
+LOADED = """
+class Net(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.layer = nn.Linear(len(rows), 1) if rows else None
+def train(rows):
+    net = Net(rows)
+    {between}
+    return torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"), [("pass", []), ("net.layer = None", ["GL322"]), ("del net.layer", ["GL322"])]
+)
+def test_an_optimizer_that_gets_parameters_on_another_way_is_right(between: str, expected: list[str]) -> None:
+    found = told(HEAD + LOADED.format(between=between))
+    assert [finding.code for finding in found] == expected

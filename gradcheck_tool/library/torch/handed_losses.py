@@ -37,9 +37,7 @@ def back_propagated(m: Interpreter, s: State, owner: Value, name: str, call: Cal
     steps = _STEP.search(name) is not None and _with_optimizer(s, call)
     if not steps and _BACKWARD.search(name) is None:
         return None
-    told = f"`{str(call.text).partition('(')[0]}` back-propagates `{s[loss].name}`"
-    if told not in m.program.assumes:
-        m.program.assumes = (*m.program.assumes, told)
+    m.program.assume(f"`{str(call.text).partition('(')[0]}` back-propagates `{s[loss].name}`")
     kept: dict[str, Value] = {
         key: call.kwargs[key] for key in ("retain_graph", "create_graph") if key in call.kwargs
     }

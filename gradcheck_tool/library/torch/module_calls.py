@@ -42,7 +42,7 @@ def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
         for state, args in pairs:
             for st, answer in m.call(state, hook, [ref, Tup(tuple(args))], {}, call.site):
                 keeps = answer == NONE or isinstance(answer, Symbol)
-                given = list(answer.items) if isinstance(answer, Tup) else [answer]
+                given: list[Value] = list(answer.items) if isinstance(answer, Tup) else [answer]
                 after.append((st, args if keeps else given))
         pairs = after
     for state, args in pairs:

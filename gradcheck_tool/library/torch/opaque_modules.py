@@ -36,7 +36,7 @@ _COMPUTES = re.compile(
     r"classif|head|reconstruct|project|denois|judge|loss|nll|predict"
 )
 _WITHOUT_GRAPH = re.compile(
-    r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|build|eval|train)(?:_|$)(?!prob)|"
+    r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|create|build|eval|train)(?:_|$)(?!prob)|"
     r"backward|step|update|optim|action$"
 )
 
@@ -53,8 +53,11 @@ def computes(name: str, call: Call) -> bool:
     return bool(given) and _COMPUTES.search(name) is not None and _WITHOUT_GRAPH.search(name) is None
 
 
-def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
-    """The result of an opaque module; one that is told how to differentiate may have filled gradients."""
+def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_method: bool = False) -> Value:
+    """The result of an opaque module; one that is told how to differentiate may have filled gradients.
+
+    `is_method`: of a method other than `forward`, which may detach what it is given (a discriminator's loss).
+    """
     forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
     if s.grad is False:
@@ -63,7 +66,8 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Value:
     if s.grad is None or not trained:
         return unsure_graph(s)
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
-    inputs = [*(edges.history(s, p) for p in trained), *_histories(s, call, is_recorded=True), unknown()]
+    given = [] if is_method else _histories(s, call, is_recorded=True)
+    inputs = [*(edges.history(s, p) for p in trained), *given, unknown()]
     node = _node(s, "module", call, inputs)
     s.edit(node).saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)
     return graph_symbol(s, node)

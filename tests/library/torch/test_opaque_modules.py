@@ -186,3 +186,26 @@ def test_parts_of_an_output_are_differentiated_on_their_own() -> None:
 def test_methods_compute_by_their_names_and_arguments(name: str, is_given: bool, expected: bool) -> None:
     given = Symbol(1) if is_given else Const(3)
     assert computes(name, Call(NONE, [given], {}, None, name)) is expected
+
+
+ADVERSARIAL = """
+def train(data):
+    model = elsewhere.Adversarial()
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.zero_grad()
+    z = model.encode(data.x)
+    for _ in range(5):
+        loss = {loss}
+        loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [("model.discriminator_loss(z)", []), ("z.pow(2).mean()", ["GL102"])]
+)
+def test_a_method_may_detach_what_it_is_given(loss: str, expected: list[str]) -> None:
+    found = told(f"import elsewhere\n{HEAD}{ADVERSARIAL.format(loss=loss)}")
+    assert [finding.code for finding in found] == expected
+    told_of = "`model.encode` computes with the parameters of `model`"
+    assert all(told_of in finding.assumes for finding in found)
