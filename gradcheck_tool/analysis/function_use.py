@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import derives_from, roots_in, tensors_in
-from gradcheck_tool.domain.graph import Node
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Func, Instance
 from gradcheck_tool.domain.values import (
     FALSE,
@@ -125,7 +125,7 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, variant: tuple[str, Val
     site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
     out: Outcomes = []
-    trained = [ref for ref in args if isinstance(ref, Ref) and s[ref].requires_grad]
+    trained = [ref for ref in args if isinstance(ref, Ref) and _requires_grad(s, ref)]
     asks = "needs_input_grad" in (read_in_backward(s, cls) or ())
     alone = trained[:MOST_ALONE] if len(trained) > 1 and asks else []
     for state, value in called:
@@ -138,6 +138,12 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, variant: tuple[str, Val
             out += guard(m, fork, _differentiated, m, fork, value, site, name)
         out += guard(m, state, _differentiated, m, state, value, site, name)
     return out
+
+
+def _requires_grad(s: State, ref: Ref) -> bool:
+    """Is it a tensor that needs a gradient, not an object that is the default of a parameter?"""
+    tensor = s.get(ref, Tensor)
+    return tensor is not None and tensor.requires_grad is True
 
 
 def _apart(outcomes: Outcomes, args: list[Value]) -> Outcomes:
@@ -155,7 +161,7 @@ def _apart(outcomes: Outcomes, args: list[Value]) -> Outcomes:
 def _need_alone(s: State, value: Value, args: list[Value], only: Ref) -> None:
     """Go on as if one input alone had needed a gradient."""
     for arg in args:
-        if isinstance(arg, Ref) and s[arg].requires_grad:
+        if isinstance(arg, Ref) and _requires_grad(s, arg):
             s.edit(arg).requires_grad = arg == only
     for root in tensors_in(s, value):
         node = s.get(s[root].grad_fn, Node)

@@ -39,6 +39,9 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
     site = m.site(s, i.node)
     written = (m.get(s, arg.value) for arg in i.bases if arg.kind is ir.ArgKind.POSITIONAL)
     bases = tuple(resolved(m, s, base, site) for base in written)
+    # What a metaclass of somebody's own adds is not looked at.
+    options = [m.get(s, arg.value) for arg in i.bases if arg.kind is not ir.ArgKind.POSITIONAL]
+    is_extended = any(_is_open(s, v) or isinstance(v, Ref) for v in options if not isinstance(v, Const))
     frame = Frame(i.body, outer.env, s.frames[-1])
     s.frames.append(s.new(frame))
     out: Outcomes = []
@@ -53,7 +56,7 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
         record.attrs = {k: v for k, v in state[body].locals.items() if isinstance(k, str)}
         ref = state.new(record)
         record.mro = _mro(state, ref, bases)
-        record.open = any(_is_open(state, base) for base in bases)
+        record.open = is_extended or any(_is_open(state, base) for base in bases)
         if outer.env.is_model:
             # A model tells part of what a class has, and is known by the name of that class in the library.
             record.mro = (ref, LibraryObject(f"{outer.env.dotted}.{i.name}"), *record.mro[1:])

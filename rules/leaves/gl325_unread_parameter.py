@@ -150,9 +150,19 @@ def _attributes(body: FunctionBody) -> list[str]:
 
 
 def _shared(body: FunctionBody) -> set[str]:
-    """The attributes that a function stores in another one: `self.decoder.bias = self.bias`."""
-    stored = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
-    return {made.name for made in stored if isinstance(made, nodes.GetAttr)}
+    """The attributes that a function stores in another one, or in what it makes for that.
+
+    `self.decoder.bias = self.bias`, `self.cell = Cell(scale=self.scale)`.
+    """
+    waiting = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
+    shared = set()
+    while waiting:
+        made = waiting.pop()
+        if isinstance(made, nodes.GetAttr):
+            shared.add(made.name)
+        elif isinstance(made, nodes.Call):
+            waiting += [body.maker(arg.value) for arg in made.args]
+    return shared
 
 
 def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:

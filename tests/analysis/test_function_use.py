@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from gradcheck_tool.analysis.program import check_source
-from tests.running import RULES, happened
+from tests.running import RULES, findings, happened
 
 
 class Unapplied(NamedTuple):
@@ -307,3 +307,28 @@ def test_a_forward_for_subclasses_to_call_is_not_applied(parameters: str, expect
     """`apply` passes the context first: where it is expected second, subclasses hand it on."""
     found = check_source(BASE.format(parameters=parameters), "program.py", RULES)
     assert [finding.code for finding in found] == expected
+
+
+OPTIONS = """import torch
+class Options:
+    slope = 2.0
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, options=Options()):
+        ctx.slope = options.slope
+        return x * y * ctx.slope
+    @staticmethod
+    def backward(ctx, grad):
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "codes"),
+    [
+        ("grad if ctx.needs_input_grad[0] else None, grad, None", []),
+        ("grad if ctx.needs_input_grad[0] else None, grad, None, None, grad", ["GL701"]),
+    ],
+)
+def test_an_object_may_be_the_default_of_a_parameter(returned: str, codes: list[str]) -> None:
+    assert [code for _, code in findings(OPTIONS.format(returned))] == codes

@@ -65,6 +65,20 @@ Config().total.backward()  # raises
 
 # Right programs.
 RIGHT = {
+    "a class that a metaclass makes": """
+import typing
+import torch
+class Meta(typing.NamedTupleMeta):
+    def __new__(mcls, typename, bases, ns):
+        made = super().__new__(mcls, typename, (typing._NamedTuple,), ns)
+        return type(typename, (made,), {})
+class Pair(metaclass=Meta):
+    first: torch.Tensor
+    second: torch.Tensor
+state = Pair(first=torch.zeros(1), second=torch.zeros(1))
+state.first.requires_grad = True
+(state.first * torch.ones(2)).sum().backward()
+""",
     "a base class that trains what its subclasses in other files hold": """
 import torch
 class Base(torch.nn.Module):

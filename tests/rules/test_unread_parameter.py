@@ -32,6 +32,11 @@ METHODS = {
         "init_weights(self): self.head.weight = self.weight",
         [],
     ),
+    "an object that the constructor makes has it": (
+        "self.head(x)",
+        "reset_parameters(self): self.head = Cell(map_all(self.weight), 2)",
+        [],
+    ),
     "its initialisation only": ("x + 1", "init_weights(self): nn.init.zeros_(self.weight)", ["GL325"]),
 }
 

@@ -97,18 +97,39 @@ def _text(value: Value) -> str:
     return str(value.value) if is_text else registry.lib_name(value)  # type: ignore[union-attr]
 
 
-def target_dtype(s: State, name: str, call: Call) -> str | None:
+def target_dtype(s: State, name: str, call: Call, own: str | None) -> str | None:
+    """The kind of the data type that a conversion asks for; None for none, "" for one that is not known.
+
+    Args:
+        s: the state.
+        name: the method.
+        call: its call.
+        own: the kind that the tensor has. Something unknown is taken for a device where that is a float's.
+    """
     if name in ("float", "double", "half", "bfloat16"):
         return "float"
-    values = [*call.args, *call.kwargs.values()]
-    for value in values:
+    is_unknown = call.unsure and own != "float"
+    for key, value in (*enumerate(call.args), *call.kwargs.items()):
         other = s.get(value, Tensor)
-        kind = dtype_class(value) if other is None else other.dtype
+        kind = _kind(s, value) if other is None else other.dtype
         if kind is not None:
             return kind
         if isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("torch."):
             return dtype_class(LibraryObject(value.value))
-    return None
+        is_unknown = is_unknown or key == "dtype" or _may_be_dtype(value, own)
+    return "" if is_unknown and name in ("to", "type", "type_as") else None
+
+
+def _may_be_dtype(value: Value, own: str | None) -> bool:
+    """May something unknown be a data type, not a device or a flag?"""
+    name = registry.lib_name(value)
+    if name:
+        return own != "float" and not name.startswith(("torch.", "builtins.")) and "device" not in name
+    if not isinstance(value, Symbol) or value.kind not in (None, "data"):
+        return False
+    path = value.key if isinstance(value.key, tuple) else ()
+    asked = path[2] if path[:1] == ("attr",) else None
+    return asked == "dtype" or (asked != "device" and own != "float")
 
 
 class DtypeModel(ObjectModel[Any]):

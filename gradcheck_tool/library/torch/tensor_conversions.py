@@ -45,14 +45,14 @@ def convert(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "to"
     tensor: Tensor = s[ref]
-    target = target_dtype(s, name, call)
+    target = target_dtype(s, name, call, tensor.dtype)
     if name == "contiguous":
         return (
             ref
             if tensor.view is None and tensor.shape is not None
             else _maybe_copy(m, s, ref, call, tensor.dtype)
         )
-    if target is not None and tensor.dtype is not None and target != tensor.dtype:
+    if target and tensor.dtype is not None and target != tensor.dtype:
         return _cast(m, s, ref, call, target)
     usual = name == "float" or (name in ("to", "type") and is_default_float(call))
     if name in ("to", "double", "half", "bfloat16") and target == tensor.dtype == "float" and not usual:
@@ -61,7 +61,7 @@ def convert(m: Interpreter, s: State, call: Call) -> Result:
         return ref if tensor.dtype == "float" else _maybe_copy(m, s, ref, call, "float")
     if name == "cpu" or (name == "to" and _is_cpu(call)):
         return ref
-    return _maybe_copy(m, s, ref, call, target or tensor.dtype)
+    return _maybe_copy(m, s, ref, call, tensor.dtype if target is None else target)
 
 
 def _is_cpu(call: Call) -> bool:
@@ -75,9 +75,13 @@ def _cast(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str) -> Ref:
 
 
 def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | None) -> Ref:
-    """Either the tensor itself or a copy: its history is that of a copy, writes to it are unsure."""
+    """Either the tensor itself or a copy: its history is that of a copy, writes to it are unsure.
+
+    `dtype` is the kind of its data type: None for the tensor's own, "" for one that is not known.
+    """
     tensor: Tensor = s[ref]
-    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(dtype or "same",))
+    kind = "same" if dtype is None else dtype
+    effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(kind,))
     if tensor.requires_grad is False and not tensor.unsure_graph:
         out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
         s.edit(out).name = tensor.name

@@ -6,6 +6,24 @@ from tests.cases import check_agreement, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a step function with a gradient of its own": """
+import torch
+def heaviside(x, dtype):
+    return (x > 0).to(dtype=dtype)
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.gt(x, 0.0).to(x.dtype) + heaviside(x, x.dtype) - (x > 0).type(x.dtype)
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+x = torch.ones(3, requires_grad=True)
+Step.apply(x).sum().backward()
+moved = (x > 0).to(x.device)
+moved.requires_grad_()  # raises
+""",
     "numbers with a fraction make floating point values of truth values": """
 import torch
 signs = 2.0 * (torch.rand(3) < 0.5) - 1.0
