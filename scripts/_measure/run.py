@@ -70,6 +70,12 @@ def can_require_grad(tensor: Tensor) -> bool:
 NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float32}
 
 
+def _cotangent(tensor: Tensor) -> Tensor:
+    """A gradient for an output; sparse tensors have no random ones of their own."""
+    plain = tensor.detach()
+    return torch.rand_like(plain) if tensor.layout is torch.strided else plain.clone()
+
+
 class Run:
     """One forward of a call with fresh arguments, of which those in `mask` require grad.
 
@@ -99,7 +105,7 @@ class Run:
         self.outputs = list(tensors_in(self.returned))
         self.roots = [get_gradient_edge(tensor) for tensor in self.outputs if tensor.requires_grad]
         torch.manual_seed(seed + 1)
-        self.cotangents = [torch.rand_like(tensor) for tensor in self.outputs if tensor.requires_grad]
+        self.cotangents = [_cotangent(tensor) for tensor in self.outputs if tensor.requires_grad]
 
     def _fresh(self, name: str, value: Any, mask: Mask, prepare: Callable[[Tensor], Tensor] | None) -> Any:
         def change(tensor: Tensor) -> Tensor:

@@ -6,6 +6,12 @@ from tests.cases import check_agreement, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "to sparse and back": """
+import torch
+x = torch.rand(3, 3, requires_grad=True)
+x.exp().to_sparse().to_dense().sum().backward()
+x.mul_(2)  # raises
+""",
     "to double copy": """
 import torch
 x = torch.rand(3, requires_grad=True)
