@@ -11,7 +11,8 @@ other one.
 
 What raises in a file of tests is told only where no test of a value decides it: tests are run, so that what
 they do is known to work where it depends on more than their text. So is an array that is made of what
-requires a gradient: where an option decides, it says that the unit only predicts.
+requires a gradient: where an option decides, it says that the unit only predicts. A hook on what was computed
+without gradients says, where an option decides, that gradients are on then.
 
 Known unsoundness: that a helper gets a right loss on one such way and a wrong one on the other is missed.
 """
@@ -44,6 +45,9 @@ Outcomes = dict[Value, bool]
 
 # What the engine has against the roots and inputs of a pass.
 _OF_PASSES = (NoGraph, NonScalarRoot, UnusedInput)
+
+# What is asked of a tensor that requires a gradient.
+_NEEDS_GRADIENTS = ("hook-on-constant", "retain-grad-constant")
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,10 @@ def _speaks_against_its_role(event: Event) -> bool:
 
 
 def _is_for_inference(event: Event) -> bool:
-    """Is it what code that only predicts does? Whether its caller has switched gradients off, it may ask."""
-    return isinstance(event, InvalidTensorUse) and event.kind == "numpy-on-grad"
+    """Is it a matter of whether gradients are on? Whoever turns an option on knows that of his call."""
+    if not isinstance(event, InvalidTensorUse):
+        return False
+    return event.kind == "numpy-on-grad" or (event.is_off and event.kind in _NEEDS_GRADIENTS)
 
 
 def _is_about_a_value(event: Event) -> bool:

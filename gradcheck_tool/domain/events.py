@@ -205,7 +205,7 @@ class InvalidTensorUse(EngineError):
     `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint),
     `saved-detached` (cut off by detach_ since it was saved),
     `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`). `sizes` are that of a gradient and that of
-    its tensor, for `grad-size`.
+    its tensor, for `grad-size`. `is_off`: the tensor was computed while gradients were switched off.
     """
 
     triggers = (
@@ -225,6 +225,7 @@ class InvalidTensorUse(EngineError):
     tensor: str
     call: str
     sizes: tuple[str, str] | None = None
+    is_off: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

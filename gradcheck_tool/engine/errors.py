@@ -89,6 +89,7 @@ def refused(
             kind=kind,
             tensor=str(tensor.name),
             call=call,
+            is_off=tensor.detached_because == "no-grad",
         ),
         error,
     )

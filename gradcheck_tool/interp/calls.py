@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 SUPER = LibraryObject("builtins.super")
 # What a decorator is called of which nothing else is known, and which may switch gradients off.
 _SWITCHES = re.compile(r"gra(?:d|ph)|infer|eval")
+# What a decorator is called that translates a function into another language, for memory without gradients.
+_TRANSLATES = re.compile(r"\b(?:kernel|jit)\b")
 
 
 def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
@@ -198,6 +200,8 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     name, owner = _named(func)
     if _decorates(s, call, is_method=bool(owner)):
         decorated = s.get(call.args[0], Func)
+        if decorated is not None and _TRANSLATES.search(str(call.text)):
+            return [(s, unknown())]
         if decorated is not None and _SWITCHES.search(str(call.text)):
             return [(s, s.new(managed(decorated, unknown())))]
         return [(s, call.args[0])]

@@ -111,8 +111,8 @@ class Taken(Fact):
     `by` says what: `grad` and `data` (the attribute is read), `autograd.grad` (their gradients are computed),
     `copy` (they are copies), `container` (one of torch holds them), `registered`, `loaded`, `optimizer` (one
     is given them later; it is among them where the program changes its lists), `retained` (they keep their
-    gradients from now on, and did not), `thawed` (they require grad now, and did not). `given` is the
-    table that is loaded, and what `autograd.grad` gets as its inputs.
+    gradients from now on, and did not), `thawed` (they require grad now, and did not), `detached` (in
+    place). `given` is the table that is loaded, and what `autograd.grad` gets as its inputs.
     """
 
     records: Sequence[Ref]

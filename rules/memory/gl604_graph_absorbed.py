@@ -54,10 +54,20 @@ class Absorbing(Tracker):
 
     derives = (GraphAbsorbed,)
     writes = StoryNote[Ref, Site]()
+    # What a function has detached itself: its next call will, too, before it writes.
+    detached = StoryNote[Ref, Ref]()
+
+    def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
+        """Is it detached in place?"""
+        if fact.by == "detached":
+            for ref in fact.records:
+                self.detached.set(s, ref, s.frames[-1])
 
     def on_written(self, m: Interpreter, s: State, fact: facts.Written) -> None:
         """Is something with a graph written to a tensor?"""
         if s.grad is not True or not any(_has_graph(s, value) for value in fact.operands):
+            return
+        if self.detached.get(s, fact.tensor) == s.frames[-1]:
             return
         # What had a graph before the write is a result, which a module may keep later on.
         if self.writes.get(s, fact.tensor) is not None or not _had_graph(s, fact.tensor):

@@ -202,3 +202,25 @@ def train(rows):
 def test_an_optimizer_that_gets_parameters_on_another_way_is_right(between: str, expected: list[str]) -> None:
     found = told(HEAD + LOADED.format(between=between))
     assert [finding.code for finding in found] == expected
+
+
+WATCHED = """
+class Attention(nn.Module):
+    def __init__(self, keep):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.keep = keep
+    def forward(self, x):
+        weights = self.layer(x).softmax(-1)
+        {test}
+            weights.register_hook(print)
+        return weights @ x
+with torch.no_grad():
+    Attention(os.environ.get("KEEP"))(torch.ones(2, 2))
+"""
+
+
+@pytest.mark.parametrize(("test", "expected"), [("if self.keep:", []), ("if True:", ["GL310"])])
+def test_a_hook_that_an_option_asks_for_is_set_where_gradients_are_on(test: str, expected: list[str]) -> None:
+    found = told(f"import os\n{HEAD}{WATCHED.format(test=test)}")
+    assert [finding.code for finding in found] == expected

@@ -126,6 +126,8 @@ class Net(torch.nn.Module):
         ("@elsewhere.no_grad", "if True:", "pass", []),
         ("@elsewhere.no_grad()", "if True:", "pass", []),
         ("@elsewhere.timed", "if True:", "pass", [(10, "GL301")]),
+        ("@elsewhere.kernel", "if True:", "pass", []),
+        ("@elsewhere.jit()", "if True:", "pass", []),
         ("", "with elsewhere.quiet():", "self.weight.add_(1.0)", [(11, "GL301")]),
     ],
 )

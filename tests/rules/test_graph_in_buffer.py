@@ -86,3 +86,26 @@ def test_a_class_that_lets_its_callers_cut_the_graph_is_right(method: str, expec
         "\n\ncell =", f"\n{method}\n\ncell ="
     )
     assert [code for _, code in findings(program)] == expected
+
+
+SOFT_UPDATE = """import torch
+class Agent:
+    def __init__(self, config):
+        self.net, self.target = config.net(), config.net()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+    def step(self, x):
+        loss = self.net(x).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        for p, q in zip(self.target.parameters(), self.net.parameters()):
+            {before}
+            p.copy_(0.9 * p + 0.1 * q)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"), [("p.detach_()", []), ("p.requires_grad_(False)", ["GL604"])]
+)
+def test_a_parameter_that_is_detached_before_each_write_is_right(before: str, expected: list[str]) -> None:
+    assert [finding.code for finding in told(SOFT_UPDATE.format(before=before))] == expected

@@ -44,6 +44,13 @@ def test_what_cannot_be_wrong_is_not_parsed() -> None:
     assert not RULES.triage.prefilter.passes(b"import torch\nprint(torch.__version__)\n")
 
 
-@pytest.mark.parametrize("program", [b"", b"import numpy as np\nx = np.ones(3)\nx += 1\n"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"",
+        b"import numpy as np\nx = np.ones(3)\nx += 1\n",
+        b"import paddle\nloss = net(x)\nloss.backward()\nprint(loss.numpy())\n",
+    ],
+)
 def test_what_has_nothing_to_do_with_torch_needs_no_rules(program: bytes) -> None:
     assert not mentions_torch(program, modelled_names())

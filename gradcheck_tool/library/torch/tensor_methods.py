@@ -92,6 +92,7 @@ def detach_(m: Interpreter, s: State, call: Call) -> Result:
     tensor.detached_because = "detach" if tensor.requires_grad else tensor.detached_because
     tensor.detached_story = (story(call.site, f"`{tensor.name}` is detached here"),)
     tensor.requires_grad, tensor.leaf, tensor.grad_fn, tensor.unsure_graph = False, True, None, False
+    m.tell(s, Taken((ref,), "detached", call.site))
     return ref
 
 
