@@ -145,6 +145,8 @@ class SymbolModel(DtypeModel):
             m.program.assume(f"`{method}` computes with the parameters of `{s[key[1]].name}`")
             return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
+        # Modules have this, too; data are none.
+        is_tensors = is_tensors or (name == "requires_grad_" and _is_data(key[1]))
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False
             forget_groups(s)
@@ -183,6 +185,10 @@ def _may_have_graph(s: State, value: Value) -> bool:
 
 def _is_unknown(value: Value) -> bool:
     return isinstance(value, Symbol) and value.kind is None
+
+
+def _is_data(value: Value) -> bool:
+    return isinstance(value, Symbol) and value.kind == "data"
 
 
 def _is_object(s: State, value: Value) -> bool:

@@ -79,6 +79,6 @@ class UnusedInputToGrad(Rule):
 
     def on_unused_input(self, event: UnusedInput) -> Iterator[Violation]:
         why, advice = _WHY.get(event.reason, _WHY["unused"])
-        yield self.finding(
-            event, f"`{event.root}` has no gradient with respect to `{event.input}`: {why}", advice
-        )
+        root = f"`{event.root}`" if event.root else "what is differentiated"
+        to = f"`{event.input}`" if event.input else "an input"
+        yield self.finding(event, f"{root} has no gradient with respect to {to}: {why}", advice)

@@ -209,3 +209,26 @@ def test_a_method_may_detach_what_it_is_given(loss: str, expected: list[str]) ->
     assert [finding.code for finding in found] == expected
     told_of = "`model.encode` computes with the parameters of `model`"
     assert all(told_of in finding.assumes for finding in found)
+
+
+INPUT_PENALTY = """
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def step(self, data):
+        x = data["image"].to(self.device)
+        {before}
+        score = self.net(x).sum()
+        (slope,) = torch.autograd.grad(score, x, create_graph=True)
+        self.optimizer.zero_grad()
+        slope.pow(2).sum().backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("before", "expected"), [("x.requires_grad_()", []), ("pass", ["GL801"])])
+def test_data_may_be_made_to_require_a_gradient(before: str, expected: list[str]) -> None:
+    found = told(HEAD + INPUT_PENALTY.format(before=before))
+    assert [finding.code for finding in found] == expected
+    assert all("``" not in finding.message for finding in found)
