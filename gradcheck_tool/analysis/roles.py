@@ -54,7 +54,10 @@ if TYPE_CHECKING:
 # Usual names are a last resort: they count together with a use that fits.
 _CRITERION = re.compile(r"(?:^|_)(?:criterion|crit|loss(?:_?(?:fn|func|function))?|objective)$")
 _SCHEDULER = re.compile(r"(?:^|_)(?:lr_?)?sched(?:uler)?s?(?:_|\d|[A-Z]|$)")
-_DATA = re.compile(r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream)$")
+_DATA = re.compile(
+    r"(?:^|_)(?:data|dataset|batches|(?:data_?)?loader|dl|iterator|stream|"
+    r"(?:train|val|valid|test)(?:ing|ation)?(?:_?(?:set|iter|gen|generator|ds))?)$"
+)
 # Two modules one of which follows the other.
 _FOLLOWED = re.compile(
     r"(?:^|_)(?:source|target|src|tgt|dst|teacher|online|ema|shadow|momentum|slow|fast)(?:_|$)"

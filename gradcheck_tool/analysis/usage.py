@@ -183,6 +183,7 @@ class _Reader:
         if instr.func in methods:
             owner, name = methods[instr.func]
             self._of(owner).methods.add(name)
+            self._iterate(f"{owner}.{name}", instr.args, paths)
             if name in RETURN_SELF:
                 paths[instr.dst] = owner
             elif name in ("step", "unscale_") and instr.args and instr.args[0].value in paths:
@@ -193,9 +194,7 @@ class _Reader:
             if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
                 usage.arity.add(len(instr.args))
             results[instr.dst] = paths[instr.func]
-            for arg in instr.args if paths[instr.func] in _ITERATE else ():
-                if arg.value in paths:
-                    self._of(paths[arg.value]).iterated = True
+            self._iterate(paths[instr.func], instr.args, paths)
             self._pass(paths[instr.func], instr.args, paths)
 
     def _optimize(self, instr: ir.Call, methods: dict[int, tuple[str, str]]) -> None:
@@ -218,6 +217,12 @@ class _Reader:
                 return
             if arg.value in paths:
                 self._of(paths[arg.value]).passed.add((callee, arg.name or index))
+
+    def _iterate(self, callee: str, args: list[ir.Argument], paths: dict[int, str]) -> None:
+        """Note what a loop goes through by way of a call: `tqdm.tqdm(loader)`."""
+        for arg in args if callee in _ITERATE else ():
+            if arg.value in paths:
+                self._of(paths[arg.value]).iterated = True
 
     def _of(self, path: str) -> Usage:
         return self.uses.setdefault(path, Usage())

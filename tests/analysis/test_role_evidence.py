@@ -294,3 +294,29 @@ def step(model, criterion, optimizer, x, y, off=False):
 @pytest.mark.parametrize("program", SEVERAL.values(), ids=SEVERAL)
 def test_what_is_taken_apart_or_filled_is_no_longer_what_it_seems(program: str) -> None:
     assert _codes(program) == []
+
+
+PENALTY = """
+import elsewhere
+{name} = elsewhere.make()
+net = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in {loop}:
+    x = batch["x"]
+    x.requires_grad_(True)
+    energy = net(x)
+    force = -torch.autograd.grad(energy.sum(), x, retain_graph=True)[0]
+    loss = energy.mean() + (force - batch["force"]).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("name", ["loader", "training", "train_set", "test_iter", "stages"])
+@pytest.mark.parametrize("loop", ["{}", "tqdm.tqdm({})", "enumerate({})"])
+def test_what_a_loop_goes_through_and_has_a_usual_name_is_data(name: str, loop: str) -> None:
+    program = PENALTY.format(name=name, loop=loop.format(name))
+    program = program.replace("for batch in enum", "for i, batch in enum")
+    found = [code for _, code in findings(f"import tqdm\nfrom torch import nn\n{HEAD}{program}")]
+    assert found == ["GL803"] * (name != "stages")
