@@ -13,6 +13,7 @@ from gradcheck_tool.engine.edges import (
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
+from gradcheck_tool.engine.expected import adopt_expected, doubt_gradient, expect_gradient
 from gradcheck_tool.engine.gradients import accumulate, added_to, expanded, gradient, unused
 from gradcheck_tool.engine.operations import apply, apply_inplace, function_output, saved
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, sizes_differ, unknown_tensor
@@ -28,15 +29,18 @@ __all__ = [
     "Raised",
     "accumulate",
     "added_to",
+    "adopt_expected",
     "apply",
     "apply_inplace",
     "bump",
     "check_overlap",
     "check_write",
     "cut_off",
+    "doubt_gradient",
     "edge",
     "edges_of",
     "expanded",
+    "expect_gradient",
     "follow_base",
     "function_output",
     "gradient",

@@ -27,7 +27,14 @@ from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function, managed
-from gradcheck_tool.interp.havoc import forget_filled, forget_written, havoc, may_change_layers, written_by
+from gradcheck_tool.interp.havoc import (
+    forget_cleared,
+    forget_filled,
+    forget_written,
+    havoc,
+    may_change_layers,
+    written_by,
+)
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
@@ -211,6 +218,7 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
     havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
     forget_filled(s, given, call.kwargs)
+    forget_cleared(s, name.rpartition(".")[2])
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unsure_graph(s) if any(is_marked(s, value) for value in (*owner, *given)) else unknown()
     if any(isinstance(value, Ref) for value in given):

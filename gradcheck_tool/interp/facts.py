@@ -207,13 +207,15 @@ class GradientsApplied(Fact):
     """A step moves parameters by their gradients, which are not marked as used yet.
 
     With a closure an optimizer may do so several times in a step. `name` is that of the optimizer, `text` the
-    call's; both are empty where the program does it without an optimizer.
+    call's; both are empty where the program does it without an optimizer. `is_assumed` tells that the
+    gradients come from a pass whose graph is not known.
     """
 
     parameters: Sequence[Ref]
     site: Site
     name: str
     text: Text
+    is_assumed: bool = False
 
 
 @dataclass(slots=True, eq=False)

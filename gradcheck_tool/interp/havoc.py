@@ -9,6 +9,7 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Partial, Ref, Tup, Value, unknown
+from gradcheck_tool.engine.expected import doubt_gradient, is_expected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +52,8 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 
 # Names of functions that are given a module to freeze, train or write to its parameters.
 _CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+# Names of functions that clear gradients.
+_CLEARS = re.compile(r"(?:zero|clear|reset)_?(?:the_)?grad", re.IGNORECASE)
 # What tells a callee how to differentiate.
 _OF_BACKWARD = frozenset({"retain_graph", "create_graph"})
 
@@ -155,6 +158,17 @@ def forget_groups(s: State) -> None:
     for number, record in list(dict.items(s.heap)):
         if isinstance(record, Tensor) and record.is_summary and record.grad_state != "unknown":
             s.edit(Ref(number)).grad_state = "unknown"
+        elif isinstance(record, Tensor) and is_expected(record):
+            forget_gradient(s, Ref(number))
+
+
+def forget_cleared(s: State, name: str) -> None:
+    """Something unknown clears gradients, going by its name: nobody knows whose."""
+    if _CLEARS.search(name) is None:
+        return
+    for number, record in list(dict.items(s.heap)):
+        if isinstance(record, Tensor) and record.leaf is not False and record.grad_state != "none":
+            forget_gradient(s, Ref(number))
 
 
 def forget_missing(s: State) -> None:
@@ -193,8 +207,8 @@ def _graph(s: State, start: Ref) -> None:
     for ref in graph_behind(s, start):
         if isinstance(s.heap[ref.id], Node):
             s.edit(ref).unsure_freed = True
-        else:
-            forget_gradient(s, ref)
+        elif isinstance(s.heap[ref.id], Tensor):
+            doubt_gradient(s, ref)
 
 
 def forget_gradient(s: State, ref: Ref) -> None:

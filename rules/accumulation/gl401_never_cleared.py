@@ -87,13 +87,15 @@ class Windows(Tracker):
             StoryStep(where, "this backward adds to them, because nothing has cleared them"),
             StoryStep(fact.site, f"`{fact.text}` applies the old gradients again together with the new"),
         )
+        root = places.receiver_text(where, places.owner_text(where, str(fact.text)))
         event = AppliedAgain(
             site=where,
             story=steps,
-            root=places.receiver_text(where, places.owner_text(where, str(fact.text))),
+            root=root,
             owner=owner,
             parameter=str(twice[0].name),
             step=twice[0].step_site,
+            assumes=(f"`{root}` is computed with the parameters of `{owner}`",) if fact.is_assumed else (),
         )
         self.twice.setdefault((id(where.node), owner), (self.as_of_now(event), fact.parameters[0].id))
 

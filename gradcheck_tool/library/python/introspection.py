@@ -28,10 +28,12 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import AttributeWritten
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member, resolved
-from gradcheck_tool.interp.registry import Result, function, lib_name
+from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.layer_bases import derives
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
@@ -152,13 +154,24 @@ def getattr_(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("builtins.setattr")
 def setattr_(m: Interpreter, s: State, call: Call) -> Result:
-    if len(call.args) < 3 or not isinstance(call.args[1], Const):
-        if call.args and s.get(call.args[0], Instance) is not None:
-            s.edit(call.args[0]).open = True  # type: ignore[arg-type]
+    return _set(m, s, call.args[0], call.args[1:], call.site) if call.args else NONE
+
+
+@method("builtins.object", "__setattr__")
+def set_own(m: Interpreter, s: State, call: Call) -> Result:
+    """`self.__setattr__(name, value)`, which is `setattr` where no class of the program does it."""
+    return _set(m, s, call.receiver, call.args, call.site)
+
+
+def _set(m: Interpreter, s: State, obj: Value, given: Sequence[Value], site: Any) -> Result:
+    """Set an attribute of an object; where its name is not known, the object may have any."""
+    if len(given) < 2 or not isinstance(given[0], Const):
+        if s.get(obj, Instance) is not None:
+            s.edit(obj).open = True  # type: ignore[arg-type]
         return NONE
-    obj, name, value = call.args[0], str(call.args[1].value), call.args[2]
-    m.tell(s, AttributeWritten(obj, name, value, call.site))
-    states = attributes.put(m, s, obj, name, value, call.site, False)
+    name, value = str(given[0].value), given[1]
+    m.tell(s, AttributeWritten(obj, name, value, site))
+    states = attributes.put(m, s, obj, name, value, site, False)
     return [(state, NONE) for state in states]
 
 

@@ -191,8 +191,8 @@ def _fill_groups(s: State, p: engine.BackwardPass) -> None:
             and ref.id not in reached
             and tensor.grad_state != "fresh"
         ):
-            mine = s.edit(ref)
-            mine.grad_state, mine.grad = "unknown", unknown()
+            engine.expect_gradient(s, ref)
+            s.edit(ref).backward_site = p.site
 
 
 def _retained(s: State, p: engine.BackwardPass) -> list[Ref]:

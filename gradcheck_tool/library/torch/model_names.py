@@ -38,6 +38,8 @@ def model_names(s: State, value: Value) -> list[str]:
             out.append("scheduler")
         elif name.startswith("torch.optim.") and not name.startswith("torch.optim.swa_utils."):
             out.append("torch.optim.Optimizer")
+    if isinstance(record, Instance):
+        out.append("builtins.object")
     return list(dict.fromkeys(out))
 
 

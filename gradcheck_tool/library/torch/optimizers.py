@@ -144,7 +144,8 @@ def step_parameters(
     owner: str,
 ) -> None:
     """Apply and mark as used the gradients of parameters; writes to those that have one."""
-    m.tell(s, GradientsApplied(params, site, owner, text))
+    is_assumed = engine.adopt_expected(s, params)
+    m.tell(s, GradientsApplied(params, site, owner, text, is_assumed))
     for p in params:
         tensor = s.edit(p)
         state = tensor.grad_state

@@ -34,6 +34,48 @@ h = w * 2
 if not hasattr(h, "pruned"):
     h.requires_grad_(False)  # raises
 """,
+    "what `__setattr__` sets under a name made in a loop leaves what the object has as it is": """
+import sys
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.inner = []
+        for i, size in enumerate(sizes):
+            layer = nn.Linear(2, size)
+            self.__setattr__(f"layer{i}", layer)
+            self.inner.append(layer)
+        self.last = nn.Linear(2, 2)
+    def forward(self, x):
+        for layer in self.inner:
+            x = layer(x).relu()
+        return self.last(x)
+net = Net([2] * len(sys.argv))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(2, 2, requires_grad=True)
+one, other = net(x).sum(), net(x * 2).mean()
+one.backward()
+optimizer.step()
+other.backward()  # raises
+""",
+    "what `super().__setattr__` sets is set": """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        super().__setattr__("last", nn.Linear(2, 2))
+    def forward(self, x):
+        return self.last(x)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(2, 2, requires_grad=True)
+one, other = net(x).sum(), net(x * 2).mean()
+one.backward()
+optimizer.step()
+other.backward()  # raises
+""",
 }
 
 
