@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import Const, Ref, Tup, Value
+from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
+from gradcheck_tool.domain.values import Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
@@ -37,8 +37,9 @@ class Unregistered(Tracker):
             self.stores.set(s, (fact.object, fact.name), fact.site)  # type: ignore[arg-type]
 
     def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
-        """What the program handles itself is no mistake."""
-        self.clear(ref.id for ref in fact.records)
+        """What the program handles itself is no mistake; the `.data` of new ones is only filled."""
+        if fact.by != "data" or not _is_in_constructor(s):
+            self.clear(ref.id for ref in fact.records)
 
     def on_optimizer_made(self, m: Interpreter, s: State, fact: OptimizerMade) -> None:
         """What an optimizer gets is no mistake."""
@@ -68,10 +69,15 @@ class Unregistered(Tracker):
                 self.hold(id(site.node), event, about)
 
 
+def _is_in_constructor(s: State) -> bool:
+    """Is an object on its way to be made?"""
+    return any(s[frame].function.name == "__init__" for frame in s.frames)
+
+
 def is_kept(s: State, value: Value) -> bool:
     """Is it a tensor or a container, so that it matters where it is stored?"""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
-    return isinstance(value, Tup) or isinstance(record, (Tensor, List, Dict))
+    return isinstance(value, Tup) or isinstance(record, (Tensor, List, Dict, Iter))
 
 
 def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str, set[int]]:
@@ -79,16 +85,22 @@ def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str,
     if tensor is not None:
         return _unregistered_tensor(s, value, tensor, is_own)  # type: ignore[arg-type]
     items = _elements(s, value)
-    if not items or _is_pair_of_one(site) or not all(isinstance(i, Ref) and is_own(i) for i in items):
+    if not items or _is_pair_of_one(site) or not all(is_own(i) for i in items if isinstance(i, Ref)):
         return "", set()
     params = [parameters_in(s, item) for item in items]
     about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
-    if not all(params) or not all(is_own(p) for found in params for p in found):
+    if not any(params) or not all(is_own(p) for found in params for p in found):
         return "", set()
     if all(s.get(item, Tensor) is not None for item in items):
-        return "parameter-list", about
+        return ("parameter-list", about) if all(params) else ("", set())
     kind = "module-dict" if s.get(value, Dict) is not None else "module-list"
-    return (kind, about) if all(s.get(item, Instance) is not None for item in items) else ("", set())
+    return (kind, about) if all(_may_be_module(s, item) for item in items) else ("", set())
+
+
+def _may_be_module(s: State, item: Value) -> bool:
+    """Is it a module, or may it be one: the result of an unknown call beside modules that are known?"""
+    record = s.get(item, Instance)
+    return is_module(s, record) if record is not None else isinstance(item, Symbol)
 
 
 def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tuple[str, set[int]]:
@@ -129,6 +141,8 @@ def _elements(s: State, value: Value, depth: int = 2) -> list[Value]:
         items = record.items
     elif isinstance(record, Dict):
         items = list(record.items.values())
+    elif isinstance(record, Iter):
+        items = list(record.parts)
     if depth == 0 or not items:
         return items
     return [inner for item in items for inner in (_elements(s, item, depth - 1) or [item])]

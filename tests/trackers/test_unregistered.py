@@ -52,6 +52,64 @@ symptom = len(list(Net().parameters())) == 2
         "[nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]",
         "nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))])",
     ),
+    "layers with and without parameters in a list": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2), nn.ReLU()]  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "[nn.Linear(2, 2), nn.ReLU()]",
+        "nn.Sequential(nn.Linear(2, 2), nn.ReLU())",
+    ),
+    "layers whose parameters the constructor fills": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2) for _ in range(2)]  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+        for layer in self.layers:
+            layer.weight.data.uniform_(-1, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "[nn.Linear(2, 2) for _ in range(2)]",
+        "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
+    ),
+    "parameters that are taken in turn": Mistake(
+        HEAD
+        + """
+from itertools import cycle
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = cycle([nn.Parameter(torch.ones(2))])  # <- GL312 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(x * next(self.scales))
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "cycle([nn.Parameter(torch.ones(2))])",
+        "nn.ParameterList([nn.Parameter(torch.ones(2))])",
+    ),
     "a tensor that requires grad in place of a parameter": Mistake(
         HEAD
         + """
@@ -136,3 +194,31 @@ def test_a_list_of_modules_is_reported_where_nothing_registers_them(
     more: str, after: str, count: int
 ) -> None:
     assert len(events(CLASS.format(more=more, after=after), "ModuleAttribute")) == count
+
+
+MIXED = """
+import torch
+from torch import nn
+from elsewhere import Graph
+class Part(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.inner = Graph(size)
+class Net(nn.Module):
+    def __init__(self, kinds, size):
+        super().__init__()
+        self.layers = []
+        for kind in kinds:
+            if kind == "a":
+                self.layers.append(nn.Linear(size, size))
+            else:
+                self.layers.append({other})
+        for layer in self.layers:
+            layer.to("cpu")
+net = Net("abc", 2)
+"""
+
+
+@pytest.mark.parametrize("other", ["Part(size)", "Graph(size)"])
+def test_what_is_not_known_beside_layers_does_not_hide_them(other: str) -> None:
+    assert len(events(MIXED.format(other=other), "ModuleAttribute")) == 1
