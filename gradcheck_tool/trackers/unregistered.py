@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
-from gradcheck_tool.domain.values import Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
@@ -89,12 +89,26 @@ def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str,
         return "", set()
     params = [parameters_in(s, item) for item in items]
     about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
-    if not any(params) or not all(is_own(p) for found in params for p in found):
+    if not all(is_own(p) for found in params for p in found):
+        return "", set()
+    if not any(params) and not any(_has_buffers(s, item) for item in items):
         return "", set()
     if all(s.get(item, Tensor) is not None for item in items):
         return ("parameter-list", about) if all(params) else ("", set())
     kind = "module-dict" if s.get(value, Dict) is not None else "module-list"
     return (kind, about) if all(_may_be_module(s, item) for item in items) else ("", set())
+
+
+def _has_buffers(s: State, item: Value) -> bool:
+    """Has a module, or one inside of it, a buffer that is no None?"""
+    record = s.get(item, Instance)
+    inside = modules(s, item) if record is not None and is_module(s, record) else []  # type: ignore[arg-type]
+    held: list[tuple[Instance, Value]] = [(s[at], s[at].attrs.get("#buffers", Tup(()))) for _, at in inside]
+    return any(
+        owner.attrs.get(name.value, NONE) != NONE  # type: ignore[union-attr]
+        for owner, names in held
+        for name in names.items  # type: ignore[union-attr]
+    )
 
 
 def _may_be_module(s: State, item: Value) -> bool:

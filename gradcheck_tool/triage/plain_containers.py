@@ -17,7 +17,9 @@ _DISPLAYS = (
     ast.SetComp,
     ast.GeneratorExp,
 )
-_MAKERS = frozenset({"list", "dict", "tuple", "set", "zip", "map", "OrderedDict", "defaultdict", "deque"})
+_MAKERS = frozenset(
+    {"list", "dict", "tuple", "set", "zip", "map", "OrderedDict", "defaultdict", "deque", "cycle"}
+)
 _ADDERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add", "appendleft"})
 _PLAIN = frozenset(dir(builtins)) | _MAKERS
 
@@ -72,7 +74,8 @@ class _Containers:
         if isinstance(value, _DISPLAYS):
             return True
         if isinstance(value, ast.Call):
-            return _name(value.func) in _MAKERS
+            func = value.func
+            return (func.attr if isinstance(func, ast.Attribute) else _name(func)) in _MAKERS
         if isinstance(value, ast.IfExp):
             return self._is_container(value.body) or self._is_container(value.orelse)
         if isinstance(value, ast.BinOp):

@@ -10,8 +10,8 @@ class ParametersInList(Rule):
 
     ## What it detects
 
-    An attribute of an `nn.Module` that is a list, tuple or dict of `nn.Parameter`s which nothing else
-    registers.
+    An attribute of an `nn.Module` that is a list, tuple or dict of `nn.Parameter`s, or an iterator over
+    them, which nothing else registers.
 
     ## Why it is wrong
 

@@ -92,6 +92,32 @@ symptom = len(list(Net().parameters())) == 2
         "[nn.Linear(2, 2) for _ in range(2)]",
         "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
     ),
+    "modules with buffers in a list": Mistake(
+        HEAD
+        + """
+class Shift(nn.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.register_buffer("by", by)
+
+    def forward(self, x):
+        return x + self.by
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shifts = [Shift(torch.ones(2)) for _ in range(2)]  # <- GL311 ModuleAttribute
+
+    def forward(self, x):
+        for shift in self.shifts:
+            x = shift(x)
+        return x
+
+symptom = not list(Net().buffers())
+""",
+        "[Shift(torch.ones(2)) for _ in range(2)]",
+        "nn.ModuleList(Shift(torch.ones(2)) for _ in range(2))",
+    ),
     "parameters that are taken in turn": Mistake(
         HEAD
         + """
