@@ -38,8 +38,6 @@ def model_names(s: State, value: Value) -> list[str]:
             out.append("scheduler")
         elif name.startswith("torch.optim.") and not name.startswith("torch.optim.swa_utils."):
             out.append("torch.optim.Optimizer")
-    if isinstance(record, Instance):
-        out.append("builtins.object")
     return list(dict.fromkeys(out))
 
 
@@ -49,4 +47,5 @@ def find_method(s: State, value: Value, name: str) -> Native | None:
         native = registry.METHODS.get((each, name))
         if native is not None:
             return native
-    return None
+    is_object = s.get(value, Instance) is not None
+    return registry.METHODS.get(("builtins.object", name)) if is_object else None
