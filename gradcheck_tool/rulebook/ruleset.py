@@ -250,7 +250,7 @@ def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
         trace=trace + _ending(location, trace) if rule.effect == "raises" and draft.predicts else trace,
         fix=_finish_fix(draft.fix, locate) if draft.fix else None,
         url=rule_link(rule.code),
-        assumes=draft.event.assumes,
+        assumes=tuple(dict.fromkeys(draft.event.assumes)),
         unless=draft.event.unless,
     )
 

@@ -10,6 +10,7 @@ from gradcheck_tool.trackers.functions import Functions
 from gradcheck_tool.trackers.given_modules import GivenModules
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
+from gradcheck_tool.trackers.made_modules import MadeModules
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
 from gradcheck_tool.trackers.training_calls import TrainingCalls
 from gradcheck_tool.trackers.unregistered import Unregistered
@@ -25,6 +26,7 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     GivenModules,
     GradMode,
     Hooks,
+    MadeModules,
     RetainedGraphs,
     TrainingCalls,
     Unregistered,

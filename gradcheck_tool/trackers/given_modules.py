@@ -10,11 +10,20 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import Site
-from gradcheck_tool.domain.records import Class, Frame, Func
-from gradcheck_tool.domain.values import LibraryObject
+from gradcheck_tool.domain.records import Class, Frame
+from gradcheck_tool.interp.imports import resolve_import
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.function_text import FunctionBody
 from gradcheck_tool.trackers.events import ModuleAttribute
+from gradcheck_tool.trackers.plain_lists import (
+    MODULE,
+    called_name,
+    calls_elements,
+    comprehension,
+    constructor_and_methods,
+    gone_through,
+    origins,
+    stores,
+)
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -23,30 +32,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import ObjectMade
+    from gradcheck_tool.library.torch.function_text import FunctionBody
 
-MODULE = LibraryObject("torch.nn.Module")
-_LIST = re.compile(r"(?:list|sequence|iterable|tuple)\[\s*(?:\w+\.)*module\b", re.IGNORECASE)
+_LIST = re.compile(r"(?:list|sequence|iterable|tuple)\[(.*)", re.IGNORECASE)
 # What a list is made of anew, and stays one.
 _COPIES = frozenset({"list", "tuple"})
-_AROUND = frozenset({"enumerate", "reversed", "zip"})
-# What registers modules, and what is there for networks that nobody trains.
-_EXCUSES = frozenset(
-    {
-        "ModuleDict",
-        "ModuleList",
-        "Sequential",
-        "add_module",
-        "eval",
-        "freeze",
-        "inference_mode",
-        "no_grad",
-        "register_module",
-        "requires_grad",
-        "requires_grad_",
-        "setattr",
-    }
-)
-_NOT_TRAINED = re.compile(r"teacher|frozen|pretrained|ensemble|expert|reference|metric|eval", re.IGNORECASE)
 
 
 class GivenModules(Tracker):
@@ -57,26 +47,24 @@ class GivenModules(Tracker):
     def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
         """Read a class that derives from `nn.Module`."""
         record = s.get(fact.object, Class)
-        if record is None or MODULE not in record.mro or _NOT_TRAINED.search(record.name):
+        read = constructor_and_methods(s, record) if record is not None else None
+        if record is None or read is None:
             return
-        found = {name: s.get(value, Func) for name, value in record.attrs.items()}
-        methods = {
-            name: func.function.worked_out(FunctionBody) for name, func in found.items() if func is not None
-        }
-        init = methods.pop("__init__", None)
-        if init is None or "forward" not in methods or _names([init, *methods.values()]) & _EXCUSES:
-            return
-        for name, given, store in _kept(init):
-            said = _is_annotated(init, given) or _is_tested(s, record, init, given)
-            if said and any(_calls_elements(body, name) for body in methods.values()):
-                self._found(record, name, given, store)
+        init, methods = read
+        for store in stores(init):
+            given = _given(init, store)
+            said = given and (
+                _is_annotated(m, s, record, init, given) or _is_tested(m, s, record, init, given)
+            )
+            if said and any(calls_elements(body, store.name) for body in methods):
+                self._found(record, given, store)
 
-    def _found(self, record: Class, name: str, given: str, store: ir.SetAttr) -> None:
+    def _found(self, record: Class, given: str, store: ir.SetAttr) -> None:
         self.report(
             ModuleAttribute(
                 site=Site(record.env.module, store.node),
                 module=record.name,
-                attribute=name,
+                attribute=store.name,
                 kind="module-list",
                 call=given,
                 assumes=(f"`{given}` has modules that are to be trained",),
@@ -84,36 +72,50 @@ class GivenModules(Tracker):
         )
 
 
-def _names(bodies: list[FunctionBody]) -> set[str]:
-    loaded = (i for body in bodies for i in body.function.instructions())
-    return {i.name for i in loaded if isinstance(i, (ir.GetAttr, ir.LoadName, ir.SetAttr))}
+def _given(init: FunctionBody, store: ir.SetAttr) -> str:
+    """The parameter that an attribute keeps which is a list all the time, '' for none."""
+    found = [_of_parameter(init, made) for made in origins(init, store.src) if not _is_empty(made)]
+    return found[0] if found and len(set(found)) == 1 else ""
 
 
-def _kept(init: FunctionBody) -> Iterator[tuple[str, str, ir.SetAttr]]:
-    """The attributes of `self` that parameters are stored in which are lists all the time."""
-    for i in init.instrs:
-        if not isinstance(i, ir.SetAttr) or init.source(i.obj) != init.params[0]:
-            continue
-        made = init.made.get(i.src)
-        if not isinstance(made, ir.LoadName) or made.name not in init.params or _NOT_TRAINED.search(i.name):
-            continue
-        if all(_stays_list(init, store.src) for store in init.stores.get(made.name, ())):
-            yield i.name, made.name, i
+def _is_empty(made: ir.Instr | None) -> bool:
+    return isinstance(made, ir.BuildList) and not made.items
+
+
+def _of_parameter(init: FunctionBody, made: ir.Instr | None) -> str:
+    """The parameter that is kept: itself, a copy of it, or what calls make of its elements one by one."""
+    if isinstance(made, ir.LoadName):
+        is_list = all(_stays_list(init, store.src) for store in init.stores.get(made.name, ()))
+        return made.name if made.name in init.params and is_list else ""
+    if isinstance(made, ir.Call) and called_name(init, made) in _COPIES and len(made.args) == 1:
+        return _of_parameter(init, init.made.get(made.args[0].value))
+    listed = comprehension(init, made)
+    if listed is None or not _calls(listed[0]):
+        return ""
+    parts = [_of_parameter(init, part) for part in gone_through(init, listed[1])]
+    return next(filter(None, parts), "")
+
+
+def _calls(inner: FunctionBody) -> bool:
+    """Are the elements of a comprehension what a call returns?"""
+    added = [inner.made.get(i.value) for i in inner.instrs if isinstance(i, ir.Append)]
+    return bool(added) and all(isinstance(made, ir.Call) for made in added)
 
 
 def _stays_list(body: FunctionBody, reg: int) -> bool:
     made = body.made.get(reg)
     if isinstance(made, ir.Call):
-        func = body.made.get(made.func)
-        return isinstance(func, ir.LoadName) and func.name in _COPIES
+        return called_name(body, made) in _COPIES
     return isinstance(made, ir.BuildList) or (isinstance(made, ir.BinOp) and made.op in ("*", "+"))
 
 
-def _is_annotated(init: FunctionBody, name: str) -> bool:
+def _is_annotated(m: Interpreter, s: State, record: Class, init: FunctionBody, name: str) -> bool:
     """Does the annotation say that it is a list of modules?"""
     params = {p.name: p for p in init.function.params}
     annotation = params[name].annotation
-    return annotation is not None and _LIST.search(_spelt(annotation)) is not None
+    listed = None if annotation is None else _LIST.search(_spelt(annotation))
+    inner = re.findall(r"\w+", listed[1]) if listed is not None else []
+    return any(_is_module_class(m, s, record, each) for each in inner)
 
 
 def _spelt(node: object) -> str:
@@ -123,69 +125,34 @@ def _spelt(node: object) -> str:
         return str(node.value)  # type: ignore[attr-defined]
     if kind == "Attribute":
         return f"{_spelt(node.value)}.{_spelt(node.attr)}"  # type: ignore[attr-defined]
+    if kind == "BinaryOperation":
+        return f"{_spelt(node.left)} | {_spelt(node.right)}"  # type: ignore[attr-defined]
     if kind == "Subscript":
         inner = [_spelt(element.slice.value) for element in node.slice]  # type: ignore[attr-defined]
         return f"{_spelt(node.value)}[{', '.join(inner)}]"  # type: ignore[attr-defined]
     return ""
 
 
-def _is_tested(s: State, record: Class, init: FunctionBody, name: str) -> bool:
+def _is_tested(m: Interpreter, s: State, record: Class, init: FunctionBody, name: str) -> bool:
     """Is it put in a list where `isinstance(name, C)` says that it is a module?"""
     for i in init.instrs:
-        func = init.made.get(i.func) if isinstance(i, ir.Call) else None
-        if not isinstance(i, ir.Call) or not isinstance(func, ir.LoadName) or func.name != "isinstance":
+        if not isinstance(i, ir.Call) or called_name(init, i) != "isinstance" or len(i.args) != 2:
             continue
-        tested, cls = (init.made.get(arg.value) for arg in i.args[:2]) if len(i.args) == 2 else (None, None)
-        if isinstance(tested, ir.LoadName) and tested.name == name and _is_module_class(s, record, cls):
+        tested, cls = (init.made.get(arg.value) for arg in i.args)
+        is_named = isinstance(cls, (ir.GetAttr, ir.LoadName)) and _is_module_class(m, s, record, cls.name)
+        if isinstance(tested, ir.LoadName) and tested.name == name and is_named:
             return any(
                 isinstance(init.made.get(store.src), ir.BuildList) for store in init.stores.get(name, ())
             )
     return False
 
 
-def _is_module_class(s: State, record: Class, made: ir.Instr | None) -> bool:
+def _is_module_class(m: Interpreter, s: State, record: Class, name: str) -> bool:
     """Does a name stand for a class of modules: `nn.Module`, a base of this class or one of its file?"""
-    if isinstance(made, ir.GetAttr):
-        return made.name == "Module"
-    if not isinstance(made, ir.LoadName):
-        return False
-    bases = [base for base in (s.get(entry, Class) for entry in record.mro[1:]) if base is not None]
+    bases: Iterator[Class | None] = (s.get(entry, Class) for entry in record.mro[1:])
+    if name in ("Module", *(base.name for base in bases if base is not None)):
+        return True
     frame = s.get(record.env.globals, Frame)
-    cls = s.get(frame.locals.get(made.name), Class) if frame is not None else None
-    return made.name in ("Module", *(base.name for base in bases)) or (cls is not None and MODULE in cls.mro)
-
-
-def _calls_elements(body: FunctionBody, name: str) -> bool:
-    """Does a method go through the attribute and call what it gets?"""
-    inner = [function.worked_out(FunctionBody) for function in body.function.with_inner()]
-    if not any(_goes_through(each, name) for each in inner):
-        return False
-    called = {
-        func.name
-        for each in inner
-        for i in each.instrs
-        if isinstance(i, ir.Call) and isinstance(func := each.made.get(i.func), ir.LoadName)
-    }
-    return any(called & _loop_variables(each) for each in inner)
-
-
-def _goes_through(body: FunctionBody, name: str) -> bool:
-    for i in body.instrs:
-        made = body.made.get(i.src) if isinstance(i, ir.GetIter) else None
-        parts = [made]
-        if isinstance(made, ir.Call):
-            func = body.made.get(made.func)
-            is_around = isinstance(func, ir.LoadName) and func.name in _AROUND
-            parts = [body.made.get(arg.value) for arg in made.args] if is_around else []
-        if any(isinstance(part, ir.GetAttr) and part.name == name for part in parts):
-            return True
-    return False
-
-
-def _loop_variables(body: FunctionBody) -> set[str]:
-    """The names that the elements of loops get."""
-    elements = {end.dst for end in body.ends if isinstance(end, ir.ForIter)}
-    for i in body.instrs:
-        if isinstance(i, ir.Unpack) and i.src in elements:
-            elements |= set(i.dsts)
-    return {i.name for i in body.instrs if isinstance(i, ir.StoreName) and i.src in elements}
+    value = frame.locals.get(name) if frame is not None else None
+    cls = s.get(resolve_import(m, s, value), Class) if value is not None else None
+    return cls is not None and MODULE in cls.mro

@@ -14,7 +14,8 @@ class ModulesInList(Rule):
 
     An attribute of an `nn.Module` that is a list, tuple or dict of modules which nothing else
     registers (`add_module`, `nn.Sequential(*layers)`, a `ModuleList` made of them), one at least of which
-    has parameters or buffers. So is one that the
+    has parameters or buffers. So is one of layers of a library that is not in sight, which are called one by
+    one and whose class is named as layers are. So is one that the
     constructor is given and the class calls one by one, where it is annotated as a list of modules, or is
     made one with `if isinstance(x, SomeModule): x = [x]`.
 

@@ -49,7 +49,30 @@ class Chain(nn.Module):
 )
 
 
-@pytest.mark.parametrize("source", [TESTED, ANNOTATED])
+OPTIONAL = ANNOTATED.replace("list[nn.Module]", "list[nn.Module] | None = None").replace(
+    "self.layers = layers", "self.layers = layers if layers is not None else []"
+)
+RESOLVED = (
+    HEAD
+    + """
+from typing import List, Union
+from elsewhere import resolve
+
+class Part(nn.Module):
+    pass
+
+class Parts(Part):
+    def __init__(self, parts: List[Union[Part, str]], options):
+        super().__init__()
+        self.parts = [resolve(part, **each) for part, each in zip(parts, options)]  # <- GL311
+
+    def forward(self, x):
+        return torch.cat([part(x) for part in self.parts])
+"""
+)
+
+
+@pytest.mark.parametrize("source", [TESTED, ANNOTATED, OPTIONAL, RESOLVED])
 def test_a_list_that_is_said_to_have_modules_is_found(source: str) -> None:
     found = check_source(source, "program.py", RULES)
     rows = [n for n, line in enumerate(source.splitlines(), 1) if "# <- " in line]
@@ -77,6 +100,8 @@ QUIET = {
     "they are only looked at": ("x = layer(x)", "x = x * layer.scale"),
     "they are run without gradients": ("return x", "with torch.no_grad(): return x"),
     "the object is no module": ("(nn.Module):", ":"),
+    "what they have is kept, not they": ("= layers", "= [layer.bias for layer in layers]"),
+    "another list takes their place": ("= layers", "= layers if layers else other"),
 }
 
 
