@@ -1,0 +1,48 @@
+"""What the text of a class says of a list that an attribute holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.library.torch.function_text import FunctionBody
+from gradcheck_tool.trackers.plain_lists import calls_elements, comprehension, gone_through, origins
+
+
+def body_of(text: str) -> FunctionBody:
+    source = f"def run(self, x, y):\n    {text}\n"
+    return FunctionBody(lower_module(source, "program.py").functions[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("for layer in self.layers: x = layer(x)", True),
+        ("for i, layer in enumerate(self.layers): x = layer(x)", True),
+        ("return [layer(x) for layer in self.layers]", True),
+        ("return self.layers[y](x)", True),
+        ("layer = self.layers[y]; return layer(x)", True),
+        ("for layer in self.others: x = layer(x)", False),
+        ("for layer in self.layers: x = x + layer.size", False),
+        ("return self.layers[y].size(x)", False),
+        ("return self.layers(x)", False),
+    ],
+)
+def test_elements_are_called_in_loops_and_by_index(text: str, calls: bool) -> None:
+    assert calls_elements(body_of(text), "layers") is calls
+
+
+def test_a_value_may_come_from_each_part_of_a_conditional_expression() -> None:
+    body = body_of("self.layers = x if y else []")
+    store = next(i for i in body.instrs if isinstance(i, ir.SetAttr))
+    assert [type(made) for made in origins(body, store.src)] == [ir.LoadName, ir.BuildList]
+
+
+def test_a_comprehension_is_known_with_what_it_goes_through() -> None:
+    body = body_of("self.layers = [make(a, b) for a, b in zip(x, y)]")
+    store = next(i for i in body.instrs if isinstance(i, ir.SetAttr))
+    listed = comprehension(body, body.made[store.src])
+    assert listed is not None
+    parts = gone_through(body, listed[1])
+    assert [part.name for part in parts if isinstance(part, ir.LoadName)] == ["x", "y"]
