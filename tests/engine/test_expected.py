@@ -69,3 +69,35 @@ for x in torch.ones(3, 2, 3):
     first.step()
 """
     assert findings(source) == []
+
+
+SUMMED = """
+import torch
+from torch import nn
+import elsewhere
+
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+total, kept = 0, []
+for x in torch.ones(3, 2, 3):
+    optimizer.zero_grad()
+    loss = elsewhere.loss_of(net(x))
+    loss.backward()
+    optimizer.step()
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("total += loss", ["GL601"]),
+        ("total = total + loss", ["GL601"]),
+        ("kept.append(loss)", ["GL602"]),
+        ("total += loss.item()", []),
+        ("kept.append(loss.detach())", []),
+        ("total += elsewhere.value_of(loss)", []),
+    ],
+)
+def test_what_has_been_differentiated_has_a_graph(line: str, codes: list[str]) -> None:
+    assert [code for _, code in findings(SUMMED.format(line))] == codes

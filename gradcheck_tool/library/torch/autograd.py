@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.events import FreedGraph, InvalidTensorUse
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.values import (
     NONE,
@@ -141,9 +141,9 @@ def _backward(
         engine.accumulate(s, p, ref)
     if p.opaque or any(s[r].requires_grad is None for r in roots):
         _fill_groups(s, p)
-    for root in roots:
+    for root, with_gradient in zip(roots, p.given, strict=True):
         if s[root].requires_grad is None:
-            s.edit(root).requires_grad = True
+            _has_a_graph(s, root, call.site, is_number=not with_gradient)
     m.tell(s, BackwardRan(p))
     states = run_functions(m, s, p)
     return [(st, NONE) for state in states for st in run_hooks(m, state, p)]
@@ -193,6 +193,18 @@ def _fill_groups(s: State, p: engine.BackwardPass) -> None:
         ):
             engine.expect_gradient(s, ref)
             s.edit(ref).backward_site = p.site
+
+
+def _has_a_graph(s: State, root: Ref, site: Any, *, is_number: bool) -> None:
+    """What has been differentiated is the result of something, though nobody knows of what."""
+    mine = s.edit(root)
+    mine.requires_grad = True
+    if mine.leaf is None and mine.grad_fn is None and mine.unsure_graph:
+        node = Node("unknown", mine.name, mine.site or site)
+        node.inputs, node.frees = (unknown(),), None
+        mine.leaf, mine.grad_fn, mine.unsure_graph = False, s.new(node), False
+        if is_number and mine.shape is None:
+            mine.shape = ()
 
 
 def _retained(s: State, p: engine.BackwardPass) -> list[Ref]:
