@@ -52,10 +52,10 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
     if isinstance(obj, LibraryObject) and obj.name.endswith(".__dict__"):
         owner = LibraryObject(obj.name.removesuffix(".__dict__"))
         return member(m, s, owner, index, site) or [(s, unknown())]
-    if isinstance(obj, Symbol):
+    known = model_of(s, obj).get_item(m, s, obj, index, site)
+    if known is None and isinstance(obj, Symbol):
         key = Symbol(("item", obj, index), obj.kind)
         return [(s, s.memory.get(key) or inherit(s, key, (obj,)))]
-    known = model_of(s, obj).get_item(m, s, obj, index, site)
     return known if known is not None else [(s, unknown())]
 
 

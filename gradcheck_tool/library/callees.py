@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import GRAPH, LibraryObject, Method, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Method, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
@@ -19,7 +19,14 @@ from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
 from gradcheck_tool.library.torch.handed_losses import back_propagated
 from gradcheck_tool.library.torch.module_tree import is_module
-from gradcheck_tool.library.torch.opaque_modules import call_opaque_module, computes, is_role
+from gradcheck_tool.library.torch.opaque_modules import (
+    call_opaque_function,
+    call_opaque_module,
+    callee_text,
+    computes,
+    is_named_function,
+    is_role,
+)
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
@@ -70,6 +77,13 @@ class MethodModel(ObjectModel[Method]):
 @models(Symbol)
 class SymbolModel(DtypeModel):
     """Values of which nothing is known."""
+
+    def get_item(self, m: Interpreter, s: State, obj: Symbol, index: Value, site: Any) -> Outcomes | None:
+        """A part of a module's result that has several indices (`logits[:, 0]`) is one of a tensor."""
+        if not _is_graph(obj) or not _are_positions(index):
+            return None
+        ref = as_tensor(m, s, obj, site)
+        return None if ref is None else _TENSOR.get_item(m, s, ref, index, site)
 
     def set_attribute(
         self, m: Interpreter, s: State, obj: Symbol, name: str, value: Value, site: Any, augmented: bool
@@ -133,6 +147,9 @@ class SymbolModel(DtypeModel):
         if obj.kind == "data" and any(_is_object(s, value) for value in (*call.args, *call.kwargs.values())):
             forget_groups(s)
             return None
+        if obj.kind is None and is_named_function(s, call):
+            m.program.assume(f"`{callee_text(call)}` is a model, which saves what its backward needs")
+            return [(s, call_opaque_function(s, call))]
         if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
             is_data = obj.kind == "data" and not any(_is_unknown(value) for value in call.args)
             return [(s, _of_data(s, call))] if is_data else None
@@ -141,8 +158,7 @@ class SymbolModel(DtypeModel):
         if handed is not None:
             return handed
         if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):
-            method = str(call.text).partition("(")[0]
-            m.program.assume(f"`{method}` computes with the parameters of `{s[key[1]].name}`")
+            m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[key[1]].name}`")
             return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
         # Modules have this, too; data are none.
@@ -165,6 +181,12 @@ class SymbolModel(DtypeModel):
 
 # Methods of tensors that what a module returns may have otherwise.
 _OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
+
+
+def _are_positions(index: Value) -> bool:
+    """Are there several indices, none of which is a name?"""
+    items = index.items if isinstance(index, Tup) else ()
+    return len(items) > 1 and not any(isinstance(at, Const) and isinstance(at.value, str) for at in items)
 
 
 def _is_tensor_method(name: str) -> bool:

@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import GRAPH, NONE, TRUE, Const, LibraryObject, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.records import Dict, Instance, List
+from gradcheck_tool.domain.values import (
+    GRAPH,
+    NONE,
+    TRUE,
+    Const,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
@@ -26,6 +37,8 @@ from gradcheck_tool.library.torch.module_tree import named_parameters
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
@@ -38,6 +51,11 @@ _COMPUTES = re.compile(
 _WITHOUT_GRAPH = re.compile(
     r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|create|build|eval|train)(?:_|$)(?!prob)|"
     r"backward|step|update|optim|action$"
+)
+# Functions that stand for a model.
+_FUNCTION = re.compile(
+    r"(?:^|[._])(?:model|net|network|score|energy|potential|classifier|predict|forward|logits?)_?"
+    r"(?:fn|func|function)$"
 )
 
 
@@ -95,6 +113,24 @@ def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
     return ref
 
 
+def is_named_function(s: State, call: Call) -> bool:
+    """Is it a model that is given as a function, and called with a tensor that requires a gradient?"""
+    given = [s.get(value, Tensor) for value in _parts(s, (*call.args, *call.kwargs.values()))]
+    requires = any(tensor is not None and tensor.requires_grad for tensor in given)
+    return requires and s.grad is True and _FUNCTION.search(callee_text(call)) is not None
+
+
+def call_opaque_function(s: State, call: Call) -> Value:
+    """The result of a model that is given as a function: it has a graph that leads to the arguments."""
+    forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
+    return graph_symbol(s, _node(s, "module", call, [*_histories(s, call), unknown()]))
+
+
+def callee_text(call: Call) -> str:
+    """What is called, as the program writes it."""
+    return str(call.text).partition("(")[0]
+
+
 def criterion(s: State, name: str, *, parts: bool) -> Ref:
     """An object that is called with predictions and targets; `parts`: it returns several things."""
     record = Instance(LibraryObject(CRITERION), {"#parts": TRUE} if parts else {}, open=True)
@@ -106,7 +142,7 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
     """The edges of the arguments that are tensors, or parts of what an opaque module returned."""
     found: list[Value] = []
     tensors: list[Ref] = []
-    for value in (*call.args, *call.kwargs.values()):
+    for value in _parts(s, (*call.args, *call.kwargs.values())):
         if isinstance(value, Symbol) and value.kind == GRAPH:
             node = node_of(s, value)
             found += [node] if isinstance(node, Ref) else []
@@ -116,6 +152,18 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
             tensors.append(value)
     is_recorded = is_recorded or any(isinstance(at, Ref) for at in found)
     return [*edges.edges_of(s, tensors, is_recorded=is_recorded), *found]
+
+
+def _parts(s: State, values: Iterable[Value]) -> Iterator[Value]:
+    """Values, and what tuples, lists and dictionaries among them hold."""
+    for value in values:
+        row, table = s.get(value, List), s.get(value, Dict)
+        if isinstance(value, Tup) or row is not None:
+            yield from _parts(s, value.items if row is None else row.items)  # type: ignore[union-attr]
+        elif table is not None:
+            yield from _parts(s, table.items.values())
+        else:
+            yield value
 
 
 def _tensor(m: Interpreter, s: State, value: Value, call: Call) -> Ref | None:

@@ -17,7 +17,7 @@ from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import parameters_of
-from gradcheck_tool.library.torch.modules import make_layer
+from gradcheck_tool.library.torch.modules import clear, make_layer
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -233,4 +233,14 @@ def vector_to_parameters(m: Interpreter, s: State, call: Call) -> Result:
         if vector is not None and isinstance(given, Ref):
             engine.write_off(s, ref, "data", [given], call.site, call.text)
             s.edit(ref).inference = vector.inference
+    return NONE
+
+
+@function("torch.autograd.gradcheck.zero_gradients")
+def zero_gradients(m: Interpreter, s: State, call: Call) -> Result:
+    """What PyTorch 1.8 and before had to clear the gradients of a tensor, or of several."""
+    given = call.get(0, "x") or NONE
+    one = as_tensor(m, s, given, call.site)
+    several = [as_tensor(m, s, item, call.site) for item in elements(s, given)[0]] if one is None else [one]
+    clear(m, s, [ref for ref in several if ref is not None], False, call.site, str(call.text), to_zero=True)
     return NONE

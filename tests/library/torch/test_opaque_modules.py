@@ -232,3 +232,66 @@ def test_data_may_be_made_to_require_a_gradient(before: str, expected: list[str]
     found = told(HEAD + INPUT_PENALTY.format(before=before))
     assert [finding.code for finding in found] == expected
     assert all("``" not in finding.message for finding in found)
+
+
+FUNCTION = (
+    HEAD
+    + """
+def attack(model_fn, x, classes):
+    x = x.clone().detach().requires_grad_(True)
+    logits = model_fn(x)
+    logits[:, 0].sum().backward(retain_graph=True)
+    for k in range(classes):
+        x.grad.zero_()
+        logits[:, k].sum().backward({how})
+"""
+)
+
+
+@pytest.mark.parametrize(("how", "expected"), [("", ["GL102"]), ("retain_graph=True", [])])
+def test_a_model_that_is_given_as_a_function_saves_what_its_backward_needs(
+    how: str, expected: list[str]
+) -> None:
+    found = told(FUNCTION.format(how=how))
+    assert [finding.code for finding in found] == expected
+    told_of = "`model_fn` is a model, which saves what its backward needs"
+    assert all(told_of in finding.assumes for finding in found)
+
+
+@pytest.mark.parametrize("called", ["model_fn(y)", "prepare(x)", "model_fn(x)[0]"])
+def test_of_other_calls_nothing_is_known(called: str) -> None:
+    """A function that gets no gradients, one that may do anything, and parts that need not share a graph."""
+    first, second = (called, called.replace("[0]", "[1]")) if "[" in called else (called, called)
+    program = (
+        HEAD
+        + f"""
+def attack(model_fn, prepare, x, y):
+    x = x.clone().detach().requires_grad_(True)
+    out = {called.partition("[")[0]}
+    {first.replace(called.partition("[")[0], "out")}.sum().backward()
+    {second.replace(called.partition("[")[0], "out")}.sum().backward()
+"""
+    )
+    assert [finding.code for finding in told(program)] == []
+
+
+@pytest.mark.parametrize("given", ["(kinds, x)", "[x, kinds]", '{"x": x}'])
+def test_what_containers_hold_is_given_to_a_module(given: str) -> None:
+    program = (
+        HEAD
+        + f"""
+class Calculator:
+    def __init__(self, model):
+        self.model = model
+        self.device = next(model.parameters()).device
+
+    def calculate(self, kinds, x):
+        x = torch.tensor(x).requires_grad_(True)
+        scale = torch.eye(3, requires_grad=True)
+        x = x @ scale
+        energy = self.model({given}).energy
+        forces = torch.autograd.grad(energy.squeeze(), x)[0]
+        return forces, torch.autograd.grad(energy.squeeze(), scale)[0]
+"""
+    )
+    assert [finding.code for finding in told(program)] == ["GL101"]

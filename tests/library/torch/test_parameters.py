@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_raises, check_wrong_gradients, each
+from tests.running import findings
 
 # Programs that raise.
 RAISING = {
@@ -45,3 +46,17 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(WRONG_GRADIENTS)
 def test_wrong_gradients_are_reported(program: str) -> None:
     check_wrong_gradients(program)
+
+
+def test_gradients_are_cleared_as_long_ago() -> None:
+    """`zero_gradients` was taken out of PyTorch: what is not known of it may not stay unknown of its argument."""
+    program = """
+import torch
+from torch.autograd.gradcheck import zero_gradients
+w = torch.ones(3, requires_grad=True)
+zero_gradients(w)
+out = w.exp().sum()
+out.backward()
+out.backward()
+"""
+    assert findings(program) == [(8, "GL101")]
