@@ -345,7 +345,7 @@ def _run_function(
     target: Value = ref if receiver is None else Bound(receiver, ref)
     start = cast.state.fork()
     ends = _call(m, cast, target, func)
-    unit = Unit(func, cls, start, cast, lambda other: _call(m, other, target, func))
+    unit = Unit(func, cls, receiver, start, cast, lambda other: _call(m, other, target, func))
     unit_results.differentiate(m, unit, ends)
     return ends
 

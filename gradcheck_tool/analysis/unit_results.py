@@ -14,10 +14,11 @@ from gradcheck_tool.analysis import ordinary_use, roles
 from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.isomorphism import is_number
-from gradcheck_tool.domain.records import Class
+from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT
 from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.triage.losses import computes_loss
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import GraphCut, Tensor
     from gradcheck_tool.domain.records import Func
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref
+    from gradcheck_tool.domain.values import Ref, Value
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 
@@ -40,6 +41,7 @@ class Unit:
     Attributes:
         func: the function.
         cls: the class that it is a method of.
+        receiver: the object that it is called on.
         start: the state before it.
         cast: its arguments.
         run: calls it with other arguments; gives the ways in which it returns.
@@ -49,12 +51,14 @@ class Unit:
         self,
         func: Func,
         cls: Ref | None,
+        receiver: Value | None,
         start: State,
         cast: roles.Cast,
         run: Callable[[roles.Cast], list[FrameExit]],
     ) -> None:
         self.func = func
         self.cls = cls
+        self.receiver = receiver
         self.start = start
         self.cast = cast
         self.run = run
@@ -63,8 +67,20 @@ class Unit:
     @property
     def is_forward(self) -> bool:
         """Is it the `forward` of a module?"""
-        is_module = self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
-        return is_module and self.func.function.name == "forward"
+        return self.func.function.name == "forward" and (self._is_module or bool(self.taken_for_module))
+
+    @property
+    def _is_module(self) -> bool:
+        return self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
+
+    @property
+    def taken_for_module(self) -> str:
+        """A class of unknown base whose objects hold layers, as those of modules do; empty for any other."""
+        cls, held = self.start.get(self.cls, Class), self.start.get(self.receiver, Instance)
+        if cls is None or held is None or not cls.open or self._is_module:
+            return ""
+        layers = [self.start.get(value, Instance) for value in held.attrs.values()]
+        return cls.name if any(layer is not None and is_module(self.start, layer) for layer in layers) else ""
 
     @property
     def is_loss(self) -> bool:
@@ -79,7 +95,8 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     if is_of_tests(module) and _TRAINS.search(module.source) is None:
         return
     if unit.is_forward:
-        ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
+        assumes = (f"`{unit.taken_for_module}` is a module",) if unit.taken_for_module else ()
+        ordinary_use.differentiate(m, ends, unit.name, (*unit.cast.assumes, *assumes))
     s, defaults = unit.start, unit.func.defaults
     given = {name: value for name, value in unit.cast.values.items() if not is_number(defaults.get(name))}
     is_loss = unit.is_loss

@@ -74,3 +74,42 @@ def test_the_finding_tells_what_it_assumes() -> None:
 def test_a_function_on_labels_is_no_loss(name: str, is_loss: bool) -> None:
     program = HEAD + FUNCTION.format(line="prob = prob.detach()").replace("dice_loss", name)
     assert findings(program) == ([(5, "GL501")] if is_loss else [])
+
+
+UNKNOWN_BASE = """
+import torch
+from torch import nn
+from elsewhere import Base
+
+class Encoder(Base):
+    def __init__(self, channels, act=nn.ReLU()):
+        super().__init__()
+        {layer}
+        self.act = act
+
+    def {method}(self, x):
+        out = self.act(self.layer(x))
+        out += x
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "method", "expected"),
+    [
+        ("self.layer = nn.Linear(channels, channels)", "forward", ["GL201"]),
+        ("self.layer = nn.Linear(channels, channels)", "transform", []),
+        ("self.layer = channels", "forward", []),
+    ],
+)
+def test_a_class_of_unknown_base_that_holds_layers_is_a_module(
+    layer: str, method: str, expected: list[str]
+) -> None:
+    program = UNKNOWN_BASE.format(layer=layer, method=method)
+    found = check_source(program, "program.py", RULES)
+    assert [finding.code for finding in found] == expected
+    assert all("`Encoder` is a module" in finding.assumes for finding in found)
+    if expected:
+        real = program.replace("from elsewhere import Base", "Base = nn.Module")
+        raised, _ = happened(f"{real}\nEncoder(3)(torch.ones(2, 3)).sum().backward()\n")
+        assert raised is not None
