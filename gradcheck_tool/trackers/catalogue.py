@@ -12,6 +12,7 @@ from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.made_modules import MadeModules
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
+from gradcheck_tool.trackers.spent_graphs import SpentGraphs
 from gradcheck_tool.trackers.training_calls import TrainingCalls
 from gradcheck_tool.trackers.unregistered import Unregistered
 from gradcheck_tool.trackers.uses import Uses
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.tracker import Tracker
 
 BUILT_IN: tuple[type[Tracker], ...] = (
+    SpentGraphs,
     ConstantTerms,
     Distributed,
     Functions,

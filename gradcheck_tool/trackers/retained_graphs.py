@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
-from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Tup, Value, fresh
+from gradcheck_tool.domain.records import Dict, Instance
+from gradcheck_tool.domain.values import Ref, Tup, Value, fresh
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import syntax
+from gradcheck_tool.trackers.collecting import in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.spent_graphs import behind
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         PathEnded,
         RunEnded,
     )
+    from gradcheck_tool.trackers.collecting import Put
 
 # What may be computed from a running total without it being more than a number to show.
 SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
@@ -76,7 +79,7 @@ class RetainedGraphs(Tracker):
         given = s.get(fact.arguments.get("other"), Tensor)
         if node is None or node.site is None or node.site.node is not site.node or given is None:
             return
-        if _in_module(s) or (s.after_body and not _is_local(s, target)):
+        if in_module(s) or (s.after_body and not is_local(s, target)):
             return
         kind = "attribute" if "." in target or "[" in target else "sum"
         self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind))
@@ -106,18 +109,17 @@ class RetainedGraphs(Tracker):
 
     def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
         """Is a result stored in place of what it was computed from, or beside others?"""
-        site, container = fact.site, fact.container
-        if fact.index is None:
-            self._added(s, fact)
-            return
-        targets = getattr(site.node, "targets", None)
-        if not targets or not isinstance(container, Ref) or s.get(fact.value, Tensor) is None:
-            return
-        table, row, target = s.get(container, Dict), s.get(container, List), targets[0].target
-        if table is not None:
-            self._store(s, site, table.items.get(fact.index), fact.value, self.text(site, target))
-        if _is_free(s, table, row, fact.index):
-            self._collect(s, site, container, fact.value, getattr(target, "value", target), site.node.value)
+        site, table = fact.site, s.get(fact.container, Dict)
+        if fact.index is not None:
+            targets = getattr(site.node, "targets", None)
+            if not targets or s.get(fact.value, Tensor) is None:
+                return
+            if table is not None:
+                old = table.items.get(fact.index)
+                self._store(s, site, old, fact.value, self.text(site, targets[0].target))
+        added = put_by(s, fact)
+        if added is not None:
+            self._collect(s, site, added)
 
     def _store(self, s: State, site: Site, old: Value | None, value: Value, container: str) -> None:
         tensor, before = s.get(value, Tensor), s.get(old, Tensor)
@@ -137,40 +139,28 @@ class RetainedGraphs(Tracker):
 
     # -- containers -----------------------------------------------------------------------------------
 
-    def _added(self, s: State, fact: ItemWritten) -> None:
-        """`kept.append(result)` and `kept += [result]`."""
-        node = fact.site.node
-        owner: Any = getattr(getattr(node, "func", None), "value", None)
-        written = list(getattr(node, "args", ()))
-        if isinstance(node, syntax.AugAssign):
-            owner, written = node.target, list(getattr(node.value, "elements", ()))
-        if owner is not None and len(written) == 1 and isinstance(fact.container, Ref):
-            self._collect(s, fact.site, fact.container, fact.value, owner, written[0].value)
-
-    def _collect(
-        self, s: State, site: Site, container: Ref, value: Value, name_node: Any, value_node: Any
-    ) -> None:
+    def _collect(self, s: State, site: Site, added: Put) -> None:
         """A container gets another element: does it hold a result, and is it not the first one here?
 
         Results of one forward, such as its losses at several scales, keep one graph between them.
         """
-        tensors = [s.get(item, Tensor) for item in _parts(s, value)]
+        tensors = [s.get(item, Tensor) for item in _parts(s, added.value)]
         tensor = next((tensor for tensor in tensors if _may_be_number(tensor)), None)
         if tensor is None or tensor.grad_fn is None:
             return
         key = id(site.node)
         self.owner[tensor.grad_fn.id] = (key, fresh())
-        if _in_module(s):
+        if in_module(s):
             return
-        first = self.first.setdefault((key, container.id), tensor.grad_fn)
+        first = self.first.setdefault((key, added.container.id), tensor.grad_fn)
         self.last[key] = tensor.grad_fn
-        name, text = self.text(site, name_node), self.text(site, value_node)
+        name, text = self.text(site, added.container_node), self.text(site, added.value_node)
         # A result of unknown size counts once something has been trained.
         counts = numel_is_one(tensor.shape) is True or bool(self.passes)
         if counts and first != tensor.grad_fn:
-            if not _nodes(s, first).isdisjoint(_nodes(s, tensor.grad_fn)):
+            if not behind(s, first).isdisjoint(behind(s, tensor.grad_fn)):
                 return
-            if s.after_body and not _is_local(s, name):
+            if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
             self._keep(key, GraphKept(site=site, container=name, value=text, kind="append"))
 
@@ -245,16 +235,6 @@ class RetainedGraphs(Tracker):
                 self.report(event)
 
 
-def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:
-    """Holds a dictionary or list no tensor at this place?"""
-    if table is not None:
-        return s.get(table.items.get(index), Tensor) is None
-    at = index.value if row is not None and isinstance(index, Const) else None
-    if row is None or not isinstance(at, int) or not -len(row.items) <= at < len(row.items):
-        return False
-    return s.get(row.items[at], Tensor) is None
-
-
 def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> bool:
     """Is a node an input of another one, or of an input of it (`0.9 * old + 0.1 * new`)?"""
     if wanted in node.inputs:
@@ -263,22 +243,9 @@ def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> boo
     return any(_is_made_of(s, at, wanted, depth - 1) for at in inner if at is not None)
 
 
-def _nodes(s: State, start: Ref) -> set[int]:
-    """The nodes of a graph."""
-    found: set[int] = set()
-    todo: list[Value] = [start]
-    while todo:
-        at = todo.pop()
-        node = s.heap.get(at.id) if isinstance(at, Ref) and at.id not in found else None
-        if isinstance(node, Node):
-            found.add(at.id)  # type: ignore[union-attr]
-            todo.extend(node.inputs)
-    return found
-
-
 def _is_spent(s: State, start: Value) -> bool:
     """Has a backward freed a part of a graph, so that it cannot be differentiated again?"""
-    nodes = [s[Ref(number)] for number in _nodes(s, start)] if isinstance(start, Ref) else []
+    nodes = [s[Ref(number)] for number in behind(s, start)] if isinstance(start, Ref) else []
     return any(node.freed and node.frees and not node.unsure_freed for node in nodes)
 
 
@@ -297,19 +264,3 @@ def _may_be_number(tensor: Tensor | None) -> bool:
     return bool(
         tensor and tensor.grad_fn and tensor.requires_grad and numel_is_one(tensor.shape) is not False
     )
-
-
-def _in_module(s: State) -> bool:
-    """Is a method of an `nn.Module` running? What it computes is for its caller to use."""
-    for ref in s.frames:
-        record = s.get(s[ref].cls, Class)
-        if record is not None and any(
-            isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro
-        ):
-            return True
-    return False
-
-
-def _is_local(s: State, name: str) -> bool:
-    frame: Frame = s[s.frames[-1]]
-    return name in frame.function.local_names and name not in frame.function.captured

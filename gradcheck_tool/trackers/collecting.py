@@ -1,0 +1,73 @@
+"""Statements that put a value into a container: `kept.append(x)`, `kept += [x]`, `kept[key] = x`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Class, Dict, Frame, List
+from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Value
+from gradcheck_tool.ir import syntax
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.facts import ItemWritten
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A container gets another element; the nodes are the syntax of the two."""
+
+    container: Ref
+    value: Value
+    container_node: Any
+    value_node: Any
+
+
+def put_by(s: State, fact: ItemWritten) -> Put | None:
+    """What a statement adds to a container; None where it replaces a tensor there, or adds several things."""
+    node = fact.site.node
+    if not isinstance(fact.container, Ref):
+        return None
+    if fact.index is not None:
+        targets = getattr(node, "targets", None)
+        table, row = s.get(fact.container, Dict), s.get(fact.container, List)
+        if not targets or not _is_free(s, table, row, fact.index):
+            return None
+        target = targets[0].target
+        return Put(fact.container, fact.value, getattr(target, "value", target), node.value)
+    owner: Any = getattr(getattr(node, "func", None), "value", None)
+    written = list(getattr(node, "args", ()))
+    if isinstance(node, syntax.AugAssign):
+        owner, written = node.target, list(getattr(node.value, "elements", ()))
+    if owner is None or len(written) != 1:
+        return None
+    return Put(fact.container, fact.value, owner, written[0].value)
+
+
+def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:
+    """Holds a dictionary or list no tensor at this place?"""
+    if table is not None:
+        return s.get(table.items.get(index), Tensor) is None
+    at = index.value if row is not None and isinstance(index, Const) else None
+    if row is None or not isinstance(at, int) or not -len(row.items) <= at < len(row.items):
+        return False
+    return s.get(row.items[at], Tensor) is None
+
+
+def in_module(s: State) -> bool:
+    """Is a method of an `nn.Module` running? What it computes is for its caller to use."""
+    for ref in s.frames:
+        record = s.get(s[ref].cls, Class)
+        if record is not None and any(
+            isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro
+        ):
+            return True
+    return False
+
+
+def is_local(s: State, name: str) -> bool:
+    """Is it a variable of the running function that no other function sees?"""
+    frame: Frame = s[s.frames[-1]]
+    return name in frame.function.local_names and name not in frame.function.captured

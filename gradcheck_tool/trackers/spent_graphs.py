@@ -1,0 +1,122 @@
+"""Results that a container keeps with graphs that nobody can differentiate any more.
+
+A graph is spent when a pass has freed what it saved, or when what it saved has been changed in place since,
+as weights are by an optimizer's step. Who gets such a container can only show what is in it, so that nothing
+has to be known of what happens to it later.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.domain.graph import Node, Storage, Tensor
+from gradcheck_tool.domain.records import Dict, List
+from gradcheck_tool.domain.values import Ref, Symbol, Value
+from gradcheck_tool.engine.tensors import numel_is_one
+from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.trackers.collecting import in_module, is_local, put_by
+from gradcheck_tool.trackers.events import GraphKept
+from gradcheck_tool.trackers.notes import RunNote, StoryNote
+from gradcheck_tool.trackers.tracker import Tracker
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import BackwardRan, ItemWritten, PathEnded, RunEnded
+
+
+class SpentGraphs(Tracker):
+    """Looks whether a place puts another result beside those of earlier iterations that are spent."""
+
+    derives = (GraphKept,)
+    events = RunNote[int, GraphKept]()
+    # The place that has put a value into a container.
+    place = StoryNote[Value, Any]()
+    # Losses that have been differentiated, of which it is not known what has computed them.
+    differentiated = StoryNote[Value, bool]()
+    # How ways end: do they return?
+    ends = RunNote[bool, bool]()
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
+        """What `backward()` is called on is a number with a graph, whatever has computed it."""
+        run = fact.run
+        if run.retain is False and run.call == "backward" and not any(run.given):
+            for root in run.roots:
+                tensor: Tensor = s[root]
+                if tensor.leaf is None and tensor.grad_fn is None:
+                    self.differentiated.set(s, root, True)
+
+    def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
+        """Does the container grow, and hold what the same place has put there before, which is spent now?"""
+        added = put_by(s, fact)
+        is_place = fact.index is not None and s.get(fact.container, List) is not None
+        if added is None or is_place or in_module(s) or is_of_tests(fact.site.module):
+            return
+        key = id(fact.site.node)
+        name = self.text(fact.site, added.container_node)
+        is_seen = not s.after_body or is_local(s, name.partition("[")[0])
+        for value in _elements(s, added.container) if key not in self.events else ():
+            if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
+                text = self.text(fact.site, added.value_node)
+                self.events[key] = GraphKept(site=fact.site, container=name, value=text, kind="append")
+        self.place.set(s, added.value, key)
+
+    def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:
+        """Has it a spent graph, not the `other` one's? `is_seen`: no other code empties the container."""
+        ref = _tensor_of(s, value)
+        tensor, added = s.get(ref, Tensor), s.get(_tensor_of(s, other), Tensor)
+        if tensor is None or not tensor.requires_grad:
+            return False
+        if tensor.grad_fn is None:
+            return bool(self.differentiated.get(s, ref))
+        if not is_seen or numel_is_one(tensor.shape) is False or not is_spent(s, tensor.grad_fn):
+            return False
+        return added is None or behind(s, tensor.grad_fn).isdisjoint(behind(s, added.grad_fn))
+
+    def on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
+        """A way that raises tells nothing of what stays in memory."""
+        self.ends[fact.returns] = True
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """Report the places where results pile up."""
+        for event in self.events.values() if True in self.ends else ():
+            self.report(event)
+
+
+def is_spent(s: State, start: Ref) -> bool:
+    """Is there a part of a graph that cannot be differentiated any more?"""
+    nodes = [s[Ref(number)] for number in behind(s, start)]
+    return any((node.freed and node.frees) or _is_changed(s, node) for node in nodes)
+
+
+def _is_changed(s: State, node: Node) -> bool:
+    """Has something that it saved been changed in place since?"""
+    for slot in node.saved_tensors:
+        storage: Storage = s[slot.storage]
+        is_counted = not storage.unsure and not slot.unchecked
+        if is_counted and storage.version_of(slot.version_counter) != slot.version:
+            return True
+    return False
+
+
+def behind(s: State, start: Value | None) -> set[int]:
+    """The nodes of a graph."""
+    found: set[int] = set()
+    todo: list[Value | None] = [start]
+    while todo:
+        at = todo.pop()
+        node = s.heap.get(at.id) if isinstance(at, Ref) and at.id not in found else None
+        if isinstance(node, Node):
+            found.add(at.id)  # type: ignore[union-attr]
+            todo.extend(node.inputs)
+    return found
+
+
+def _tensor_of(s: State, value: Value) -> Value:
+    """The tensor that a symbol stands for, where it is known to be one."""
+    return s.memory.get(Symbol(("tensor", value)), value) if isinstance(value, Symbol) else value
+
+
+def _elements(s: State, container: Ref) -> list[Value]:
+    table, row = s.get(container, Dict), s.get(container, List)
+    return [*(table.items.values() if table is not None else ()), *(row.items if row is not None else ())]

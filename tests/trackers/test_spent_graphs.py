@@ -1,0 +1,114 @@
+"""Results that a container keeps though nobody can differentiate them any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.running import findings
+
+MISTAKES = {
+    "a loss that is computed again after the step": Mistake(
+        HEAD
+        + """
+model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+history = {"train": []}
+for step in range(3):
+    model(torch.ones(2, 3)).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    loss = model(torch.ones(2, 3)).pow(2).mean()
+    history["train"].append(loss)  # <- GL602
+symptom = torch.is_tensor(history["train"][0])
+""",
+        "append(loss)",
+        "append(loss.item())",
+    ),
+}
+
+
+@each(MISTAKES)
+def test_a_silent_mistake_is_reported(program: Mistake) -> None:
+    check_mistake(program)
+
+
+@each(MISTAKES)
+def test_its_correction_is_not_reported(program: Mistake) -> None:
+    check_correction(program)
+
+
+LOOP = """
+import torch
+def train(closure, optimizer, steps, stop):
+    history = []
+    while not stop(history):
+        optimizer.zero_grad()
+        loss = closure()
+        {before}
+        loss.backward({how})
+        optimizer.step()
+        {after}
+    return torch.stack(history)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "how", "after", "lines"),
+    [
+        ("history.append(loss)", "", "pass", [8]),
+        ("pass", "", "history.append(loss)", [11]),
+        ("pass", "", "history += [loss]", [11]),
+        ("pass", "", "history.append(loss.item())", []),
+        ("pass", "", "history.append(loss.detach())", []),
+        ("history.append(loss)", "retain_graph=True", "pass", []),
+        ("history.append(loss)", "torch.ones(3)", "pass", []),
+        ("history = []", "", "history.append(loss)", []),
+        ("history.clear()", "", "history.append(loss)", []),
+    ],
+)
+def test_an_unknown_loss_is_spent_once_it_has_been_differentiated(
+    before: str, how: str, after: str, lines: list[int]
+) -> None:
+    program = LOOP.format(before=before, how=how, after=after)
+    assert [line for line, code in findings(program) if code == "GL602"] == lines
+
+
+OPEN = """
+import torch
+def train(model, criterion, optimizer, loader, batch):
+    history = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {keeping}
+    return history
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeping", "count"),
+    [
+        ("history.append(criterion(model(batch), batch))", 1),
+        ("history.append(criterion(model(batch), batch).detach())", 0),
+        ("history = [criterion(model(batch), batch)]", 0),
+    ],
+)
+def test_a_step_changes_what_earlier_losses_have_saved(keeping: str, count: int) -> None:
+    assert len(findings(OPEN.format(keeping=keeping))) == count
+
+
+def test_a_list_of_fixed_size_does_not_grow() -> None:
+    program = """
+import torch
+def attack(closure, steps):
+    best = [1e10, 1e10]
+    for step in range(steps):
+        loss = closure()
+        loss.backward()
+        best[step % 2] = loss
+    return best
+"""
+    assert findings(program) == []
