@@ -152,6 +152,8 @@ class FunctionDefect(Event):
     (backward computes a gradient without reading the gradient that it is given), `wrong-derivative` (the
     gradient of an elementwise Function is not what the values of its forward say), `unset-on-path` (an
     attribute of ctx that backward reads whatever happens, and forward does not set on every path),
+    `never-set` (an attribute of ctx that backward reads and no method sets), `starred-gradients` (backward
+    returns fewer gradients before those of any number of inputs than forward has arguments before them),
     `grad-mode-in-forward` (forward asks for the grad mode, which is always off there) or
     `view-of-cotangent` (backward joins dimensions of a gradient by `view`), `truth-of-elements` (backward
     branches on a comparison of each element), `saved-as-tensor` (an attribute of a tensor is read of the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,17 +36,22 @@ def input_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
 
 
 def output_on_ctx(c: FunctionClass) -> Iterator[FunctionDefect]:
-    """`ctx.y = y` where y is returned."""
+    """`ctx.y = y`, or `ctx.kept = (x, y)`, where y is returned."""
     if c.forward is None or c.setup is not None or any(c.forward.calls("mark_non_differentiable")):
         return
     returned = {c.forward.source(reg) for end in c.forward.returns() for reg in c.forward.values(end)}
     for body, i in kept(c):
-        source = body.source(i.src)
-        made = body.maker(i.src)
-        is_size = isinstance(made, ir.GetAttr) and made.name == "shape"
-        computed = not is_size and not isinstance(made, (ir.Const, ir.LoadName))
-        if isinstance(source, int) and source in returned and computed:
-            yield defect(c, i.node, "output-on-ctx", c.text(i.node).rpartition("=")[2].strip() or i.name)
+        whole = body.maker(i.src)
+        parts = [reg for reg, _ in whole.items] if isinstance(whole, ir.BuildTuple) else []
+        for reg in parts or [i.src]:
+            source, made = body.source(reg), body.maker(reg)
+            is_size = isinstance(made, ir.GetAttr) and made.name == "shape"
+            computed = not is_size and not isinstance(made, (ir.Const, ir.LoadName))
+            if isinstance(source, int) and source in returned and computed:
+                named = body.made.get(reg)
+                is_part = parts and isinstance(named, ir.LoadName)
+                text = named.name if is_part else c.text(i.node).rpartition("=")[2].strip() or i.name  # type: ignore[union-attr]
+                yield defect(c, i.node, "output-on-ctx", text)
 
 
 def missing_return(c: FunctionClass) -> Iterator[FunctionDefect]:
@@ -199,69 +203,6 @@ def _escapes(c: FunctionClass, body: FunctionBody) -> bool:
     return any(reg not in owners and body.source(reg) == context for reg in loads)
 
 
-def unset_on_path(c: FunctionClass) -> Iterator[FunctionDefect]:
-    """An attribute of ctx that backward reads whatever happens, and forward sets on some paths only."""
-    body = c.forward
-    if not on_ctx_only(c) or c.setup is not None or body is None or c.backward is None:
-        return
-    sure = dict.fromkeys(_read_first(c, c.backward))
-    for name in sure:
-        sets = [i for _, i in kept(c) if i.name == name]
-        if sets and _may_return_without(c, body, {id(i) for i in sets}):
-            yield defect(c, sets[0].node, "unset-on-path", name)
-
-
-def _read_first(c: FunctionClass, body: FunctionBody) -> Iterator[str]:
-    """Attributes of ctx that a method reads before it decides anything."""
-    if any(isinstance(i, ir.LoadName) and i.name in ("hasattr", "getattr") for i in body.instrs):
-        return
-    at: int | None = body.function.entry
-    while at is not None:
-        block = body.function.blocks[at]
-        if block.handler is not None:
-            return
-        for i in block.instrs:
-            if isinstance(i, ir.GetAttr) and body.source(i.obj) == c.context(body):
-                yield i.name
-        at = block.terminator.target if isinstance(block.terminator, ir.Jump) else None
-
-
-# What a forward may ask before it returns early because nothing will be differentiated: without
-# inputs, nothing is.
-UNTRAINED = re.compile(r"needs_input_grad|requires_grad|grad_enabled|training|inference|^len$")
-
-
-def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) -> bool:
-    """Is there a way to a return around all of these instructions?"""
-    seen: set[int] = set()
-    todo = [body.function.entry]
-    while todo:
-        at = todo.pop()
-        block = body.function.blocks[at]
-        if at in seen or any(id(i) in sets for i in block.instrs):
-            continue
-        seen.add(at)
-        end = block.terminator
-        if isinstance(end, ir.Return):
-            return True
-        if isinstance(end, ir.Branch):
-            if _asks_for_training(body, end.condition):
-                return False
-            todo += [end.then, end.otherwise]
-        elif isinstance(end, ir.ForIter):
-            todo += [end.body, end.exhausted]
-        elif isinstance(end, ir.Jump):
-            todo.append(end.target)
-    return False
-
-
-def _asks_for_training(body: FunctionBody, condition: int) -> bool:
-    """Does a test depend on whether there is anything to differentiate?"""
-    behind = [*body.behind(condition)]
-    named = [i.name for i in behind if isinstance(i, (ir.GetAttr, ir.LoadName))]
-    return any(UNTRAINED.search(name) for name in (*named, *(i for i in behind if isinstance(i, str))))
-
-
 def grad_mode_in_forward(c: FunctionClass) -> Iterator[FunctionDefect]:
     """`torch.is_grad_enabled()` in forward, where gradients are always off."""
     for body in (c.forward, c.setup):
@@ -317,7 +258,6 @@ CHECKS: tuple[Check, ...] = (
     none_guard,
     state_on_class,
     unused_ctx,
-    unset_on_path,
     grad_mode_in_forward,
     view_of_cotangent,
 )

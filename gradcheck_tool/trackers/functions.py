@@ -12,10 +12,11 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
-from gradcheck_tool.trackers import backward_reads, function_contracts
+from gradcheck_tool.trackers import backward_reads, function_contracts, unset_context
 from gradcheck_tool.trackers.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.trackers.function_contracts import defect
 from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.starred_gradients import starred_gradients
 from gradcheck_tool.trackers.tracker import Tracker
 from gradcheck_tool.trackers.truth_of_elements import truth_of_elements
 
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
     from gradcheck_tool.interp.facts import CallbackRan, Called, LibraryCalled, ObjectMade, RunEnded
     from gradcheck_tool.library.torch.function_text import FunctionClass
+
+CHECKS = (
+    *function_contracts.CHECKS,
+    *backward_reads.CHECKS,
+    *unset_context.CHECKS,
+    starred_gradients,
+    truth_of_elements,
+)
 
 
 class Functions(Tracker):
@@ -49,7 +58,7 @@ class Functions(Tracker):
         self.report(FunctionDefinition(site=fact.site, function=record.name, methods=methods))
         text = function_class_of(s, fact.object)
         if text is not None:
-            for check in (*function_contracts.CHECKS, *backward_reads.CHECKS, truth_of_elements):
+            for check in CHECKS:
                 for event in check(text):
                     if self.once((id(event.site.node), event.kind, event.detail)):
                         self.report(event)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gradcheck_tool import FunctionError, Rule, Severity, Violation
+from gradcheck_tool import FunctionDefect, FunctionError, Rule, Severity, Violation
 
 
 class GradientCount(Rule):
@@ -12,7 +12,8 @@ class GradientCount(Rule):
     ## What it detects
 
     A `backward` of a `torch.autograd.Function` whose returned tuple is shorter than the list of
-    arguments of `forward` (without `ctx`), or longer by more than `None`s.
+    arguments of `forward` (without `ctx`), or longer by more than `None`s. Likewise `None, *gradients`
+    where forward takes `factor, mode, *inputs`.
 
     ## Why it is wrong
 
@@ -83,6 +84,16 @@ class GradientCount(Rule):
             yield self.finding(
                 event,
                 f"`{event.function}.backward` {_count(event.text)}",
+                "return one for each argument of forward, None where there is none",
+            )
+
+    def on_function_defect(self, event: FunctionDefect) -> Iterator[Violation]:
+        if event.kind == "starred-gradients":
+            gives, takes = event.detail.split()
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` returns {gives} gradient{'s' * (gives != '1')} before those of "
+                f"any number of inputs, but forward takes {takes} argument{'s' * (takes != '1')} before them",
                 "return one for each argument of forward, None where there is none",
             )
 

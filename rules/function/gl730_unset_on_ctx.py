@@ -1,4 +1,4 @@
-"""GL730: forward keeps something on ctx on some paths only, and backward always reads it."""
+"""GL730: backward reads something of ctx that forward keeps there on some paths only, or never."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ class UnsetOnCtx(Rule):
     ## What it detects
 
     `ctx.name = ...` inside a branch of `forward`, which can return without it, and a `backward` that
-    reads `ctx.name` before it has decided anything.
+    reads `ctx.name` before it has decided anything. Also a `ctx.name` that no method sets.
 
     ## Why it is wrong
 
@@ -83,4 +83,10 @@ class UnsetOnCtx(Rule):
                 f"`{event.function}.backward` always reads `{event.detail}`, which forward sets on some "
                 "paths only",
                 "set it on every path",
+            )
+        elif event.kind == "never-set":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` reads `{event.detail}` of ctx, which forward never sets there",
+                f"set `ctx.{event.detail}` in forward; save_for_backward takes tensors alone",
             )

@@ -1,5 +1,6 @@
 """GL820: an optimizer steps on gradients that are not the same in all processes."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,26 +21,34 @@ from gradcheck_tool import (
     Symbol,
     Tensor,
     Tracker,
+    Trigger,
     Tup,
     Value,
     Violation,
     facts,
     in_no_sync,
     module_tree,
+    source_text,
     when,
 )
 
 DDP = LibraryObject("torch.nn.parallel.DistributedDataParallel")
+# What averages gradients without a wrapper.
+_BY_HAND = re.compile(r"all_?reduce|(?:average|sync|reduce)\w*_grad", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class UnsynchronisedStep(Event):
-    """An optimizer steps on gradients of a wrapper that only passes of `no_sync()` have added to."""
+    """An optimizer steps on gradients of a wrapper that only passes without a reduction have added to.
 
-    triggers = (when.NO_SYNC,)
+    `is_local`: their forwards were in `no_sync()`; else the wrapper has never been called.
+    """
+
+    triggers = (when.NO_SYNC, Trigger(".module", in_file=("DistributedDataParallel", "DDP")))
 
     optimizer: str
     model: str
+    is_local: bool = True
 
 
 class Reductions(Tracker):
@@ -50,10 +59,25 @@ class Reductions(Tracker):
     forwards = RunNote[Value, tuple[Ref, bool]]()
     local = StateNote[bool]()
     where = StoryNote[Ref, Site]()
+    # Wrappers that have been called, themselves or as `wrapper.module(...)`, which is another rule's matter.
+    called = StoryNote[Ref, bool]()
+    # Where the module inside a wrapper was taken out of it first.
+    taken = StoryNote[Ref, Site]()
+
+    def on_attribute_read(self, m: Interpreter, s: State, fact: facts.AttributeRead) -> None:
+        """`wrapper.module`: whoever has that can call it past the wrapper."""
+        ref = fact.object if fact.instr.name == "module" and isinstance(fact.object, Ref) else None
+        record = s.get(ref, Instance)
+        if ref is not None and record is not None and record.cls == DDP and self.taken.get(s, ref) is None:
+            self.taken.set(s, ref, m.site(s, fact.instr.node))
 
     def on_module_returned(self, m: Interpreter, s: State, fact: facts.ModuleReturned) -> None:
         """A wrapper has made a graph."""
+        if source_text(fact.call.site).partition("(")[0].endswith(".module"):
+            for ref in _wrappers(s):
+                self.called.set(s, ref, True)
         if s[fact.module].cls == DDP:
+            self.called.set(s, fact.module, True)
             for value in fact.value.items if isinstance(fact.value, Tup) else (fact.value,):
                 self.forwards[value] = (fact.module, in_no_sync(s, fact.module))
 
@@ -68,6 +92,15 @@ class Reductions(Tracker):
         for wrapper, is_local in reached:
             if not is_local:
                 self.local.clear(s, wrapper)
+        for wrapper in _wrappers(s) if fact.run.call == "backward" else ():
+            if not self.called.get(s, wrapper) and self._is_filled(s, wrapper, fact.run.leaves):
+                self.local.set(s, wrapper, True)
+                self.where.set(s, wrapper, fact.run.site)
+
+    def _is_filled(self, s: State, wrapper: Ref, leaves: Sequence[Ref]) -> bool:
+        """Has a pass added to the gradient of a parameter of a wrapper?"""
+        parameters = {p.id for _, p in module_tree.named_parameters(s, wrapper)[0] if not s[p].is_summary}
+        return any(leaf.id in parameters for leaf in leaves)
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """What is cleared is not applied."""
@@ -77,18 +110,37 @@ class Reductions(Tracker):
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Does an optimizer apply what each process has for itself?"""
         for wrapper in self._wrappers(s, fact.parameters):
-            site = self.where.get(s, wrapper)
-            if site is not None and self.once(id(fact.site.node)):
-                story = (StoryStep(site, "this backward reduces no gradients: its forward is in no_sync()"),)
+            site, is_local = self.where.get(s, wrapper), bool(self.called.get(s, wrapper))
+            if site is None or (not is_local and _BY_HAND.search(fact.site.module.source)):
+                continue
+            if self.once(id(fact.site.node)):
                 model = str(s[wrapper].name or "the model")
-                event = UnsynchronisedStep(site=fact.site, story=story, optimizer=fact.name, model=model)
-                self.report(event)
+                story = self._story(s, wrapper, site, is_local)
+                self.report(
+                    UnsynchronisedStep(
+                        site=fact.site, story=story, optimizer=fact.name, model=model, is_local=is_local
+                    )
+                )
+
+    def _story(self, s: State, wrapper: Ref, site: Site, is_local: bool) -> tuple[StoryStep, ...]:
+        if is_local:
+            return (StoryStep(site, "this backward reduces no gradients: its forward is in no_sync()"),)
+        taken = self.taken.get(s, wrapper)
+        past = () if taken is None else (StoryStep(taken, "the module is taken out of its wrapper here"),)
+        return (
+            *past,
+            StoryStep(site, "this backward reduces no gradients: the wrapper's forward has not run"),
+        )
 
     def _wrappers(self, s: State, parameters: Sequence[Ref]) -> list[Ref]:
         """The wrappers with gradients that are not reduced, among whose parameters these are."""
-        waiting = [ref for ref, record in s.records(Instance) if record.cls == DDP and self.local.get(s, ref)]
+        waiting = [ref for ref in _wrappers(s) if self.local.get(s, ref)]
         given = {ref.id for ref in parameters}
         return [ref for ref in waiting if given & {p.id for _, p in module_tree.named_parameters(s, ref)[0]}]
+
+
+def _wrappers(s: State) -> list[Ref]:
+    return [ref for ref, record in s.records(Instance) if record.cls == DDP]
 
 
 def _node(s: State, value: Value) -> int | None:
@@ -104,12 +156,13 @@ def _node(s: State, value: Value) -> int | None:
 
 
 class StepWithoutReduction(Rule):
-    """An optimizer steps although the last micro-batch was back-propagated in `no_sync()`.
+    """An optimizer steps although no backward has averaged the gradients over the processes.
 
     ## What it detects
 
     A `step()` on the parameters of a `DistributedDataParallel` whose last forward and backward since the
-    gradients were cleared both ran in `no_sync()`.
+    gradients were cleared both ran in `no_sync()`, or that has never been called: the loss was computed by
+    methods of the module inside it (`agent = ddp.module`, then `agent.evaluate(x)`).
 
     ## Why it is wrong
 
@@ -196,9 +249,17 @@ class StepWithoutReduction(Rule):
     trackers = (Reductions,)
 
     def on_unsynchronised_step(self, event: UnsynchronisedStep) -> Iterator[Violation]:
+        why, advice = (
+            (
+                "no backward has run outside of no_sync()",
+                "leave no_sync() for the last micro-batch before the step",
+            )
+            if event.is_local
+            else ("the wrapper is never called", "call the wrapper, whose forward calls the module inside it")
+        )
         yield self.finding(
             event,
             f"`{event.optimizer}` applies gradients of `{event.model}` that were not averaged over the "
-            "processes: no backward has run outside of no_sync()",
-            "leave no_sync() for the last micro-batch before the step",
+            f"processes: {why}",
+            advice,
         )

@@ -77,3 +77,75 @@ def test_gradients_that_are_cleared_are_not_applied() -> None:
         "            optimizer.zero_grad()\n",
     )
     assert "GL820" not in [finding.code for finding in told(source)]
+
+
+PAST = (
+    HEAD
+    + """
+from torch.nn.parallel import DistributedDataParallel
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.critic = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.evaluate(x)
+
+    def evaluate(self, x):
+        return self.critic(x)
+
+def train(loader):
+    ddp = DistributedDataParallel(Agent())
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    agent = ddp.module
+    for x in loader:
+        loss = agent.evaluate(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+IN_A_GROUP = """
+import torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+reduced = []
+class Counting(DistributedDataParallel):
+    def __init__(self, module):
+        super().__init__(module)
+        self.register_comm_hook(None, self.count)
+    def count(self, state, bucket):
+        reduced.append(bucket.index())
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+DistributedDataParallel = Counting
+try:
+    train([torch.ones(3, 2)] * 2)
+finally:
+    dist.destroy_process_group()
+assert reduced, "not averaged"
+"""
+
+
+def test_a_wrapper_that_is_never_called_is_found() -> None:
+    found = told(PAST)
+    assert [finding.code for finding in found] == ["GL820"]
+    assert "taken out of its wrapper" in str(found[0].trace)
+    pytest.importorskip("torch")
+    assert happened(PAST + IN_A_GROUP)[1] == "not averaged"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("agent.evaluate(x)", "ddp(x)"),
+        ("agent.evaluate(x)", "(ddp(x) + agent.evaluate(x))"),
+        ("        optimizer.step()", "        average_gradients(agent)\n        optimizer.step()"),
+        ("        optimizer.step()", "        report(agent)"),
+        ("loss.backward()", "torch.autograd.grad(loss, list(agent.parameters()))"),
+    ],
+)
+def test_what_is_averaged_or_not_applied_is_quiet(old: str, new: str) -> None:
+    assert old in PAST
+    assert "GL820" not in [finding.code for finding in told(PAST.replace(old, new))]

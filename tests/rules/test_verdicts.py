@@ -213,6 +213,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL726", defect("ignores-cotangent")),
     ("GL729", defect("wrong-derivative")),
     ("GL730", defect("unset-on-path")),
+    ("GL730", defect("never-set")),
     ("GL731", defect("grad-mode-in-forward")),
     ("GL732", defect("view-of-cotangent")),
     ("GL733", defect("truth-of-elements")),

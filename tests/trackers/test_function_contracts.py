@@ -46,6 +46,12 @@ DEFECTS = {
         "ctx.y = y  # <-\n        return y",
         "ctx.save_for_backward(y)\n        return y",
     ),
+    "output-on-ctx (in a tuple)": Defect(
+        "y = x.exp()\nctx.kept = (factor, y)  # <-\nreturn y",
+        "return ctx.kept[1] * grad, None",
+        "(factor, y)  # <-",
+        "(factor, x)",
+    ),
     "missing-return": Defect("return x * 2", "scaled = grad * 2", "scaled =", "return"),
     "unmarked-write": Defect(
         "x.mul_(2)  # <-\nreturn x",
@@ -77,14 +83,14 @@ def _kinds(source: str) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("kind", DEFECTS)
-def test_a_defect_is_reported_and_its_correction_is_not(kind: str) -> None:
-    source = _source(DEFECTS[kind])
+@pytest.mark.parametrize("case", DEFECTS)
+def test_a_defect_is_reported_and_its_correction_is_not(case: str) -> None:
+    source, kind = _source(DEFECTS[case]), case.partition(" ")[0]
     lines = source.splitlines()
     marked = [row for row, line in enumerate(lines, 1) if line.endswith("# <-")]
     assert _kinds(source)[kind] == (marked or [lines.index("    def backward(ctx, grad):") + 1])
-    assert DEFECTS[kind].old in source
-    assert kind not in _kinds(source.replace(DEFECTS[kind].old, DEFECTS[kind].new))
+    assert DEFECTS[case].old in source
+    assert kind not in _kinds(source.replace(DEFECTS[case].old, DEFECTS[case].new))
 
 
 def test_a_method_without_staticmethod_is_reported_beside_one_that_has_it() -> None:
