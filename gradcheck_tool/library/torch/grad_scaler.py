@@ -27,6 +27,7 @@ from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.interp.api import Call, Interpreter
 
 # An attribute of a GradScaler: has it scaled a loss, and neither a step nor `unscale_` followed?
@@ -44,13 +45,18 @@ def scaler(m: Interpreter, s: State, call: Call) -> Result:
     )
 
 
+def _is_on(s: State, scaler: Ref) -> bool | None:
+    """Does a scaler scale? Of an object of a subclass that is not known."""
+    return decided(s, s[scaler].attrs.get("#on", unknown()))
+
+
 @method("torch.amp.GradScaler", "scale")
 def scale(m: Interpreter, s: State, call: Call) -> Result:
     """A loss times a number: a product of the graph."""
     from gradcheck_tool.library.torch.functions import call_named
 
     s.edit(call.self).attrs["#scaled"] = TRUE
-    s.edit(call.self).attrs[CARRIED] = Const(decided(s, s[call.self].attrs["#on"]) is not False)
+    s.edit(call.self).attrs[CARRIED] = Const(_is_on(s, call.self) is not False)
     if not call.args:
         return unknown()
     loss = call.args[0]
@@ -59,7 +65,7 @@ def scale(m: Interpreter, s: State, call: Call) -> Result:
     if isinstance(loss, Symbol):
         return loss
     out = call_named(m, s, "operator.*", [loss, Symbol(fresh(), "float")], {}, call.site, call.text)
-    if decided(s, s[call.self].attrs["#on"]) and not s[call.self].open:
+    if _is_on(s, call.self) and not s[call.self].open:
         s.memory[Symbol(("scaled", out))] = TRUE
     return out
 
@@ -112,7 +118,7 @@ def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) ->
     """
     record: Instance = s[call.self]
     known = s.get(optimizer, Instance)
-    if not decided(s, record.attrs["#on"]) or record.open:
+    if not _is_on(s, call.self) or record.open:
         return
     if "#scaled" not in record.attrs and name != "unscale_":
         text = f"Attempted {name} but _scale is None."

@@ -134,3 +134,26 @@ class Trainer:
 def test_an_object_is_judged_with_what_only_some_of_its_kind_have() -> None:
     found = check_source(SOMETIMES, "program.py", RULES)
     assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 19)]
+
+
+OWN = """
+import torch
+
+class Scaler(torch.amp.GradScaler):
+    def unscale_(self, optimizer):
+        super().unscale_(optimizer)
+        return True
+
+def train(model, optimizer, loader):
+    scaler = Scaler()
+    for x in loader:
+        scaler.scale(model(x).mean()).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+"""
+
+
+def test_of_a_subclass_nothing_is_known() -> None:
+    assert check_source(OWN, "program.py", RULES) == []
