@@ -234,6 +234,8 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
             counts = [n for n in returned if needed <= n <= len(out)] if variant[1] == default else []
             if counts:
                 return out[: max(counts)]
+            if default is not None and len(out) in returned:
+                break  # backward says that nobody gives it
             out.append(variant[1])
         elif p.name in tensors and not (isinstance(default, Const) and default.value is not None):
             trained = len(out) not in frozen

@@ -332,3 +332,10 @@ class Scale(torch.autograd.Function):
 )
 def test_an_object_may_be_the_default_of_a_parameter(returned: str, codes: list[str]) -> None:
     assert [code for _, code in findings(OPTIONS.format(returned))] == codes
+
+
+@pytest.mark.parametrize(("count", "codes"), [(2, []), (3, []), (1, ["GL701"])])
+def test_nobody_gives_an_option_that_no_gradient_is_returned_for(count: int, codes: list[str]) -> None:
+    program = MASKED.format(returned=f"(None,) * {count}").replace("padding=0, stride=1", "fast=True")
+    program = program.replace("return x * mask", "return x * mask if fast else x - mask")
+    assert [f.code for f in check_source(program, "program.py", RULES)] == codes
