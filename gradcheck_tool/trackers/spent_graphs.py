@@ -42,8 +42,12 @@ class SpentGraphs(Tracker):
         run = fact.run
         if run.retain is False and run.call == "backward" and not any(run.given):
             for root in run.roots:
-                tensor: Tensor = s[root]
-                if tensor.leaf is None and tensor.grad_fn is None:
+                node = s.get(s[root].grad_fn, Node)
+                if (
+                    node is not None
+                    and node.frees is None
+                    and all(isinstance(at, Symbol) for at in node.inputs)
+                ):
                     self.differentiated.set(s, root, True)
 
     def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
@@ -67,9 +71,14 @@ class SpentGraphs(Tracker):
         tensor, added = s.get(ref, Tensor), s.get(_tensor_of(s, other), Tensor)
         if tensor is None or not tensor.requires_grad:
             return False
-        if tensor.grad_fn is None:
-            return bool(self.differentiated.get(s, ref))
-        if not is_seen or numel_is_one(tensor.shape) is False or not is_spent(s, tensor.grad_fn):
+        if self.differentiated.get(s, ref):
+            return True
+        if (
+            tensor.grad_fn is None
+            or not is_seen
+            or numel_is_one(tensor.shape) is False
+            or not is_spent(s, tensor.grad_fn)
+        ):
             return False
         return added is None or behind(s, tensor.grad_fn).isdisjoint(behind(s, added.grad_fn))
 
