@@ -8,6 +8,7 @@ is a tensor, trains nothing.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis import ordinary_use, roles
@@ -73,7 +74,7 @@ class Unit:
     def _is_module(self) -> bool:
         return self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
 
-    @property
+    @cached_property
     def taken_for_module(self) -> str:
         """A class of unknown base whose objects hold layers, as those of modules do; empty for any other."""
         cls, held = self.start.get(self.cls, Class), self.start.get(self.receiver, Instance)

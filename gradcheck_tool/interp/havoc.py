@@ -225,14 +225,14 @@ def forget_filled(s: State, values: Iterable[Value], options: Iterable[str]) -> 
             forget_gradient(s, ref)
 
 
-def graph_behind(s: State, start: Ref | None) -> list[Ref]:
-    """The nodes of a graph and the leaves that it leads to."""
+def graph_behind(s: State, start: Value | None) -> list[Ref]:
+    """The nodes of a graph and the leaves that it leads to, those of another way through the program, too."""
     seen: dict[int, Ref] = {}
     todo: list[Value | None] = [start]
     while todo:
         at = todo.pop()
         if isinstance(at, Ref) and at.id not in seen:
             seen[at.id] = at
-            record = s.heap[at.id]
+            record = s.heap.get(at.id)
             todo += record.inputs if isinstance(record, Node) else ()
     return list(seen.values())

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.trackers.constant_terms import ConstantTerms
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.functions import Functions
-from gradcheck_tool.trackers.given_modules import GivenModules
 from gradcheck_tool.trackers.grad_mode import GradMode
 from gradcheck_tool.trackers.hooks import Hooks
-from gradcheck_tool.trackers.made_modules import MadeModules
+from gradcheck_tool.trackers.listed_modules import ListedModules
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
 from gradcheck_tool.trackers.spent_graphs import SpentGraphs
 from gradcheck_tool.trackers.training_calls import TrainingCalls
@@ -25,10 +24,9 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     ConstantTerms,
     Distributed,
     Functions,
-    GivenModules,
     GradMode,
     Hooks,
-    MadeModules,
+    ListedModules,
     RetainedGraphs,
     TrainingCalls,
     Unregistered,

@@ -1,4 +1,4 @@
-"""Modules that a constructor is given in a list, keeps as they are, and calls.
+"""Modules that a constructor is given in a list and keeps as they are.
 
 A module that is kept from being registered on purpose stands alone in a list, is not trained, or is there
 for evaluation. What is looked at here is said to be modules by the text: by a test for a class, or annotated.
@@ -9,29 +9,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Frame
 from gradcheck_tool.interp.imports import resolve_import
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.plain_lists import (
     MODULE,
     called_name,
-    calls_elements,
     comprehension,
-    constructor_and_methods,
     gone_through,
     origins,
-    stores,
 )
-from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import ObjectMade
     from gradcheck_tool.library.torch.function_text import FunctionBody
 
 _LIST = re.compile(r"(?:list|sequence|iterable|tuple)\[(.*)", re.IGNORECASE)
@@ -39,37 +32,11 @@ _LIST = re.compile(r"(?:list|sequence|iterable|tuple)\[(.*)", re.IGNORECASE)
 _COPIES = frozenset({"list", "tuple"})
 
 
-class GivenModules(Tracker):
-    """Reads the constructors of modules when their classes are defined."""
-
-    derives = (ModuleAttribute,)
-
-    def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
-        """Read a class that derives from `nn.Module`."""
-        record = s.get(fact.object, Class)
-        read = constructor_and_methods(s, record) if record is not None else None
-        if record is None or read is None:
-            return
-        init, methods = read
-        for store in stores(init):
-            given = _given(init, store)
-            said = given and (
-                _is_annotated(m, s, record, init, given) or _is_tested(m, s, record, init, given)
-            )
-            if said and any(calls_elements(body, store.name) for body in methods):
-                self._found(record, given, store)
-
-    def _found(self, record: Class, given: str, store: ir.SetAttr) -> None:
-        self.report(
-            ModuleAttribute(
-                site=Site(record.env.module, store.node),
-                module=record.name,
-                attribute=store.name,
-                kind="module-list",
-                call=given,
-                assumes=(f"`{given}` has modules that are to be trained",),
-            )
-        )
+def given_modules(m: Interpreter, s: State, record: Class, init: FunctionBody, store: ir.SetAttr) -> str:
+    """The parameter of modules, as the text says, that an attribute keeps as a plain list; '' for none."""
+    given = _given(init, store)
+    is_said = given and (_is_annotated(m, s, record, init, given) or _is_tested(m, s, record, init, given))
+    return given if is_said else ""
 
 
 def _given(init: FunctionBody, store: ir.SetAttr) -> str:

@@ -1,4 +1,4 @@
-"""Layers of libraries that are not in sight, which a constructor makes, keeps in a plain list, and calls.
+"""Layers of libraries that are not in sight, which a constructor makes and keeps in a plain list.
 
 What a library's class makes is not known. It is taken for a module where its class is named as layers are,
 the object that makes it is a module, and the methods of that call it. Lists of which something is known are
@@ -10,29 +10,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.records import Class, Frame
 from gradcheck_tool.domain.values import LibraryObject, Symbol
 from gradcheck_tool.interp.imports import resolve_import
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.plain_lists import (
     called_name,
-    calls_elements,
     comprehension,
-    constructor_and_methods,
     is_attribute,
     origins,
-    stores,
 )
-from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import ObjectMade
     from gradcheck_tool.library.torch.function_text import FunctionBody
 
 # What classes of layers with parameters are called.
@@ -44,39 +37,21 @@ _LAYER = re.compile(
 _LOOKS = frozenset({"choice", "enumerate", "iter", "len", "print", "range", "repr", "reversed", "str", "zip"})
 
 
-class MadeModules(Tracker):
-    """Reads the constructors of modules when their classes are defined."""
-
-    derives = (ModuleAttribute,)
-
-    def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
-        """Read a class that derives from `nn.Module`."""
-        record = s.get(fact.object, Class)
-        read = constructor_and_methods(s, record) if record is not None else None
-        if record is None or read is None:
-            return
-        init, methods = read
-        for store in stores(init):
-            made = list(_elements(init, store))
-            names = [called_name(body, call) for body, call in made]
-            if not made or not all(map(_LAYER.search, names)) or _is_handed_on(record, read, store.name):
-                continue
-            is_kept = all(_is_only_kept(body, call) for body, call in made)
-            unknown = all(_is_unknown(m, s, record, body, call) for body, call in made)
-            if is_kept and unknown and any(calls_elements(body, store.name) for body in methods):
-                self._found(record, names[0], store)
-
-    def _found(self, record: Class, made: str, store: ir.SetAttr) -> None:
-        self.report(
-            ModuleAttribute(
-                site=Site(record.env.module, store.node),
-                module=record.name,
-                attribute=store.name,
-                kind="module-list",
-                call=made,
-                assumes=(f"a `{made}` is a module with parameters",),
-            )
-        )
+def made_modules(
+    m: Interpreter,
+    s: State,
+    record: Class,
+    read: tuple[FunctionBody, Sequence[FunctionBody]],
+    store: ir.SetAttr,
+) -> str:
+    """What makes all elements of a plain list that an attribute gets: a layer's class; '' for none."""
+    made = list(_elements(read[0], store))
+    names = [called_name(body, call) for body, call in made]
+    if not made or not all(map(_LAYER.search, names)) or _is_handed_on(record, read, store.name):
+        return ""
+    is_kept = all(_is_only_kept(body, call) for body, call in made)
+    unknown = all(_is_unknown(m, s, record, body, call) for body, call in made)
+    return names[0] if is_kept and unknown else ""
 
 
 def _elements(init: FunctionBody, store: ir.SetAttr) -> Iterator[tuple[FunctionBody, ir.Call]]:

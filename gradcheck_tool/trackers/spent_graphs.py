@@ -13,6 +13,7 @@ from gradcheck_tool.domain.graph import Node, Storage, Tensor
 from gradcheck_tool.domain.records import Dict, List
 from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.tensors import numel_is_one
+from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.trackers.collecting import in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
@@ -109,16 +110,8 @@ def _is_changed(s: State, node: Node) -> bool:
 
 
 def behind(s: State, start: Value | None) -> set[int]:
-    """The nodes of a graph."""
-    found: set[int] = set()
-    todo: list[Value | None] = [start]
-    while todo:
-        at = todo.pop()
-        node = s.heap.get(at.id) if isinstance(at, Ref) and at.id not in found else None
-        if isinstance(node, Node):
-            found.add(at.id)  # type: ignore[union-attr]
-            todo.extend(node.inputs)
-    return found
+    """The numbers of the nodes of a graph."""
+    return {ref.id for ref in graph_behind(s, start) if isinstance(s.heap.get(ref.id), Node)}
 
 
 def _tensor_of(s: State, value: Value) -> Value:

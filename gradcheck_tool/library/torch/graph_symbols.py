@@ -74,6 +74,6 @@ def doubt_siblings(s: State, part: Value) -> None:
         return
     first = s.memory.setdefault(Symbol(("started-at", maker)), part)
     if first != part:
-        for ref in graph_behind(s, part):  # type: ignore[arg-type]
+        for ref in graph_behind(s, part):
             if s.get(ref, Node) is not None:
                 s.edit(ref).unsure_freed = True

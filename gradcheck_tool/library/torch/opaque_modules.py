@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
 
 CRITERION = "#criterion"
+# How deep tensors are looked for in what a module is given.
+_DEPTH = 4
 # Methods of modules that compute with their parameters as `forward` does, and what is done without a graph.
 _COMPUTES = re.compile(
     r"forward|encode|decode|evaluat|log_?prob|logit|embed|feature|extract|score|energy|value|critic|actor|policy|"
@@ -115,9 +117,10 @@ def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
 
 def is_named_function(s: State, call: Call) -> bool:
     """Is it a model that is given as a function, and called with a tensor that requires a gradient?"""
+    if s.grad is not True or _FUNCTION.search(callee_text(call)) is None:
+        return False
     given = [s.get(value, Tensor) for value in _parts(s, (*call.args, *call.kwargs.values()))]
-    requires = any(tensor is not None and tensor.requires_grad for tensor in given)
-    return requires and s.grad is True and _FUNCTION.search(callee_text(call)) is not None
+    return any(tensor is not None and tensor.requires_grad for tensor in given)
 
 
 def call_opaque_function(s: State, call: Call) -> Value:
@@ -154,14 +157,16 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
     return [*edges.edges_of(s, tensors, is_recorded=is_recorded), *found]
 
 
-def _parts(s: State, values: Iterable[Value]) -> Iterator[Value]:
-    """Values, and what tuples, lists and dictionaries among them hold."""
+def _parts(s: State, values: Iterable[Value], depth: int = _DEPTH) -> Iterator[Value]:
+    """Values, and what tuples, lists and dictionaries among them hold: lists may hold themselves."""
     for value in values:
         row, table = s.get(value, List), s.get(value, Dict)
-        if isinstance(value, Tup) or row is not None:
-            yield from _parts(s, value.items if row is None else row.items)  # type: ignore[union-attr]
+        if not depth:
+            yield value
+        elif isinstance(value, Tup) or row is not None:
+            yield from _parts(s, value.items if row is None else row.items, depth - 1)  # type: ignore[union-attr]
         elif table is not None:
-            yield from _parts(s, table.items.values())
+            yield from _parts(s, table.items.values(), depth - 1)
         else:
             yield value
 

@@ -35,6 +35,12 @@ def test_what_a_module_returns_has_a_graph(body: str, expected: list[str]) -> No
     assert sorted(set(codes(body))) == expected
 
 
+def test_a_list_that_holds_itself_is_looked_through_once() -> None:
+    assert codes(
+        f"rows = [x]\nrows.append(rows)\nloss = criterion(model(rows), y){STEP}\nloss.backward()"
+    ) == ["GL101"]
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
