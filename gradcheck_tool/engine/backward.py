@@ -127,6 +127,9 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                     is_complex=not several,
                 )
             )
+        if not given and tensor.requires_grad:
+            # What goes on from here is a single number, whatever has computed it.
+            s.edit(root).shape = tuple(1 for _ in tensor.shape or ())
     for index, (root, history) in enumerate(zip(p.roots, histories, strict=True)):
         tensor = s[root]
         if history == NONE and not tensor.unsure_graph:

@@ -33,7 +33,7 @@ class SpentGraphs(Tracker):
     events = RunNote[int, GraphKept]()
     # The place that has put a value into a container.
     place = StoryNote[Value, Any]()
-    # Losses that have been differentiated, of which it is not known what has computed them.
+    # Losses that have been differentiated for the last time.
     differentiated = StoryNote[Value, bool]()
     # How ways end: do they return?
     ends = RunNote[bool, bool]()
@@ -43,12 +43,7 @@ class SpentGraphs(Tracker):
         run = fact.run
         if run.retain is False and run.call == "backward" and not any(run.given):
             for root in run.roots:
-                node = s.get(s[root].grad_fn, Node)
-                if (
-                    node is not None
-                    and node.frees is None
-                    and all(isinstance(at, Symbol) for at in node.inputs)
-                ):
+                if s.get(s[root].grad_fn, Node) is not None:
                     self.differentiated.set(s, root, True)
 
     def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:

@@ -291,7 +291,7 @@ def _apply_profile(
             return target
     effect = _settle_view(s, effect, first, tensors, leaf)
     if effect.view == "same":
-        same = tensors[effect.view_of or ""]
+        same = tensors.get(effect.view_of or "")
         return same if isinstance(same, Ref) else unknown()
     made = engine.apply(
         s, effect, _no_out(tensors), site, text, output_shapes(s, profile, tensors, bound, leaf)
