@@ -105,8 +105,10 @@ def _is_changed(s: State, node: Node) -> bool:
 
 
 def behind(s: State, start: Value | None) -> set[int]:
-    """The numbers of the nodes of a graph."""
-    return {ref.id for ref in graph_behind(s, start) if isinstance(s.heap.get(ref.id), Node)}
+    """The numbers of the nodes of a graph: what is read out of one result shares the graph of that."""
+    nodes = [ref for ref in graph_behind(s, start) if isinstance(s.heap.get(ref.id), Node)]
+    wholes = [s.memory.get(Symbol(("part-of", ref))) for ref in nodes]
+    return {ref.id for ref in (*nodes, *wholes) if isinstance(ref, Ref) and ref.id in s.heap}
 
 
 def _tensor_of(s: State, value: Value) -> Value:

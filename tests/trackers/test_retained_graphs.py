@@ -6,6 +6,8 @@ import pytest
 
 from gradcheck_tool.analysis.program import check_source
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, check_right, each
+from tests.open_programs import HEAD as OPEN
+from tests.open_programs import told
 from tests.running import RULES, events, findings
 
 # Right programs.
@@ -240,3 +242,22 @@ def train(model, loader, optimizer):
     optimizer.step()
 """
     assert findings(program) == []
+
+
+def test_a_loss_that_is_read_out_of_a_result_is_a_number_once_it_is_differentiated() -> None:
+    source = (
+        OPEN
+        + """
+def train(model, optimizer, loader):
+    total = 0
+    for batch in loader:
+        loss = model(**batch)["loss"]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total / len(loader)
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL601"]
+    assert told(source.replace("total += loss", "total += loss.item()")) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.open_programs import HEAD as START
+from tests.open_programs import told
 from tests.running import findings
 
 MISTAKES = {
@@ -112,3 +114,42 @@ def attack(closure, steps):
     return best
 """
     assert findings(program) == []
+
+
+def test_a_differentiated_loss_is_spent_in_whichever_list_it_is_kept() -> None:
+    source = (
+        START
+        + """
+class Trainer:
+    def __init__(self, model, optimizer, loader):
+        self.model, self.optimizer, self.loader = model, optimizer, loader
+        self.history = []
+
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+                self.history.append(loss)
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL602"]
+    assert told(source.replace("append(loss)", "append(loss.item())")) == []
+
+
+def test_parts_of_one_result_have_one_graph() -> None:
+    source = (
+        START
+        + """
+def train(model, optimizer, loader):
+    for x, y in loader:
+        out = model(x)
+        losses = []
+        for i in range(x.size(0)):
+            losses.append(((out[i] - y[i]) ** 2).sum())
+        print(len(losses))
+"""
+    )
+    assert told(source) == []

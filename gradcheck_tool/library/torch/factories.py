@@ -157,6 +157,7 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
     cuts = cuts_within(s, data)
     if cuts:
         s[ref].severed = cuts
+        s[ref].made_leaf = call.text if s[ref].requires_grad else ""
         s[ref].detached_because = s[ref].detached_because or ("item" if cuts[-1].kind == "item" else "numpy")
     parts = [data] if source is not None else elements(s, data)[0]
     for part in parts:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import Fact, check_known, each
+from tests.open_programs import told
 
 FACTS = {
     "of sizes": Fact("x = torch.zeros(2, 3)", "x.shape == (2, 3) and x.is_leaf and not x.requires_grad"),
@@ -22,3 +25,20 @@ x = torch.from_numpy(numpy.ones(2))""",
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "torch.tensor(((model(x) - y) ** 2).mean().item(), requires_grad=True)",
+        "torch.tensor(np.mean((model(x).detach().numpy() - y.numpy()) ** 2), requires_grad=True)",
+    ],
+)
+def test_a_leaf_made_of_numbers_of_a_graph_is_a_loss_made_a_leaf(loss: str) -> None:
+    source = (
+        "import numpy as np\nimport torch\n\n"
+        "def train(model, optimizer, loader):\n    for x, y in loader:\n"
+        f"        loss = {loss}\n"
+        "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+    )
+    assert [finding.code for finding in told(source)] == ["GL507"]
