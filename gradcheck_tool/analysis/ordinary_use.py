@@ -60,7 +60,7 @@ def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes:
 
 
 def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[str]:
-    """The arguments of a forward that writes in place which are the results of layers before it.
+    """The arguments of a forward that writes in place, or to buffers, which layers before it have computed.
 
     That is the first that it takes for a tensor, and what it writes to itself, but for targets and the like.
 
@@ -97,11 +97,20 @@ def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> t
 
 
 def _has_written(before: State, after: State) -> bool:
-    """Has anything been written to in place?"""
-    return any(
+    """Has anything been written to in place, or a buffer been replaced?"""
+    written = any(
         storage.site is not None and before.heap.get(ref.id) is not storage
         for ref, storage in after.records(Storage)
     )
+    return written or any(
+        _buffers(record) != _buffers(before.get(ref, Instance)) for ref, record in after.records(Instance)
+    )
+
+
+def _buffers(record: Instance | None) -> list[Value | None]:
+    """What the buffers of a module are."""
+    names = record.attrs.get("#buffers") if record is not None else None
+    return [record.attrs.get(name.value) for name in names.items] if isinstance(names, Tup) else []  # type: ignore[union-attr]
 
 
 def _taken_for(s: State, value: Value) -> Tensor | None:

@@ -1,8 +1,8 @@
 """What callers ordinarily do with what a unit returns: they differentiate a forward, and a loss.
 
-The `forward` of a part of networks that writes to what it is given is called with tensors in the middle of
-a graph, too; so is a loss, which is known by its name. A loss that has no graph then, on any way on which it
-is a tensor, trains nothing.
+The `forward` of a part of networks that writes to what it is given, or one that detaches what it is given,
+is called with tensors in the middle of a graph, too; so is a loss, which is known by its name. A loss that
+has no graph then, on any way on which it is a tensor, trains nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis import ordinary_use, roles
 from gradcheck_tool.analysis.class_fit import is_part
+from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class, Instance
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 # What differentiates, or calls what does. Tests call what they define themselves.
-_TRAINS = re.compile(r"\bbackward\b|autograd|\bgrad\(|gradcheck|\b(?:fit|train)\w*\(|Trainer|\.step\(")
+_TRAINS = re.compile(r"\bbackward\(|autograd|\bgrad\(|gradcheck|\b(?:fit|train)\w*\(|Trainer|\.step\(")
 
 
 class Unit:
@@ -104,8 +105,11 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     targets: list[str] = []
     if is_loss:
         names, targets = ordinary_use.tensor_arguments(ends, given)
-    elif unit.is_forward and unit.cls is not None and is_part(s, unit.cls):
-        names = ordinary_use.trained_arguments(s, ends, given)
+    elif unit.is_forward and unit.cls is not None:
+        names = ordinary_use.trained_arguments(s, ends, given) if is_part(s, unit.cls) else []
+        detached = detached_arguments(unit.func.function)
+        taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
+        names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))
     else:
         return
     if not names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# What computes something to be minimised, and what only reports it.
+# What computes something to be minimised; what only reports it, or says that it has no gradient.
 _LOSS = re.compile(
     r"(?:^|_)(?:loss(?:es)?|criterion|penalty|objective|nll|elbo|dice|focal|hinge|triplet|contrastive|divergence|"
     r"(?:info)?nce|\w*[dD]i(?:stance|vergence)|\w*xent|kl|kld|cross_entropy)(?:_|$)|(?:Loss|Criterion|Penalty)$"
@@ -12,7 +12,7 @@ _LOSS = re.compile(
 _REPORTS = re.compile(
     r"(?:^|_)(?:get|eval\w*|val\w*|test|metrics?|log|plot|print|save|load|read|update|record|report|make|build|"
     r"create|init|show|track|early|average|avg|meter|fn|func|scal\w+|type|name|weights?|item|score|coef\w*|"
-    r"train|step|backward)(?:_|$)"
+    r"train|step|backward|non_?diff\w*|not_diff\w*)(?:_|$)"
 )
 
 

@@ -31,7 +31,7 @@ class ParameterOfResult(Event):
 
 
 class ParametersOfResults(Tracker):
-    """Follows Parameters that are made of results of what the program holds."""
+    """Follows Parameters that are made of results of what the program holds, in a `forward` or not."""
 
     derives = (ParameterOfResult,)
     # The leaves behind such a result, by the Parameter.
@@ -48,6 +48,9 @@ class ParametersOfResults(Tracker):
         if behind:
             event = ParameterOfResult(site=fact.site, tensor=str(source.name))
             self.made[fact.result.id] = (event, frozenset(behind))
+            if s[s.frames[-1]].function.name == "forward" and self.once(id(fact.site.node)):
+                # No optimizer has what each call makes anew: it is there for what is behind it.
+                self.report(event)
 
     def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
         """Does a gradient end in a Parameter, and reach what is behind it in no other way?"""
@@ -67,7 +70,8 @@ class ParameterOfResultRule(Rule):
     ## What it detects
 
     `nn.Parameter(t)` where `t` was computed from something that requires a gradient, and a backward whose
-    gradients end there: what `t` was computed from receives no gradient through it.
+    gradients end there: what `t` was computed from receives no gradient through it. One that is made in
+    `forward` is made anew by each call, and no optimizer has it.
 
     ## Why it is wrong
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool.analysis.program import check_source
 from tests.open_programs import told
-from tests.running import findings
+from tests.running import RULES, findings, happened
 
 STATE = """import torch
 from torch import nn
@@ -109,3 +110,64 @@ class Agent:
 )
 def test_a_parameter_that_is_detached_before_each_write_is_right(before: str, expected: list[str]) -> None:
     assert [finding.code for finding in told(SOFT_UPDATE.format(before=before))] == expected
+
+
+QUANTIZER = """import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Codes(nn.Module):
+    def __init__(self, size, count):
+        super().__init__()
+        self.register_buffer("codes", torch.randn(count, size))
+        self.register_buffer("sums", torch.zeros(count, size))
+
+    def forward(self, x):
+        index = torch.cdist(x, self.codes).argmin(-1)
+        chosen = F.embedding(index, self.codes)
+        counts = F.one_hot(index, len(self.codes)).type(x.dtype)
+        self.sums.mul_(0.9).add_(counts.t() @ x, alpha=0.1)
+        return x + (chosen - x).detach()
+"""
+
+
+def test_what_a_forward_detaches_has_a_graph_which_a_buffer_absorbs() -> None:
+    found = check_source(QUANTIZER, "program.py", RULES)
+    assert [(finding.code, finding.assumes) for finding in found] == [("GL604", ("`x` requires a gradient",))]
+    assert told(QUANTIZER.replace("counts.t() @ x,", "counts.t() @ x.detach(),")) == []
+
+
+def test_the_data_of_a_model_has_no_graph() -> None:
+    assert told(QUANTIZER.replace("x + (chosen - x).detach()", "chosen")) == []
+
+
+def test_pytorch_refuses_the_second_backward() -> None:
+    pytest.importorskip("torch")
+    twice = (
+        "codes, layer = Codes(2, 3), nn.Linear(2, 2)\nfor _ in range(2):\n"
+        "    (codes(layer(torch.ones(4, 2))) + codes.sums.sum()).sum().backward()\n"
+    )
+    assert "a second time" in happened(QUANTIZER + twice)[1]
+
+
+MEAN = """import torch
+from torch import nn
+
+
+class MeanNorm(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return x - self.mean
+"""
+
+
+def test_a_norm_that_replaces_its_buffer_is_called_with_results() -> None:
+    assert [finding.code for finding in told(MEAN)] == ["GL604"]
+    assert told(MEAN.replace("x.mean(0)", "x.mean(0).detach()")) == []
+    # Statistics of what a program observes are those of data.
+    assert told(MEAN.replace("MeanNorm", "Observed")) == []
