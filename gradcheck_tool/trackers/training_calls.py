@@ -104,8 +104,12 @@ class TrainingCalls(Tracker):
 
 
 def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
-    """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on."""
-    kinds = _gradient_kinds(s, params, is_open)
+    """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on.
+
+    The parameters of a module that is not known stand for all that it has.
+    """
+    stands_for_all = len(params) == 1 and s[params[0]].is_summary
+    kinds = _gradient_kinds(s, params, is_open and not stands_for_all)
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
     return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
 

@@ -6,6 +6,7 @@ import pytest
 
 from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
 from tests.cases import TRAINING
+from tests.open_programs import told
 from tests.running import events
 
 LOSS = "net(torch.ones(1, 2)).sum()"
@@ -104,3 +105,33 @@ class Trainer(Base):
 def test_an_optimizer_that_may_hold_more_clears_all_of_it(steps: str, is_empty: bool) -> None:
     found = events(TRAINER.format(steps=steps), OptimizerStep)
     assert any(event.gradients == {"zeroed"} for event in found) is is_empty
+
+
+OPEN = """
+import torch
+import torch.nn.functional as F
+
+def train(model, optimizer, loader):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        {}
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (f"optimizer.step(); {CLIP}", ["GL403"]),
+        (f"{CLIP}; optimizer.step()", []),
+        (f"optimizer.step(); store(model, x); {CLIP}", []),
+    ],
+)
+def test_the_parameters_of_a_model_that_is_not_in_sight_are_clipped(end: str, expected: list[str]) -> None:
+    assert [finding.code for finding in told(OPEN.format(end))] == expected
+
+
+def test_what_a_function_is_given_may_have_gradients() -> None:
+    assert told(f"import torch\n\ndef clip(model):\n    {CLIP}\n") == []
