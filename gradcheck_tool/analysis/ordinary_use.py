@@ -103,13 +103,15 @@ def _has_written(before: State, after: State) -> bool:
         for ref, storage in after.records(Storage)
     )
     return written or any(
-        _buffers(record) != _buffers(before.get(ref, Instance)) for ref, record in after.records(Instance)
+        _buffers(record) != _buffers(before[ref])
+        for ref, record in after.records(Instance)
+        if ref.id in before.heap
     )
 
 
-def _buffers(record: Instance | None) -> list[Value | None]:
+def _buffers(record: Instance) -> list[Value | None]:
     """What the buffers of a module are."""
-    names = record.attrs.get("#buffers") if record is not None else None
+    names = record.attrs.get("#buffers")
     return [record.attrs.get(name.value) for name in names.items] if isinstance(names, Tup) else []  # type: ignore[union-attr]
 
 

@@ -171,3 +171,8 @@ def test_a_norm_that_replaces_its_buffer_is_called_with_results() -> None:
     assert told(MEAN.replace("x.mean(0)", "x.mean(0).detach()")) == []
     # Statistics of what a program observes are those of data.
     assert told(MEAN.replace("MeanNorm", "Observed")) == []
+
+
+def test_a_module_that_forward_makes_has_no_buffers_before() -> None:
+    made = "nn.BatchNorm1d(3)(x).add_(1)\n        return x"
+    assert told(MEAN.replace("self.mean = 0.9 * self.mean + 0.1 * x.mean(0)\n        return x", made)) == []
