@@ -52,6 +52,8 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 
 # Names of functions that are given a module to freeze, train or write to its parameters.
 _CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+# Names of call-backs, which are told what happens.
+_IS_TOLD = re.compile(r"^(?:on|before|after)_|_(?:begin|start|end|finish(?:ed)?)$")
 # Names of functions that clear gradients.
 _CLEARS = re.compile(r"(?:zero|clear|reset)_?(?:the_)?grad", re.IGNORECASE)
 # What tells a callee how to differentiate.
@@ -61,9 +63,9 @@ _OF_BACKWARD = frozenset({"retain_graph", "create_graph"})
 def may_change_layers(name: str) -> bool:
     """Does the name of a callee say that it freezes parameters or writes to them?
 
-    A factory is given a module to wrap it or to hand its parameters on.
+    A factory is given a module to wrap it or to hand its parameters on, a call-back to look at it.
     """
-    return _CHANGES_LAYERS.search(name) is not None
+    return _CHANGES_LAYERS.search(name) is not None and _IS_TOLD.search(name) is None
 
 
 def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> None:
@@ -203,10 +205,12 @@ def _tensor(s: State, ref: Ref) -> None:
 
 
 def _graph(s: State, start: Ref) -> None:
-    """A backward may have freed all of the graph and filled the leaves' gradients."""
+    """A backward may have freed what is left of the graph, and filled the leaves' gradients."""
     for ref in graph_behind(s, start):
-        if isinstance(s.heap[ref.id], Node):
-            s.edit(ref).unsure_freed = True
+        node = s.heap[ref.id]
+        if isinstance(node, Node):
+            if not (node.freed and node.frees):
+                s.edit(ref).unsure_freed = True
         elif isinstance(s.heap[ref.id], Tensor):
             doubt_gradient(s, ref)
 

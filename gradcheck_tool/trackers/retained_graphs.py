@@ -189,7 +189,7 @@ class RetainedGraphs(Tracker):
             return
         self.ends[fact.returns] = True
         for ref, node in s.records(Node):
-            if node.unsure_freed:
+            if node.unsure_freed and ref.id in self.owner and not _is_spent(s, ref):
                 self._use(ref)
             for at in node.inputs:
                 if isinstance(at, Ref) and self._is_use(s, ref, node, at) and not _is_spent(s, at):
