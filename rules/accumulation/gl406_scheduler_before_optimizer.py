@@ -1,5 +1,6 @@
 """GL406: a learning rate scheduler steps before its optimizer has."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,8 +16,10 @@ from gradcheck_tool import (
     Severity,
     State,
     StateNote,
+    Symbol,
     Tracker,
     Violation,
+    callee_text,
     facts,
     when,
 )
@@ -35,6 +38,8 @@ class SchedulerStep(Event):
     early: bool
 
 
+# What is called so, where nothing tells its class.
+_NAME = re.compile(r"(?:^|[._])(?:lr_?)?sched(?:uler)?\w*$")
 # Schedulers that warn when they step before their optimizer has.
 _STRICT = frozenset(
     (
@@ -83,6 +88,30 @@ class Schedulers(Tracker):
         self.events[place] = (event, s.frames[-1])
         self.early.set(s, optimizer, place)
 
+    def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
+        """Does a scheduler step that the unit is given, beside the one optimizer that it is given?"""
+        key = fact.func.key if isinstance(fact.func, Symbol) else None
+        if not isinstance(key, tuple) or key[0] != "attr" or key[2] != "step":
+            return
+        site = m.site(s, fact.instr.node)
+        scheduler = callee_text(site).removesuffix(".step")
+        held = [(ref, record) for ref, record in s.records(Instance) if "param_groups" in record.attrs]
+        if not _NAME.search(scheduler) or len(held) != 1 or fact.args or fact.kwargs or fact.unsure:
+            return
+        optimizer, record = held[0]
+        place = id(site.node)
+        if place in self.events:
+            return
+        if self.has_stepped.get(s, optimizer):
+            self.drop(place)
+        elif record.open:
+            assumed = (f"`{scheduler}` is a scheduler of `{record.name}` that has not stepped",)
+            event = SchedulerStep(
+                site=site, scheduler=scheduler, optimizer=str(record.name), early=True, assumes=assumed
+            )
+            self.events[place] = (event, s.frames[-1])
+            self.early.set(s, optimizer, place)
+
     def on_taken(self, m: Interpreter, s: State, fact: facts.Taken) -> None:
         """What a scheduler did before its state was loaded is not known."""
         for ref in fact.records if fact.by == "loaded" else ():
@@ -111,7 +140,8 @@ class SchedulerBeforeOptimizer(Rule):
 
     ## What it detects
 
-    `scheduler.step()` ahead of `optimizer.step()` in the same loop.
+    `scheduler.step()` ahead of `optimizer.step()` in the same loop. Where a function or an object is given
+    both, the scheduler is taken for the optimizer's.
 
     ## Why it is wrong
 

@@ -11,7 +11,7 @@ class OptimizerParameters(Rule):
     ## What it detects
 
     An optimizer whose first argument certainly holds no parameter (a module without parameters, an iterator
-    that is used up, a filter that lets none through), or is one tensor.
+    that is used up, a filter that lets none through), or is one tensor, or that is left out.
 
     ## Why it is wrong
 
@@ -59,6 +59,7 @@ class OptimizerParameters(Rule):
     severity = Severity.ERROR
     predicts = (
         "optimizer got an empty parameter list | params argument given to the optimizer should be an iterable"
+        " | missing 1 required positional argument"
     )
     triggers = (when.OPTIMIZER,)
 

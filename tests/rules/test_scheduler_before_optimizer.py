@@ -12,6 +12,7 @@ from tests.cases import (
     check_mistake,
     each,
 )
+from tests.open_programs import told
 from tests.running import events
 
 # Silent mistakes, and what corrects them.
@@ -68,3 +69,40 @@ def test_a_scheduler_is_early_where_its_optimizer_always_follows(body: str, earl
         TRAINING + "sched = torch.optim.lr_scheduler.StepLR(opt, 1)\nfor i in range(9):\n    " + body + "\n"
     )
     assert bool(events(source, "SchedulerStep")) is early
+
+
+GIVEN = """
+import torch
+import torch.nn.functional as F
+
+def train(model, loader, optimizer, scheduler, epochs):
+    for epoch in range(epochs):
+        {start}
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "codes"),
+    [
+        ("scheduler.step()", "", ["GL406"]),
+        ("", "scheduler.step()", []),
+        ("scheduler.step(epoch)", "", []),
+        ("optimizer.step(); scheduler.step()", "", []),
+        ("self_play.step()", "", []),
+    ],
+)
+def test_a_scheduler_that_is_given_beside_its_optimizer(start: str, end: str, codes: list[str]) -> None:
+    found = told(GIVEN.format(start=start, end=end))
+    assert [finding.code for finding in found] == codes
+    told_so = "`scheduler` is a scheduler of `optimizer` that has not stepped"
+    assert all(told_so in finding.assumes for finding in found)
+
+
+def test_of_two_optimizers_it_is_not_known_which_one_a_scheduler_has() -> None:
+    source = GIVEN.format(start="scheduler.step()", end="").replace("optimizer, sch", "optimizer, opt_d, sch")
+    assert told(source.replace("optimizer.zero_grad()", "optimizer.zero_grad(); opt_d.zero_grad()")) == []

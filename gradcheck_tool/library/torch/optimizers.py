@@ -93,11 +93,14 @@ def _check_given(s: State, given: Value, call: Call) -> None:
     A list may be empty on one of many paths only, so that just what `parameters()` returns is judged.
 
     Raises:
-        Raised: for one tensor, for numbers, and for an iterator that certainly holds nothing.
+        Raised: for nothing, for one tensor, for numbers, and for an iterator that certainly holds nothing.
     """
     iterator = s.get(given, Iter)
+    is_missing = not call.args and "params" not in call.kwargs
     listed = iterator is not None and iterator.kind in ("items", "drained")
-    if s.get(given, Tensor) is not None:
+    if is_missing:
+        text, error = "missing 1 required positional argument: 'params'", "TypeError"
+    elif s.get(given, Tensor) is not None:
         text, error = "params argument given to the optimizer should be an iterable", "TypeError"
     elif listed and elements(s, given) == ([], False):
         text, error = "optimizer got an empty parameter list", "ValueError"

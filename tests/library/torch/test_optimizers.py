@@ -6,7 +6,8 @@ import pytest
 
 from gradcheck_tool import InvalidTensorUse
 from tests.cases import check_agreement, check_right, check_runs, each
-from tests.running import events
+from tests.open_programs import told
+from tests.running import events, happened
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -137,3 +138,11 @@ class Net(torch.nn.Module):
 torch.optim.Adam(Net().parameters())
 """
     assert bool(events(source, InvalidTensorUse)) is reported
+
+
+def test_an_optimizer_that_is_given_no_parameters_at_all_is_refused() -> None:
+    source = "import torch\n\ndef train(lr):\n    optimizer = torch.optim.Adam(lr=lr)\n    return optimizer\n"
+    assert [finding.code for finding in told(source)] == ["GL322"]
+    assert "missing 1 required positional argument: 'params'" in happened(source + "train(0.1)\n")[1]
+    given = source.replace("lr):\n", "lr, *given):\n").replace("(lr=lr)", "(*given, lr=lr)")
+    assert told(given) == []
