@@ -123,10 +123,13 @@ def _groups(s: State, values: Iterable[Value]) -> frozenset[int]:
 
 
 def _attributes(s: State, ref: Ref, *, changed: bool) -> None:
-    """Numbers and flags of an object may be new ones; those of a layer only where it may be `changed`."""
+    """Numbers and flags of an object may be new ones; those of a layer only where it may be `changed`.
+
+    Nor are there new layers in one that is left as it is: what initialises parameters leaves it so.
+    """
     mine: Instance = s.edit(ref)
-    mine.open = True
     is_layer = isinstance(mine.cls, LibraryObject) and mine.cls.name.startswith("torch.nn.")
+    mine.open = mine.open or changed or not is_layer
     for attribute, value in list(mine.attrs.items()):
         if attribute.startswith("#") or isinstance(value, Ref):
             continue

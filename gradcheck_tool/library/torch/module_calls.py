@@ -24,7 +24,11 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
-from gradcheck_tool.library.torch.opaque_modules import call_opaque_module
+from gradcheck_tool.library.torch.opaque_modules import (
+    call_is_recorded,
+    call_opaque_function,
+    call_opaque_module,
+)
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -127,6 +131,7 @@ def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
 
 
 def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
+    """One item after the other; what is not known among them is a layer all the same."""
     if s[ref].open:
         return call_opaque_module(m, s, ref, call)
     pairs: Outcomes = [(s, call.args[0] if call.args else unknown())]
@@ -135,6 +140,9 @@ def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Resul
         for state, value in pairs:
             if state.exc is not None:
                 after.append((state, value))
+            elif isinstance(item, Symbol) and call_is_recorded(state, value):
+                layer = Call(item, [value], {}, call.site, call.text)
+                after.append((state, call_opaque_function(state, layer)))
             else:
                 after += m.call(state, item, [value], {}, call.site, call.text)
         pairs = after

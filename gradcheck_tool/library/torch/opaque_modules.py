@@ -117,14 +117,20 @@ def call_criterion(m: Interpreter, s: State, call: Call) -> Result:
 
 def is_named_function(s: State, call: Call) -> bool:
     """Is it a model that is given as a function, and called with a tensor that requires a gradient?"""
-    if s.grad is not True or _FUNCTION.search(callee_text(call)) is None:
+    is_named = _FUNCTION.search(callee_text(call)) is not None
+    return is_named and call_is_recorded(s, *call.args, *call.kwargs.values())
+
+
+def call_is_recorded(s: State, *given: Value) -> bool:
+    """Does a call that computes with these values make a graph, as one of them requires a gradient?"""
+    if s.grad is not True:
         return False
-    given = [s.get(value, Tensor) for value in _parts(s, (*call.args, *call.kwargs.values()))]
-    return any(tensor is not None and tensor.requires_grad for tensor in given)
+    tensors = (s.get(value, Tensor) for value in _parts(s, given))
+    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def call_opaque_function(s: State, call: Call) -> Value:
-    """The result of a model that is given as a function: it has a graph that leads to the arguments."""
+    """The result of an unknown layer or of a model given as a function: its graph leads to the arguments."""
     forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     return graph_symbol(s, _node(s, "module", call, [*_histories(s, call), unknown()]))
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
+import pytest
+
 from tests.cases import Fact, check_agreement, check_known, each
+from tests.open_programs import HEAD, told
+from tests.running import happened
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -94,3 +101,40 @@ def test_the_model_knows_what_python_computes(program: Fact) -> None:
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
+
+
+RESIDUAL = (
+    HEAD
+    + """
+from layers import Pad, init_weights
+
+class Positions(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.conv = nn.Sequential(nn.Conv1d(size, size, 3, padding=1), Pad(1), nn.GELU())
+        self.apply(init_weights)
+
+    def forward(self, x):
+        y = self.conv(x.transpose(1, 2)).transpose(1, 2)
+        x += y  # <- GL201
+        return x
+"""
+)
+
+
+def test_an_unknown_layer_in_a_sequence_leads_to_those_before_it() -> None:
+    assert [finding.code for finding in told(RESIDUAL)] == ["GL201"]
+    assert told(RESIDUAL.replace("x += y", "x = x + y")) == []
+
+
+def test_pytorch_refuses_the_backward_of_the_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    library = types.ModuleType("layers")
+    library.Pad, library.init_weights = torch.nn.Dropout, lambda module: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "layers", library)
+    line = "Positions(2)(torch.ones(1, 5, 2)).sum().backward()\n"
+    assert "modified by an inplace operation" in happened(RESIDUAL + line)[1]
+
+
+def test_what_may_train_or_freeze_a_module_may_put_other_layers_in() -> None:
+    assert told(RESIDUAL.replace("init_weights", "prune_layers")) == []
