@@ -174,10 +174,12 @@ LAYER_IN_FORWARD = Trigger(
 MODULE_WALK = Trigger(
     "modules(", r"for [^\n]*\bin [^\n]*modules\(\)", in_file=("requires_grad",), callers=False
 )
-# A list of modules that a constructor is given: one of them is made a list of one, or it is annotated.
+# A list of modules that a constructor is given: one of them is made a list of one, it is annotated, or each
+# of them is moved.
 GIVEN_MODULES = Trigger(
-    ("isinstance(", "Module]"),
-    r"isinstance\((?P<one>\w+),[^\n]*\):\s+(?P=one) = \[(?P=one)\]|\w\[(?:nn\.)?Module\]",
+    ("isinstance(", "Module]", ".to(", ".cuda("),
+    r"isinstance\((?P<one>\w+),[^\n]*\):\s+(?P=one) = \[(?P=one)\]|\w\[(?:nn\.)?Module\]"
+    r"|self\.\w+ = \[\w+\.(?:to|cuda)\([^\n]*\) for \w+ in",
     callers=False,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,7 @@ def is_of_tests(module: ir.ModuleIR) -> bool:
     """Is it a file of tests, by its name and what it defines?"""
     name = PurePath(module.filename).stem
     is_named = name.startswith("test_") or name.endswith("_test")
-    return is_named and "def test_" in module.source
+    return is_named and re.search(r"def test(?:_|\()", module.source) is not None
 
 
 def text_of(site: Site, node: Any) -> str:

@@ -1,7 +1,8 @@
 """Modules that a constructor is given in a list and keeps as they are.
 
 A module that is kept from being registered on purpose stands alone in a list, is not trained, or is there
-for evaluation. What is looked at here is said to be modules by the text: by a test for a class, or annotated.
+for evaluation. What is looked at here is said to be modules by the text: by a test for a class, by an
+annotation, or as each of them is moved to a device, which tensors are, too, but nobody calls those.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.library.torch.function_text import FunctionBody
 
 _LIST = re.compile(r"(?:list|sequence|iterable|tuple)\[(.*)", re.IGNORECASE)
+# What moves a module to a device.
+_MOVES = frozenset({"cuda", "to"})
 # What a list is made of anew, and stays one.
 _COPIES = frozenset({"list", "tuple"})
 
@@ -35,7 +38,11 @@ _COPIES = frozenset({"list", "tuple"})
 def given_modules(m: Interpreter, s: State, record: Class, init: FunctionBody, store: ir.SetAttr) -> str:
     """The parameter of modules, as the text says, that an attribute keeps as a plain list; '' for none."""
     given = _given(init, store)
-    is_said = given and (_is_annotated(m, s, record, init, given) or _is_tested(m, s, record, init, given))
+    is_said = given and (
+        _is_annotated(m, s, record, init, given)
+        or _is_tested(m, s, record, init, given)
+        or _are_moved(init, store)
+    )
     return given if is_said else ""
 
 
@@ -74,6 +81,17 @@ def _stays_list(body: FunctionBody, reg: int) -> bool:
     if isinstance(made, ir.Call):
         return called_name(body, made) in _COPIES
     return isinstance(made, ir.BuildList) or (isinstance(made, ir.BinOp) and made.op in ("*", "+"))
+
+
+def _are_moved(init: FunctionBody, store: ir.SetAttr) -> bool:
+    """Is each of the elements moved to a device?"""
+    listed = comprehension(init, init.maker(store.src))
+    if listed is None:
+        return False
+    added = [listed[0].made.get(i.value) for i in listed[0].instrs if isinstance(i, ir.Append)]
+    return bool(added) and all(
+        isinstance(call, ir.Call) and called_name(listed[0], call) in _MOVES for call in added
+    )
 
 
 def _is_annotated(m: Interpreter, s: State, record: Class, init: FunctionBody, name: str) -> bool:

@@ -31,8 +31,9 @@ from gradcheck_tool import (
 class EvalModeTraining(Event):
     """A module is trained in evaluation mode, by a place that has trained it in training mode before.
 
-    The site is the call of `eval()`, after which a forward without gradients evaluated the module and
-    nothing called `train()`. Only emitted for modules to which the mode matters (dropout, batch norm).
+    The site is the call of `eval()`. After it a forward without gradients, or one at a place that has never
+    trained the module, evaluated it, and nothing called `train()`. Only emitted for modules to which the mode
+    matters (dropout, batch norm).
     """
 
     triggers = when.TRAINING
@@ -61,6 +62,8 @@ class Modes(Tracker):
     # Where `eval()` has reached a module; None once `train()` has.
     eval_call = StateNote[Site | None]()
     evaluated = StateNote[bool]()
+    # It was evaluated with gradients on.
+    recorded = StateNote[bool]()
     # A place that has trained the module runs it with gradients, after it was evaluated.
     stale = StateNote[bool]()
     # `train()` is called on it, and it has not run in training mode since.
@@ -84,10 +87,17 @@ class Modes(Tracker):
             self.trained[place] = True
             self.wanted.clear(s, ref)
         elif training == FALSE and self.eval_call.get(s, ref) is not None:
-            if s.grad is False and not self.evaluated.get(s, ref):
+            if not self.evaluated.get(s, ref) and (s.grad is False or place not in self.trained):
                 self.evaluated.set(s, ref, True)
+                self.recorded.set(s, ref, s.grad is not False)
             elif s.grad is True and self.evaluated.get(s, ref) and not self.stale.get(s, ref):
                 self._train(s, ref, place)
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """What is differentiated is no evaluation: an attack, for one."""
+        for ref, _ in s.records(Instance):
+            if self.evaluated.get(s, ref) and self.recorded.get(s, ref) and not self.stale.get(s, ref):
+                self.evaluated.clear(s, ref)
 
     def _train(self, s: State, ref: Ref, place: tuple[int, int]) -> None:
         """A module that has been evaluated runs with gradients: is it meant to be trained here?"""
@@ -130,10 +140,10 @@ class TrainedInEvalMode(Rule):
 
     ## What it detects
 
-    A module that is put into evaluation mode, evaluated without gradients, and then trained by the
-    same line that has trained it in training mode before, with no `train()` in between. Also one for
-    which `train()` was called and which was never run in that mode. Only modules with layers to which
-    the mode matters are reported, and none of which a part was put into training mode again.
+    A module that is put into evaluation mode, evaluated (without gradients, or by a line that has not trained
+    it), and then trained by the same line that has trained it in training mode before, with no `train()` in
+    between. Also one for which `train()` was called and which was never run in that mode. Only modules with
+    layers to which the mode matters are reported, and none of which a part was put into training mode again.
 
     ## Why it is wrong
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.cases import HEAD as START
+from tests.cases import Mistake, check_correction, check_mistake, each
+from tests.open_programs import HEAD, told
 from tests.running import rows
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
     "labels are guessed before the first step, in evaluation mode": Mistake(
-        HEAD
+        START
         + """
 model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -35,7 +37,7 @@ symptom = not any(modes)
         "    model.train()\n    return labels\n",
     ),
     "a network is validated between its epochs": Mistake(
-        HEAD
+        START
         + """
 net = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5), nn.Linear(4, 1))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -98,3 +100,43 @@ for _ in range(3):
     {evaluation}
 """
     assert rows(source, "EvalModeTraining") == [11] * reported
+
+
+WITH_GRADIENTS = (
+    HEAD
+    + """
+def evaluate(model, data):
+    model.eval()
+    return sum((model(x).data.argmax(1) == y).sum().item() for x, y in data)
+
+def train(model, optimizer, data, held_out, epochs):
+    model.train()
+    for epoch in range(epochs):
+        for x, y in data:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        evaluate(model, held_out)
+"""
+)
+
+
+def test_an_evaluation_may_leave_gradients_on() -> None:
+    assert [finding.code for finding in told(WITH_GRADIENTS)] == ["GL516"]
+    assert told(WITH_GRADIENTS.replace("held_out)\n", "held_out)\n        model.train()\n")) == []
+
+
+def test_a_line_that_trains_in_evaluation_mode_from_some_time_on_is_meant_to() -> None:
+    frozen = WITH_GRADIENTS.replace(
+        "        evaluate(model, held_out)", "        if epoch > 3:\n            model.eval()"
+    )
+    assert told(frozen) == []
+
+
+def test_an_attack_in_evaluation_mode_is_no_evaluation_of_what_is_trained_in_training_mode() -> None:
+    attacked = WITH_GRADIENTS.replace(
+        "            optimizer.zero_grad()",
+        "            model.eval()\n            x = x.detach().requires_grad_()\n            x = x + torch.autograd.grad(model(x).sum(), x)[0].sign()\n"
+        "            model.train()\n            optimizer.zero_grad()",
+    )
+    assert told(attacked.replace("        evaluate(model, held_out)\n", "")) == []

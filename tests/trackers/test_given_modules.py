@@ -108,3 +108,25 @@ QUIET = {
 @pytest.mark.parametrize("name", QUIET)
 def test_lists_that_may_be_right_are_left_alone(name: str) -> None:
     assert told(ANNOTATED.replace(*QUIET[name])) == []
+
+
+MOVED = (
+    HEAD
+    + """
+class Heads(nn.Module):
+    def __init__(self, body, heads, device):
+        super().__init__()
+        self.body = body.to(device)
+        self.heads = [head.to(device) for head in heads]  # <- GL311
+
+    def forward(self, x):
+        x = self.body(x)
+        return [head(x) for head in self.heads]
+"""
+)
+
+
+def test_what_is_moved_and_called_is_a_module() -> None:
+    assert [finding.code for finding in told(MOVED)] == ["GL311"]
+    assert told(MOVED.replace("[head(x)", "[head * x")) == []
+    assert told(MOVED.replace("[head.to(device)", "[head.bind(device)")) == []
