@@ -325,6 +325,16 @@ def apply(
     return outputs
 
 
+def gather_gradients(s: State, target: Ref, sources: Sequence[Ref]) -> None:
+    """What gradients are added to is computed from them from now on, as momentum is; not what they update."""
+    tensor: Tensor = s[target]
+    gathered = tuple(dict.fromkeys(leaf for ref in sources for leaf in s[ref].grads_of))
+    if not gathered or tensor.is_param or tensor.requires_grad or tensor.base is not None:
+        return
+    if target not in gathered:
+        s.edit(target).grads_of = tuple(dict.fromkeys((*tensor.grads_of, *gathered)))
+
+
 def apply_inplace(
     s: State,
     effect: Effect,
@@ -356,6 +366,7 @@ def apply_inplace(
         off = s.grad is False or s.inference
         write_off(s, target, "no-grad" if off else "non-differentiable", others, site, text, whole)
     bump(s, target, site, text, writer, values=values)
+    gather_gradients(s, target, others)
     rebase(s, target, node_ref, requires_grad)
     if node_ref is not None and s.saving_hooks == NONE and "out" in effect.saves:
         # A write through a view is kept by the base, which has a node of its own for it.

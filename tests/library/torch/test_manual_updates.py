@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
+from tests.open_programs import told
 
 
 def updated(update: str) -> Mistake:
@@ -50,3 +53,37 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+MOMENTUM = """
+import torch
+import torch.nn.functional as F
+
+class Momentum(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, dict(lr=lr))
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["mean"] = torch.zeros_like(p.data)
+                state["mean"].mul_(0.9).add_(p.grad.data, alpha=0.1)
+                p.data.add_(-group["lr"] * state["mean"])
+
+def train(loader):
+    model = torch.nn.Linear(2, 2)
+    optimizer = Momentum(model.parameters())
+    for x, y in loader:
+        {clear}
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("clear", "codes"), [("pass", ["GL401"]), ("optimizer.zero_grad()", [])])
+def test_what_gradients_are_gathered_in_applies_them(clear: str, codes: list[str]) -> None:
+    assert [finding.code for finding in told(MOMENTUM.format(clear=clear))] == codes
