@@ -68,6 +68,7 @@ from gradcheck_tool.ir import nodes as nodes
 from gradcheck_tool.library.torch import module_tree as module_tree
 from gradcheck_tool.library.torch.distributed import in_no_sync as in_no_sync
 from gradcheck_tool.library.torch.function_text import FunctionBody as FunctionBody
+from gradcheck_tool.library.torch.held_parameters import held_by as held_by
 from gradcheck_tool.library.torch.held_parameters import held_parameters as held_parameters
 from gradcheck_tool.library.torch.held_parameters import known_optimizers as known_optimizers
 from gradcheck_tool.library.torch.optimizers import OPTIMIZERS as OPTIMIZERS

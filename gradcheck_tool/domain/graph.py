@@ -87,7 +87,8 @@ class Tensor(Record):
     of and how (`plain`, `multi-output`, `no-grad`, `inference`, `function`). `grad` is the value of `.grad`
     and `grad_state` one of `none`, `fresh`, `used` (an optimizer applied it), `mixed` (used and added to),
     `added` (a backward has added to what is not known), `zeroed`, `scaled` (a GradScaler's scale is on it),
-    `unknown`. `is_summary` marks a stand-in for a set of parameters that are not known one by one.
+    `unknown`. `passes` are the sites of the passes known to have added to it since nothing was in it.
+    `is_summary` marks a stand-in for a set of parameters that are not known one by one.
     `detached_because` says why it has no graph although something it was made from had one.
     `grad_via_base` says that it requires grad because its base does, so it has no gradient of its own.
     `version_counter` is what counts writes through it: NONE where that is the storage's own version, a symbol
@@ -123,6 +124,7 @@ class Tensor(Record):
         "name",
         "notes",
         "overlaps",
+        "passes",
         "requires_grad",
         "retains_grad",
         "severed",
@@ -166,6 +168,7 @@ class Tensor(Record):
         "name",
         "site",
         "backward_site",
+        "passes",
         "step_site",
         "detached_story",
         "severed",
@@ -205,6 +208,7 @@ class Tensor(Record):
         self.name: Text = ""
         self.site: Any = None
         self.backward_site: Any = None
+        self.passes: tuple[Any, ...] = ()
         self.step_site: Any = None
 
 

@@ -57,6 +57,8 @@ def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
     history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, history)
+    earlier = tensor.passes if tensor.grad_state in ("fresh", "added", "scaled") else ()
+    tensor.passes = (*(site for site in earlier if site != p.site), p.site)
     tensor.grad_state = added_to(tensor)
     tensor.backward_site = p.site
 

@@ -224,6 +224,10 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL820", event(own("UnsynchronisedStep"), optimizer="optimizer", model="ddp")),
     ("GL416", event(own("NeverStepped"), optimizer="optimizer_D")),
     ("GL417", event(own("GradientInState"), key="buffer")),
+    (
+        "GL418",
+        event(own("ForeignGradients"), root="loss_d", optimizer="opt_d", foreign="loss_g", other="opt_g"),
+    ),
     ("GL106", event(own("StateNotDetached"), method="Net.detach", detached="hidden", forgotten="cell")),
     ("GL520", event(own("OnlyDetached"), network="self.encoder", optimizer="self.optimizer")),
     ("GL326", event(own("WholeFrozen"), whole="net")),

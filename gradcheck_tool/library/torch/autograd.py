@@ -182,6 +182,7 @@ def _fill_groups(s: State, p: engine.BackwardPass) -> None:
     for ref, tensor in s.records(Tensor):
         if tensor.is_summary:
             mine = s.edit(ref)
+            mine.passes = mine.passes if tensor.grad_state != "unknown" else ()
             mine.grad_state = engine.added_to(tensor)
             mine.backward_site = p.site
             mine.grad = unknown()

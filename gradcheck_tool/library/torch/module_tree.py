@@ -107,6 +107,13 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
     return list(out.values()), is_open or (unseen and not out)
 
 
+def whole_groups(s: State) -> set[int]:
+    """What stands for all parameters of the modules of which only the role is known."""
+    return {
+        group.id for _, record in s.records(Instance) if isinstance(group := record.attrs.get("#group"), Ref)
+    }
+
+
 def _is_unfilled(s: State, record: Instance) -> bool:
     """Does its `forward` read an attribute that it does not have? Then others set it, or are to write it."""
     forward = s.get(attributes.in_class(s, record.cls, "forward"), Func)

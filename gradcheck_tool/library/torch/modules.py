@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters
+from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters, whole_groups
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 # What layers of torch call to look at their inputs, and what layers that derive from them call, too.
@@ -200,8 +200,8 @@ def _clear_unknown(s: State, params: Sequence[Ref]) -> None:
     Two modules of which only the role is known are taken to have none in common.
     """
     mine = {p.id for p in params}
-    groups = _groups(s)
-    apart = groups if mine and mine <= groups else set()
+    whole = whole_groups(s)
+    apart = whole if mine and mine <= whole else set()
     for ref, tensor in s.records(Tensor):
         if (
             ref.id not in mine | apart
@@ -224,17 +224,10 @@ def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
 
 def _clear_unlisted(s: State) -> None:
     """A module clears its gradients: what an optimizer got from something unknown may be of the module."""
-    groups = _groups(s)
+    whole = whole_groups(s)
     for ref, tensor in s.records(Tensor):
-        if tensor.is_summary and tensor.is_param and ref.id not in groups and tensor.grad_state != "none":
+        if tensor.is_summary and tensor.is_param and ref.id not in whole and tensor.grad_state != "none":
             s.edit(ref).grad_state = "unknown"
-
-
-def _groups(s: State) -> set[int]:
-    """What stands for all parameters of the modules of which only the role is known."""
-    return {
-        group.id for _, record in s.records(Instance) if isinstance(group := record.attrs.get("#group"), Ref)
-    }
 
 
 @method(

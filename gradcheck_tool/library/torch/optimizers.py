@@ -16,7 +16,7 @@ from gradcheck_tool.interp.iteration import elements, exhaust
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.held_parameters import held_by, hold, put_in
-from gradcheck_tool.library.torch.module_tree import parameters_of
+from gradcheck_tool.library.torch.module_tree import parameters_of, whole_groups
 from gradcheck_tool.library.torch.modules import clear, write_zeros
 from gradcheck_tool.library.torch.parameters import gone_through
 
@@ -75,7 +75,8 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
             raise engine.refused(
                 call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
             )
-    if is_open or call.unsure:
+    is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
+    if (is_open and not is_whole) or call.unsure:
         params = [*params, unknown_group(s, call.site)]
     hold(s, ref, params, is_open=is_open or call.unsure)
     mine = s.edit(ref)
