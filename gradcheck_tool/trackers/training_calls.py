@@ -10,7 +10,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import TRUE, Const, Method, Symbol, Value
 from gradcheck_tool.interp.places import owner_text
 from gradcheck_tool.library.torch.grad_scaler import CARRIED
-from gradcheck_tool.library.torch.module_tree import parameters_of
+from gradcheck_tool.library.torch.module_tree import parameters_of, whole_groups
 from gradcheck_tool.library.torch.optimizers import params_of
 from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
 from gradcheck_tool.trackers.notes import StoryNote
@@ -106,10 +106,10 @@ class TrainingCalls(Tracker):
 def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
     """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on.
 
-    The parameters of a module that is not known stand for all that it has.
+    What stands for all parameters of a module of which only the role is known leaves out none.
     """
-    stands_for_all = len(params) == 1 and s[params[0]].is_summary
-    kinds = _gradient_kinds(s, params, is_open and not stands_for_all)
+    is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
+    kinds = _gradient_kinds(s, params, is_open and not is_whole)
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
     return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
 

@@ -135,3 +135,32 @@ def test_the_parameters_of_a_model_that_is_not_in_sight_are_clipped(end: str, ex
 
 def test_what_a_function_is_given_may_have_gradients() -> None:
     assert told(f"import torch\n\ndef clip(model):\n    {CLIP}\n") == []
+
+
+GIVEN = """
+import torch
+
+class Trainer:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def train(self):
+        for batch in self.loader:
+            self.update(self.model(batch).mean())
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+
+    def update(self, loss):
+        self.optimizer.zero_grad()
+        {steps}
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "gradients"),
+    [("loss.backward(); self.optimizer.step()", "stale"), ("loss.backward()", "fresh")],
+)
+def test_what_is_clipped_of_a_module_that_is_given_is_known(steps: str, gradients: str) -> None:
+    found = events(GIVEN.format(steps=steps), ClipGradients)
+    assert found
+    assert {kind for event in found for kind in event.gradients} == {gradients}
