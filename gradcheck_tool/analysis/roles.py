@@ -31,7 +31,7 @@ from gradcheck_tool.analysis.optimizer_roles import (
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
-from gradcheck_tool.domain.records import Class, Frame, Func, Instance
+from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
@@ -114,7 +114,7 @@ def arguments(
     """A value for each parameter (but the first `skip`).
 
     A parameter with a number for a default has that number: a dropout of 0.0 by default is meant to be off.
-    So has one with a class, a function (`optimizer_class=torch.optim.Adam`) or a module (`act=nn.ReLU()`).
+    So has one with a class, a function, a module (`act=nn.ReLU()`) or a configuration (`dict(type="ReLU")`).
 
     Args:
         m: the interpreter.
@@ -192,13 +192,14 @@ class _Casting:
         return self._out
 
     def _is_ordinary(self, default: Value, name: str) -> bool:
-        """Is a default what ordinary calls have: a number, or a class, a function or a module to call?"""
+        """Is a default what ordinary calls have: a number, something to call, or a configuration?"""
         if isinstance(default, Const):
             return isinstance(default.value, float)
         s = self._out.state
         is_callable = s.get(default, Class) is not None or s.get(default, Func) is not None
         made = s.get(default, Instance)
-        if is_callable or isinstance(default, LibraryObject) or (made is not None and is_module(s, made)):
+        is_made = (made is not None and is_module(s, made)) or _is_configuration(s, default)
+        if is_callable or isinstance(default, LibraryObject) or is_made:
             self._out.assumes.append(f"`{name}` has its default")
             return True
         return False
@@ -432,6 +433,13 @@ class Refinement:
             return s, value
         self._m.program.assume(*out.assumes)
         return out.state, made
+
+
+def _is_configuration(s: State, value: Value) -> bool:
+    """Is it a dictionary of names and constants, such as `dict(type="ReLU", inplace=True)`?"""
+    table = s.get(value, Dict)
+    items = (*table.items, *table.items.values()) if table is not None else ()
+    return bool(items) and all(isinstance(item, Const) for item in items)
 
 
 def _inside(s: State, value: Value) -> list[tuple[str, Value]]:

@@ -12,13 +12,15 @@ other one.
 What raises in a file of tests is told only where no test of a value decides it: tests are run, so that what
 they do is known to work where it depends on more than their text. So is an array that is made of what
 requires a gradient: where an option decides, it says that the unit only predicts. A hook on what was computed
-without gradients says, where an option decides, that gradients are on then.
+without gradients says, where an option decides, that gradients are on then. A unit whose name says that it
+predicts is called without gradients, where a write to a leaf or a view is refused by none.
 
 Known unsoundness: that a helper gets a right loss on one such way and a wrong one on the other is missed.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, REQUIRES_GRADIENT
 from gradcheck_tool.domain.events import (
     InvalidTensorUse,
+    LeafWrite,
     NoGraph,
     NonScalarRoot,
     UnguardedNone,
@@ -45,6 +48,9 @@ Outcomes = dict[Value, bool]
 
 # What the engine has against the roots and inputs of a pass.
 _OF_PASSES = (NoGraph, NonScalarRoot, UnusedInput)
+
+# What units are called that are run without gradients.
+_PREDICTING = re.compile(r"(?:^|_)(?:predict|predictions?|inference|infer)(?:_|$)|^(?:simple|aug)_test$")
 
 # What is asked of a tensor that requires a gradient.
 _NEEDS_GRADIENTS = ("hook-on-constant", "retain-grad-constant")
@@ -81,7 +87,7 @@ class Ways:
 
     def is_certain(self, event: Event) -> bool:
         """Does what raises not depend on a test whose other outcome lets the same pass run?"""
-        if _speaks_against_its_role(event):
+        if _speaks_against_its_role(event) or _is_refused_to_predictions(event):
             return False
         raised = self._raised[_key(event)]
         is_run = is_of_tests(event.site.module) or _is_for_inference(event)
@@ -113,6 +119,12 @@ def _speaks_against_its_role(event: Event) -> bool:
     if isinstance(event, ViewWrite):
         return any(assumption.endswith(REQUIRES_GRADIENT) for assumption in event.assumes)
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")
+
+
+def _is_refused_to_predictions(event: Event) -> bool:
+    """Is it refused only where gradients are on, in a unit whose name says that it predicts?"""
+    name = event.unit.rpartition(".")[2]
+    return isinstance(event, (LeafWrite, ViewWrite)) and _PREDICTING.search(name) is not None
 
 
 def _is_for_inference(event: Event) -> bool:

@@ -28,6 +28,7 @@ _LAYERS = (
 _ALIASES = (
     ("torch.nn.modules.module", "torch.nn"),
     ("torch.nn.parameter.Parameter", "torch.nn.Parameter"),
+    ("torch.nn.parameter.UninitializedParameter", "torch.nn.UninitializedParameter"),
     ("torch.autograd.variable.Variable", "torch.autograd.Variable"),
     ("torch.autograd.function.Function", "torch.autograd.Function"),
     ("torch.autograd.function.once_differentiable", "torch.autograd.function.once_differentiable"),

@@ -65,6 +65,26 @@ class Block(nn.Module):
         "Block(3)(torch.ones(2, 3)).sum().backward()",
         ("`act` has its default", "the result of `Block.forward` is differentiated"),
     ),
+    "an activation that a configuration names by default": Open(
+        HEAD
+        + """
+class Block(nn.Module):
+    def __init__(self, width, act_cfg=dict(type="ReLU", inplace=True)):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        options = act_cfg.copy()
+        self.act = getattr(nn, options.pop("type"))(**options)
+
+    def forward(self, x):
+        out = self.act(self.first(x))
+        out += x  # <- GL201
+        return out
+""",
+        "out += x",
+        "out = out + x",
+        "Block(3)(torch.ones(2, 3)).sum().backward()",
+        ("`act_cfg` has its default", "the result of `Block.forward` is differentiated"),
+    ),
     "a forward returns a dictionary": Open(
         HEAD
         + """

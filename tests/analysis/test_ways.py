@@ -149,6 +149,28 @@ def test_what_tests_and_predictions_do_on_some_ways_is_known_to_work(
     assert [finding.code for finding in found] == expected
 
 
+ROWS = """
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 1)
+
+    def {name}(self, image, weights):
+        rows = self.conv(image).sigmoid()
+        for row, weight in zip(rows, weights):
+            row *= weight
+        return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("predict", []), ("predict_by_feat", []), ("forward", ["GL204"]), ("predictor_loss", ["GL204"])],
+)
+def test_what_only_gradients_forbid_is_allowed_in_predictions(name: str, expected: list[str]) -> None:
+    assert [finding.code for finding in told(HEAD + ROWS.format(name=name))] == expected
+
+
 FLAGGED = """
 def gradient(x, action: torch.Tensor, energy: nn.Module):
     action.requires_grad_(True)

@@ -69,6 +69,8 @@ def _instance_of(s: State, value: Value, kind: Value) -> bool | None:
     if isinstance(record, Tensor):
         if name == "torch.nn.Parameter":
             return record.is_param
+        if name == "torch.nn.UninitializedParameter" and record.is_param and record.shape is None:
+            return None
         return name in _TENSOR_CLASSES if name.startswith(("torch.", "builtins.", "numpy.")) else None
     if isinstance(record, Instance):
         return _object_is(s, record, kind, name)

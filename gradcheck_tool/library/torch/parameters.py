@@ -13,7 +13,7 @@ from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.facts import Computed, Used
 from gradcheck_tool.interp.iteration import drain, elements, exhaust
-from gradcheck_tool.interp.registry import Result, function
+from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import parameters_of
@@ -63,6 +63,22 @@ def parameter(m: Interpreter, s: State, call: Call) -> Result:
     given = {} if source is None else {"data": source}
     m.tell(s, Computed("Parameter", {"data": data}, given, None, ref, call.site, call.text))
     return ref
+
+
+@function("torch.nn.UninitializedParameter")
+def uninitialized(m: Interpreter, s: State, call: Call) -> Result:
+    """A parameter whose size and values come later, from `materialize`."""
+    on = call.flag(0, "requires_grad", True)
+    ref = engine.new_tensor(s, call.site, requires_grad=on, dtype="float", name=call.text)
+    s[ref].is_param = True
+    s[ref].inference = False
+    return ref
+
+
+@method("tensor", "materialize")
+def materialize(m: Interpreter, s: State, call: Call) -> Result:
+    """A parameter gets its memory; it stays the same leaf."""
+    return NONE
 
 
 @function("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")

@@ -60,3 +60,26 @@ out.backward()
 out.backward()
 """
     assert findings(program) == [(8, "GL101")]
+
+
+LAZY = """
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.parameter.UninitializedParameter()
+
+    def forward(self, x):
+        if isinstance(self.weight, torch.nn.parameter.UninitializedParameter):
+            self.weight.materialize((x.shape[-1],))
+            nn.init.ones_(self.weight)
+        out = (x * self.weight).relu()
+        {write}
+        return out
+Scale()(torch.ones(3)).sum().backward()
+"""
+
+
+def test_a_parameter_that_gets_its_size_later_requires_a_gradient() -> None:
+    head = "import torch\nfrom torch import nn\n"
+    assert [code for code, *_ in findings(head + LAZY.format(write="out += x"))] == ["GL201"]
+    assert findings(head + LAZY.format(write="out = out + x")) == []
