@@ -81,5 +81,5 @@ Scale()(torch.ones(3)).sum().backward()
 
 def test_a_parameter_that_gets_its_size_later_requires_a_gradient() -> None:
     head = "import torch\nfrom torch import nn\n"
-    assert [code for code, *_ in findings(head + LAZY.format(write="out += x"))] == ["GL201"]
+    assert [code for _, code in findings(head + LAZY.format(write="out += x"))] == ["GL201"]
     assert findings(head + LAZY.format(write="out = out + x")) == []
