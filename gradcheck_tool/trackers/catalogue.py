@@ -12,6 +12,7 @@ from gradcheck_tool.trackers.hooks import Hooks
 from gradcheck_tool.trackers.listed_modules import ListedModules
 from gradcheck_tool.trackers.retained_graphs import RetainedGraphs
 from gradcheck_tool.trackers.spent_graphs import SpentGraphs
+from gradcheck_tool.trackers.spent_writes import SpentWrites
 from gradcheck_tool.trackers.training_calls import TrainingCalls
 from gradcheck_tool.trackers.unregistered import Unregistered
 from gradcheck_tool.trackers.uses import Uses
@@ -28,6 +29,7 @@ BUILT_IN: tuple[type[Tracker], ...] = (
     Hooks,
     ListedModules,
     RetainedGraphs,
+    SpentWrites,
     TrainingCalls,
     Unregistered,
     Uses,

@@ -117,7 +117,8 @@ class GradModeMisuse(Event):
 class GraphKept(Event):
     """A value with a graph is kept from one iteration to the next and no backward ever uses it.
 
-    `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop) or `attribute`.
+    `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop), `attribute` or `rows`
+    (parts of a tensor, whose graphs are spent).
     `container` is what keeps it, `value` what is kept. Only emitted in grad mode and when the
     container is neither back-propagated nor passed to something unknown before its values are
     detached.

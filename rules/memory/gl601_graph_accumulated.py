@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import GraphKept, Rule, Severity, Violation, value_detached, with_method
+from gradcheck_tool import (
+    GraphKept,
+    Replacement,
+    Rule,
+    Severity,
+    Site,
+    Violation,
+    value_detached,
+    with_method,
+)
 
 
 class GraphAccumulated(Rule):
@@ -11,7 +20,8 @@ class GraphAccumulated(Rule):
     ## What it detects
 
     `total += loss` (or `total = total + loss`) over the iterations of a loop, in grad mode, where the
-    total is never back-propagated. Files of tests are left out.
+    total is never back-propagated. And `best[better] = x[better]`, or `best = torch.where(better, x, best)`,
+    where a backward in each iteration frees the graph of what was written. Files of tests are left out.
 
     ## Why it is wrong
 
@@ -31,6 +41,22 @@ class GraphAccumulated(Rule):
     print(total)
     ```
 
+    ```python
+    import torch
+
+    images = torch.rand(2, 4)
+    best = images.clone()
+    change = torch.zeros(2, 4, requires_grad=True)
+    optimizer = torch.optim.Adam([change])
+    for _ in range(3):
+        total = torch.tanh(images + change)
+        optimizer.zero_grad()
+        total.pow(2).sum().backward()
+        optimizer.step()
+        best[total > 0] = total[total > 0]  # <- GL601
+    total = best
+    ```
+
     ## Use instead
 
     ```python
@@ -42,6 +68,22 @@ class GraphAccumulated(Rule):
         loss = model(torch.ones(4, 2)).pow(2).mean()
         total += loss.detach()
     print(total)
+    ```
+
+    ```python
+    import torch
+
+    images = torch.rand(2, 4)
+    best = images.clone()
+    change = torch.zeros(2, 4, requires_grad=True)
+    optimizer = torch.optim.Adam([change])
+    for _ in range(3):
+        total = torch.tanh(images + change)
+        optimizer.zero_grad()
+        total.pow(2).sum().backward()
+        optimizer.step()
+        best[total > 0] = total[total > 0].detach()
+    total = best
     ```
 
     ## Fix safety
@@ -70,3 +112,19 @@ class GraphAccumulated(Rule):
                 f"add `{with_method(event.value, 'detach()')}` (or `.item()`)",
                 fix=self.unsafe_fix("Detach the value", value_detached(event.site)),
             )
+        elif event.kind == "rows":
+            yield self.finding(
+                event,
+                f"`{event.container}` keeps the graphs of `{event.value}` from earlier iterations, which "
+                "nobody can differentiate any more",
+                f"write `{with_method(event.value, 'detach()')}`",
+                fix=self.unsafe_fix("Detach the value", _written_detached(event)),
+            )
+
+
+def _written_detached(event: GraphKept) -> Replacement | None:
+    """`.detach()` after what an assignment writes; none for a choice, which is written otherwise."""
+    node = event.site.node
+    if type(node).__name__ != "Assign":
+        return None
+    return Replacement(Site(event.site.module, node.value), with_method(event.value, "detach()"))

@@ -1,0 +1,80 @@
+"""Tensors that are written in each iteration and keep the graphs of earlier ones, which are spent.
+
+The rows of the best result so far (`best[better] = x[better]`, `torch.where(better, x, best)`) get the graph
+of what is written. Where a pass has freed an earlier one, nobody can differentiate what was written any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.values import Ref, Value
+from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.trackers.events import GraphKept
+from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.spent_graphs import behind, is_spent
+from gradcheck_tool.trackers.tracker import Tracker
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.facts import Computed, ItemWritten, PathEnded, RunEnded
+
+
+class SpentWrites(Tracker):
+    """Looks whether a place writes beside what it has written in an earlier iteration, and is spent now."""
+
+    derives = (GraphKept,)
+    events = RunNote[int, GraphKept]()
+    # How ways end: do they return?
+    ends = RunNote[bool, bool]()
+
+    def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
+        """`tensor[index] = value`."""
+        targets = getattr(fact.site.node, "targets", None)
+        if fact.index is not None and targets and self._piles_up(s, fact.container, fact.value, fact.site):
+            target = targets[0].target
+            name = self.text(fact.site, getattr(target, "value", target))
+            self._keep(fact.site, name, self.text(fact.site, fact.site.node.value))
+
+    def on_computed(self, m: Interpreter, s: State, fact: Computed) -> None:
+        """`tensor = torch.where(condition, value, tensor)`, either way round."""
+        if fact.operation != "where":
+            return
+        given = [fact.arguments.get(name) for name in ("input", "self", "other")]
+        branches = [value for value in given if isinstance(value, Ref)]
+        for old in branches:
+            for new in branches:
+                if old != new and self._piles_up(s, old, new, fact.site):
+                    self._keep(fact.site, str(s[old].name), str(s[new].name))
+
+    def _piles_up(self, s: State, old: Value | None, new: Value | None, site: Site) -> bool:
+        """Has this place made the graph of the one, which is spent, and is the other's one more?"""
+        kept, added = s.get(old, Tensor), s.get(new, Tensor)
+        if kept is None or added is None or s.grad is not True or is_of_tests(site.module):
+            return False
+        if not kept.requires_grad or not added.requires_grad or kept.grad_fn is None or added.grad_fn is None:
+            return False
+        node = s.get(kept.grad_fn, Node)
+        is_from_here = node is not None and node.site is not None and node.site.node is site.node
+        return (
+            is_from_here
+            and is_spent(s, kept.grad_fn)
+            and not behind(s, added.grad_fn) <= behind(s, kept.grad_fn)
+        )
+
+    def _keep(self, site: Site, container: str, value: str) -> None:
+        key = id(site.node)
+        if key not in self.events:
+            self.events[key] = GraphKept(site=site, container=container, value=value, kind="rows")
+
+    def on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
+        """A way that raises tells nothing of what stays in memory."""
+        self.ends[fact.returns] = True
+
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """Report the places where graphs pile up."""
+        for event in self.events.values() if True in self.ends else ():
+            self.report(event)

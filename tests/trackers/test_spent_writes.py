@@ -1,0 +1,59 @@
+"""Tensors that are written in each iteration with results whose graphs are spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, told
+
+ATTACK = """
+def attack(model, x, y, steps):
+    best = x.clone().detach()
+    change = torch.zeros_like(x, requires_grad=True)
+    optimizer = torch.optim.Adam([change])
+    for _ in range(steps):
+        changed = torch.tanh(x + change)
+        logits = model(changed)
+        loss = F.cross_entropy(logits, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        better = logits.argmax(1) != y
+        {keep}
+    return best
+"""
+PILED = {
+    "rows": "best[better] = changed[better]",
+    "a choice": "best = torch.where(better, changed, best)",
+    "a choice the other way round": "best = torch.where(~better, best, changed)",
+}
+FREE = {
+    "detached rows": "best[better] = changed[better].detach()",
+    "a choice of what is detached": "best = torch.where(better, changed.detach(), best)",
+    "without gradients": "with torch.no_grad(): best[better] = changed[better]",
+    "the last one alone": "best = torch.where(better, changed, x)",
+}
+OUTPUTS = """
+def forward(cell, x, optimizer, batches):
+    for batch in batches:
+        outputs = torch.zeros(len(batch), 4)
+        for t, row in enumerate(batch):
+            outputs[t] = cell(row).tanh()
+        optimizer.zero_grad()
+        outputs.sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("keep", PILED.values(), ids=PILED.keys())
+def test_rows_with_spent_graphs_are_reported(keep: str) -> None:
+    assert [finding.code for finding in told(HEAD + ATTACK.format(keep=keep))] == ["GL601"]
+
+
+@pytest.mark.parametrize("keep", FREE.values(), ids=FREE.keys())
+def test_rows_without_graphs_are_not(keep: str) -> None:
+    assert told(HEAD + ATTACK.format(keep=keep)) == []
+
+
+def test_rows_that_are_differentiated_together_are_not() -> None:
+    assert told(HEAD + OUTPUTS) == []
