@@ -33,6 +33,7 @@ from gradcheck_tool.interp.havoc import (
     forget_written,
     havoc,
     may_change_layers,
+    only_looks,
     written_by,
 )
 from gradcheck_tool.interp.models import model_of
@@ -216,9 +217,10 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     given = [*receiver, *call.args, *call.kwargs.values()]
     made_from = Tup(tuple(_as_given(s, value) for value in given))
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
-    havoc(s, given, keeps_layers=not may_change_layers(name.rpartition(".")[2]))
+    short = name.rpartition(".")[2]
+    havoc(s, given, keeps_layers=not may_change_layers(short), keeps_gradients=only_looks(short))
     forget_filled(s, given, call.kwargs)
-    forget_cleared(s, name.rpartition(".")[2])
+    forget_cleared(s, short)
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unsure_graph(s) if any(is_marked(s, value) for value in (*owner, *given)) else unknown()
     if any(isinstance(value, Ref) for value in given):

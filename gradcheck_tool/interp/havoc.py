@@ -54,6 +54,14 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 _CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
 # Names of call-backs, which are told what happens.
 _IS_TOLD = re.compile(r"^(?:on|before|after)_|_(?:begin|start|end|finish(?:ed)?)$")
+# Names of functions that only look at a module, compute a loss with it or clip its gradients.
+_LOOKS = re.compile(
+    r"clip|loss|(?:^|_)log|norm|metric|accura|summar|print|plot|save|stat|eval|valid", re.IGNORECASE
+)
+_TRAINS = re.compile(
+    r"train|step|updat|optim|attack|adv|fit|froz|freez|prun|quant|learn|back|zero|reset|(?<!lo)load|normali",
+    re.IGNORECASE,
+)
 # Names of functions that clear gradients.
 _CLEARS = re.compile(r"(?:zero|clear|reset)_?(?:the_)?grad", re.IGNORECASE)
 # What tells a callee how to differentiate.
@@ -65,14 +73,24 @@ def may_change_layers(name: str) -> bool:
 
     A factory is given a module to wrap it or to hand its parameters on, a call-back to look at it.
     """
-    return _CHANGES_LAYERS.search(name) is not None and _IS_TOLD.search(name) is None
+    if _CHANGES_LAYERS.search(name) is None or _IS_TOLD.search(name) is not None:
+        return False
+    return not ("clip" in name.lower() and only_looks(name))
 
 
-def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> None:
+def only_looks(name: str) -> bool:
+    """Does the name of a callee say that it looks at a module, and nothing that it trains it?"""
+    return _LOOKS.search(name) is not None and _TRAINS.search(name) is None
+
+
+def havoc(
+    s: State, values: Iterable[Value], *, keeps_layers: bool = False, keeps_gradients: bool = False
+) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
     One that `keeps_layers` leaves what is trained, numbers of layers and the parameters of optimizers as they
-    are; the gradients that have accumulated it may still use or clear.
+    are; the gradients that have accumulated it may still use or clear. Of one that `keeps_gradients` they are
+    expected to be as before.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -86,7 +104,9 @@ def havoc(s: State, values: Iterable[Value], *, keeps_layers: bool = False) -> N
             continue
         if isinstance(record, Tensor):
             is_trained = record.is_param or (record.leaf and record.requires_grad)
-            if is_trained and keeps_layers:
+            if is_trained and keeps_layers and keeps_gradients and record.grad_state != "none":
+                doubt_gradient(s, ref)
+            elif is_trained and keeps_layers:
                 _gradient(s, ref)
             else:
                 _tensor(s, ref)

@@ -7,7 +7,9 @@ from gradcheck_tool import (
     Bound,
     Event,
     Func,
+    Instance,
     Interpreter,
+    LibraryObject,
     Method,
     Replacement,
     Rule,
@@ -16,8 +18,10 @@ from gradcheck_tool import (
     Site,
     State,
     StoryStep,
+    Symbol,
     Tensor,
     Tracker,
+    Value,
     Violation,
     facts,
     nodes,
@@ -58,11 +62,16 @@ class Windows(Tracker):
     ran = RunNote[int, bool]()
     # The units that call methods with nothing in them: subclasses fill them in, and may clear gradients.
     hooked = RunNote[str, bool]()
+    # Functions out of sight that are given a whole module, by unit: they might clear its gradients.
+    shown = RunNote[str, str]()
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Remember the calls that clear gradients, and those that a subclass decides about."""
         if m.program.unit and isinstance(fact.func, Bound) and _is_empty(s.get(fact.func.func, Func)):
             self.hooked[m.program.unit] = True
+        if _is_out_of_sight(fact.func) and any(s.get(value, Instance) is not None for value in fact.args):
+            text = self.text(m.site(s, fact.instr.node)).partition("(")[0]
+            self.shown.setdefault(m.program.unit, text)
         if isinstance(fact.func, Method) and fact.func.name == "zero_grad":
             self.ran[id(fact.instr)] = True
 
@@ -88,6 +97,9 @@ class Windows(Tracker):
             StoryStep(fact.site, f"`{fact.text}` applies the old gradients again together with the new"),
         )
         root = places.receiver_text(where, places.owner_text(where, str(fact.text)))
+        assumes = [f"`{root}` is computed with the parameters of `{owner}`"] if fact.is_assumed else []
+        if fact.is_assumed and m.program.unit in self.shown:
+            assumes.append(f"`{self.shown[m.program.unit]}` clears no gradients")
         event = AppliedAgain(
             site=where,
             story=steps,
@@ -95,7 +107,7 @@ class Windows(Tracker):
             owner=owner,
             parameter=str(twice[0].name),
             step=twice[0].step_site,
-            assumes=(f"`{root}` is computed with the parameters of `{owner}`",) if fact.is_assumed else (),
+            assumes=tuple(assumes),
         )
         self.twice.setdefault((id(where.node), owner), (self.as_of_now(event), fact.parameters[0].id))
 
@@ -266,6 +278,12 @@ def _advice(event: AppliedAgain) -> str:
     if event.owner:
         return f"call `{event.owner}.zero_grad()` once for every step"
     return f"set `{event.parameter}.grad = None` when it has been used"
+
+
+def _is_out_of_sight(func: Value) -> bool:
+    """Is it a function of which nothing is known?"""
+    is_foreign = isinstance(func, LibraryObject) and not func.name.startswith(("torch.", "builtins."))
+    return is_foreign or isinstance(func, Symbol)
 
 
 def _is_empty(method: Func | None) -> bool:

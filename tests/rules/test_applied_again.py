@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import HEAD, TRAINING, Mistake, check_agreement, check_correction, check_mistake, each
+from tests.open_programs import told
 from tests.running import Analysis, events
 
 # `# raises` marks the line where PyTorch raises.
@@ -192,3 +193,35 @@ def test_all_parameters_of_a_deep_model_are_cleared_one_by_one(
 ) -> None:
     source = DEEP.format(row=row, which=which).replace("net.[0]", "net[0]")
     assert accumulations(source) == lines
+
+
+LOOKED_AT = """
+import utils
+model = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train(loader):
+    for x, y in loader:
+        {calls}
+        loss.backward()
+        {then}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "then", "expected"),
+    [
+        ("loss = utils.compute_loss(model, x, y)", "pass", ["GL401"]),
+        ("loss = model(x).sum()", "utils.clip_gradient(model, 5)", ["GL401"]),
+        ("loss = model(x).sum()", "utils.save_checkpoint(model)", ["GL401"]),
+        ("loss = utils.train_step(model, x, y)", "pass", []),
+        ("loss = utils.zero_grad_and_loss(model, x, y)", "pass", []),
+        ("utils.prepare(model); loss = model(x).sum()", "pass", []),
+    ],
+)
+def test_functions_that_look_at_a_module_are_expected_to_clear_nothing(
+    calls: str, then: str, expected: list[str]
+) -> None:
+    found = told(HEAD + LOOKED_AT.format(calls=calls, then=then))
+    assert [finding.code for finding in found] == expected
+    assert all(any("clears no gradients" in text for text in finding.assumes) for finding in found)
