@@ -143,6 +143,10 @@ class Repeating:
             if twin is not None and twin.is_saved:
                 del self._twins[key]
 
+    def misses(self) -> None:
+        """A node of the pass computes what is not seen."""
+        self._lost |= self.active
+
     def begins(self, func: Any, args: Any, kwargs: Any, written: Iterable[Tensor]) -> Again | None:
         """An operation is about to be computed: it is computed with what it would be given."""
         given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, Tensor)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.sanitizer.formulas import SENSITIVE, without
 from gradcheck_tool.sanitizer.memory import PLAIN, node_of
 from gradcheck_tool.sanitizer.nodes import APPLY, NodeLog, next_number
 from gradcheck_tool.sanitizer.sites import here, is_ours, site_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gradcheck_tool.sanitizer.arrays import Shared
+    from gradcheck_tool.sanitizer.below import Below
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.refusals import Refusals
     from gradcheck_tool.sanitizer.repeating import Repeating
@@ -154,8 +156,9 @@ class SavedTensors:
         repeating: Repeating,
         overwritten: Callable[[Need], None],
         needed: Callable[[Site | None], None] | None,
+        mode: Below,
     ) -> None:
-        """Set whom the hooks tell of what they see.
+        """Set whom the hooks tell of what they see, and the dispatch mode beside them.
 
         `overwritten` is told of saved tensors that were written behind the version counter, `needed` of the
         places where what a pass needs was saved.
@@ -167,6 +170,7 @@ class SavedTensors:
         self._repeating = repeating
         self._overwritten = overwritten
         self._needed = needed
+        self._mode = mode
 
     def pack(self, tensor: Tensor) -> Any:
         """Called by PyTorch with each tensor that a node saves."""
@@ -228,6 +232,7 @@ class SavedTensors:
         current = self._passes.current
         if current is not None and current.frees:
             saved.log.freed(saved.number, current.number)
+        self._steps_aside()
         return tensor
 
     @unseen
@@ -245,6 +250,13 @@ class SavedTensors:
         self._repeating.needs(tensor)
         if saved.record is not None and saved.record.total != saved.since and _current_node() is not None:
             self._overwritten(self._need(saved))
+        self._steps_aside()
+
+    def _steps_aside(self) -> None:
+        """Some nodes compute something else where a dispatch mode is there."""
+        node = _current_node()
+        if node is not None and node.name() in SENSITIVE and without(self._mode):
+            self._repeating.misses()
 
     def _kept(self, saved: Saved) -> None:
         """Without us, what an earlier pass had to free would be gone."""

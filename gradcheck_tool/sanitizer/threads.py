@@ -38,6 +38,7 @@ class Observers:
             records.repeating,
             records.overwritten,
             needed,
+            self._mode,
         )
         self._pushed = False
 

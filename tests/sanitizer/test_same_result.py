@@ -242,6 +242,56 @@ def test_the_result_is_the_same(name):
         assert torch.equal(one, other)
 
 
+SENSITIVE = {
+    "max": lambda x: x.exp().max() * torch.inf,
+    "min": lambda x: x.exp().min() * torch.inf,
+    "median": lambda x: x.exp().median() * torch.inf,
+    "nanmedian": lambda x: x.exp().nanmedian() * torch.inf,
+    "prod": lambda x: x.exp().prod(),
+    "prod of rows": lambda x: x.exp().prod(1).sum(),
+    "cumprod": lambda x: x.exp().cumprod(0).sum(),
+    "det": lambda x: (torch.linalg.det(x.view(3, 4, 4) + 3 * torch.eye(4)) / 7).sum(),
+    "a filled tensor": lambda x: (
+        torch.ones(99, 99).masked_fill(torch.rand(99, 99) > 0.5, x.sum()).exp().sum()
+    ),
+    "in a checkpoint": lambda x: checkpoint(torch.prod, x.exp(), use_reentrant=False),
+    "in a reentrant checkpoint": lambda x: checkpoint(torch.prod, x.exp(), use_reentrant=True),
+}
+
+
+def _gradients(function, *, create_graph):
+    torch.manual_seed(2)
+    x = torch.rand(4, 12).div_(3).requires_grad_()
+    (x.exp().sin().sum() + function(x.exp().sin())).backward(create_graph=create_graph)
+    gradient = x.grad.detach().clone()
+    if create_graph:
+        x.grad.sin().sum().backward()
+    return [gradient, x.grad.detach()]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", SENSITIVE)
+def test_derivatives_that_look_for_modes_are_the_same(name, create_graph):
+    if create_graph and name == "in a reentrant checkpoint":
+        return
+    expected = _gradients(SENSITIVE[name], create_graph=create_graph)
+    with gradcheck_tool.watch(quiet=True):
+        result = _gradients(SENSITIVE[name], create_graph=create_graph)
+    for one, other in zip(result, expected, strict=True):
+        assert torch.equal(one.nan_to_num(7), other.nan_to_num(7))
+
+
+def test_what_follows_such_a_derivative_is_watched_again():
+    with gradcheck_tool.watch(quiet=True) as seen:
+        x = torch.rand(4, requires_grad=True)
+        y = x.exp()
+        loss = y.prod()
+        y.data.mul_(2)
+        loss.backward()
+    assert {one.code for one in seen.findings} == {"GL205"}
+
+
 def test_what_a_backward_frees_is_freed_at_once():
     with gradcheck_tool.watch(quiet=True):
         x = torch.randn(1000, requires_grad=True)
