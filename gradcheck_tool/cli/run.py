@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.session.session import Outcome, Session
 
 CONTEXT_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-_NAMED = 8
-"""So many compiled functions are named."""
 _USAGE = "give it what Python runs: `gradlint run -m pytest tests/` or `gradlint run train.py`"
 
 
@@ -111,9 +109,9 @@ def run(
         fail(str(error))
     if save is not None:
         _save(save, folder, session, watched)
-    _print(outcome, session, wanted, folder, quiet, watched.compiled)
+    _print(outcome, session, wanted, folder, quiet, watched.left_alone)
     if not quiet:
-        _tell_compiled(watched.compiled, folder)
+        _tell_not_watched(watched.left_alone, folder)
     if record:
         _tell_recorded(recorded(cache, started, watched.status), quiet)
     raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
@@ -133,15 +131,13 @@ def _command(arguments: list[str]) -> list[str]:
     return [script, *arguments[1:]]
 
 
-def _tell_compiled(functions: list[NotWatched], folder: Path) -> None:
-    """Say what was not watched."""
+def _tell_not_watched(left_alone: list[NotWatched], folder: Path) -> None:
+    """Say what was left alone."""
     from gradcheck_tool.report.context import relative_name
+    from gradcheck_tool.report.not_watched import in_a_line
 
-    if functions:
-        more = f" and {len(functions) - _NAMED} more" if len(functions) > _NAMED else ""
-        places = ((one, relative_name(one.location.filename, folder)) for one in functions[:_NAMED])
-        names = ", ".join(f"`{one.function}` ({file}:{one.location.start.row})" for one, file in places)
-        note(f"gradlint: not watched, as torch.compile has compiled it: {names}{more}")
+    if left_alone:
+        note(f"gradlint: {in_a_line(left_alone, lambda name: relative_name(name, folder))}")
 
 
 def _tell_recorded(recording: Recording, quiet: bool) -> None:
@@ -175,7 +171,7 @@ def _print(
     wanted: tuple[Target, ...],
     folder: Path,
     quiet: bool,
-    compiled: list[NotWatched],
+    left_alone: list[NotWatched],
 ) -> None:
     """Standard output belongs to the command: what goes to no file goes to standard error."""
     from gradcheck_tool.cli.console import count, wants_color
@@ -188,7 +184,7 @@ def _print(
         if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
             continue
         color = target.file is None and wants_color(sys.stderr.isatty())
-        context = ReportContext(folder, lines, session.rules_in_force, color, compiled)
+        context = ReportContext(folder, lines, session.rules_in_force, color, left_alone)
         text = render(target.format, outcome.findings, context)
         if target.file is None:
             sys.stderr.write(text)

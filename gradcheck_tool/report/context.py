@@ -26,7 +26,7 @@ class ReportContext:
         lines: source text, for code frames and fingerprints.
         rules: gives the rules that were in force, for formats that describe them.
         color: whether terminal colours are wanted.
-        not_watched: the functions that a run has left alone.
+        not_watched: what a run has left alone.
     """
 
     folder: Path

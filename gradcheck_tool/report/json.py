@@ -1,6 +1,6 @@
 """A JSON array with ruff's field names, one object a finding.
 
-Functions that a run has left alone follow, with no code: they are no mistakes.
+What a run has left alone follows, with no code: they are no mistakes.
 """
 
 from __future__ import annotations

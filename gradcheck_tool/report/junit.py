@@ -53,9 +53,7 @@ def document(cases: Sequence[Case], context: ReportContext) -> str:
         properties = ET.SubElement(root, "properties")
         for one in context.not_watched:
             where = f"{context.uri(one.location.filename)}:{one.location.start.row}"
-            ET.SubElement(
-                properties, "property", name="not-watched", value=_legal(f"{one.function} ({where})")
-            )
+            ET.SubElement(properties, "property", name="not-watched", value=_legal(f"{one.what} ({where})"))
     if not cases:
         suite = _suite(root, "gradlint", [])
         ET.SubElement(suite, "testcase", name="no findings", classname="gradlint", time="0")

@@ -28,13 +28,13 @@ class Run:
         status: exit status of the command, as a shell gives it.
         told: the mistakes, each once.
         observed: what its processes did, where that is wanted.
-        compiled: the functions that `torch.compile` has compiled, which are not watched.
+        left_alone: what of it was not watched.
     """
 
     status: int
     told: list[Told]
     observed: list[ObservedProcess]
-    compiled: list[NotWatched]
+    left_alone: list[NotWatched]
 
 
 def run_watched(
@@ -57,4 +57,4 @@ def run_watched(
             settings[LINES] = "1"
         status = launch(arguments, Starter(_START, settings), *others)
         left = delivered(Path(name))
-        return Run(status, left.told, left.observed, left.compiled)
+        return Run(status, left.told, left.observed, left.left_alone)

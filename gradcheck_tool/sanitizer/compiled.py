@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Location, Position
-from gradcheck_tool.report.not_watched import NotWatched
+from gradcheck_tool.report.not_watched import COMPILED, NotWatched
 from gradcheck_tool.sanitizer.sites import absolute, is_program
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def compiled_functions() -> list[NotWatched]:
         if code is None or not is_program(code.co_filename) or code.co_name.startswith(_RESUMED):
             continue
         name = getattr(code, "co_qualname", code.co_name).rpartition("<locals>.")[2]
-        found[NotWatched(name, _first_line(code))] = None
+        found[NotWatched(name, COMPILED, _first_line(code))] = None
     return list(found)
 
 

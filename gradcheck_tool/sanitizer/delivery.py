@@ -32,7 +32,7 @@ def deliver(
     told: Iterable[Told],
     observed: ObservedProcess | None,
     rank: int | None,
-    compiled: Iterable[NotWatched] = (),
+    left_alone: Iterable[NotWatched] = (),
 ) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
@@ -42,7 +42,7 @@ def deliver(
             "rank": rank,
             "told": [one.to_json() for one in told],
             "observed": None if observed is None else observed.to_json(),
-            "compiled": [asdict(one) for one in compiled],
+            "left_alone": [asdict(one) for one in left_alone],
         }
         draft.write_text(json.dumps(data), encoding="utf-8")
         draft.replace(path)
@@ -57,12 +57,12 @@ class Delivered:
     Attributes:
         told: the mistakes in the order in which the processes ended, each once, with the ranks that saw it.
         observed: what the processes did, where that was kept.
-        compiled: the functions that `torch.compile` has compiled.
+        left_alone: what was not watched.
     """
 
     told: list[Told]
     observed: list[ObservedProcess]
-    compiled: list[NotWatched]
+    left_alone: list[NotWatched]
 
 
 def delivered(folder: Path) -> Delivered:
@@ -71,10 +71,10 @@ def delivered(folder: Path) -> Delivered:
     found: dict[object, Told] = {}
     observed: list[ObservedProcess] = []
     ranks: dict[object, set[int]] = {}
-    compiled: dict[NotWatched, None] = {}
+    left_alone: dict[NotWatched, None] = {}
     for path in files:
         left = json.loads(path.read_text(encoding="utf-8"))
-        compiled.update(dict.fromkeys(map(not_watched_of, left["compiled"])))
+        left_alone.update(dict.fromkeys(map(not_watched_of, left["left_alone"])))
         if left["observed"] is not None:
             observed.append(ObservedProcess.from_json(left["observed"]))
         for data in left["told"]:
@@ -86,12 +86,12 @@ def delivered(folder: Path) -> Delivered:
         replace(told, evidence={**told.evidence, "ranks": _listed(ranks[key])}) if key in ranks else told
         for key, told in found.items()
     ]
-    return Delivered(with_ranks, observed, list(compiled))
+    return Delivered(with_ranks, observed, list(left_alone))
 
 
 def not_watched_of(data: dict[str, Any]) -> NotWatched:
-    """A function that was left alone, from plain data."""
-    return NotWatched(data["function"], location_of(data["location"]))
+    """Something that was left alone, from plain data."""
+    return NotWatched(data["what"], data["why"], location_of(data["location"]))
 
 
 def _listed(ranks: Iterable[int]) -> str:

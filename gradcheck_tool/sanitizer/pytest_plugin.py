@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SEEN = "gradlint_run"
 """The attribute of the report of a test's teardown that says what the test showed."""
-_COMPILED = "gradlint_compiled"
-"""The attribute that says what `torch.compile` has compiled so far."""
+_LEFT_ALONE = "gradlint_left_alone"
+"""The attribute that says what of it was not watched."""
 _NAMED = 5
 """So many tests are named in which the same mistake was seen."""
 
@@ -84,7 +84,6 @@ class _Watching:
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """A part of a test has ended: explain why it failed, and after the last part say what it showed."""
-        from gradcheck_tool.sanitizer.compiled import compiled_functions
         from gradcheck_tool.sanitizer.judges.ending import conclude
         from gradcheck_tool.sanitizer.judges.raised import explain
         from gradcheck_tool.sanitizer.sites import without_ours
@@ -107,7 +106,7 @@ class _Watching:
             conclude(records)
             told = records.told.all()
             vars(report)[_SEEN] = [one.to_json() for one in told]
-            vars(report)[_COMPILED] = [asdict(one) for one in compiled_functions()]
+            vars(report)[_LEFT_ALONE] = [asdict(one) for one in records.left_alone.all()]
             report.user_properties += [("gradlint", f"{one.code} {one.message}") for one in told]
         return report
 
@@ -133,7 +132,7 @@ class _Reporting:
                 raise pytest.UsageError(f"--gradlint-run-output: {given}: give it FORMAT=FILE")
             self._files.append((name, self._folder / file))
         self._seen: dict[object, tuple[Told, list[str]]] = {}
-        self._compiled: dict[NotWatched, None] = {}
+        self._left_alone: dict[NotWatched, None] = {}
         self._text = ""
         try:
             self._session: Session = Session(self._folder, Options(Overrides()))
@@ -146,7 +145,7 @@ class _Reporting:
         from gradcheck_tool.sanitizer.delivery import not_watched_of
         from gradcheck_tool.sanitizer.told import Told
 
-        self._compiled.update(dict.fromkeys(map(not_watched_of, getattr(report, _COMPILED, ()))))
+        self._left_alone.update(dict.fromkeys(map(not_watched_of, getattr(report, _LEFT_ALONE, ()))))
         for data in getattr(report, _SEEN, ()):
             told = Told.from_json(data)
             self._seen.setdefault(told.key, (told, []))[1].append(report.nodeid)
@@ -165,23 +164,23 @@ class _Reporting:
         self._text = render("full", found, ReportContext(self._folder, lines, color=color)) if found else ""
         for name, file in self._files:
             context = ReportContext(
-                self._folder, lines, self._session.rules_in_force, not_watched=list(self._compiled)
+                self._folder, lines, self._session.rules_in_force, not_watched=list(self._left_alone)
             )
             file.write_text(render(name, found, context), encoding="utf-8")
         if found and self._status and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = self._status
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the findings."""
+        """Print the findings, and what was left alone."""
+        from gradcheck_tool.report.context import relative_name
+        from gradcheck_tool.report.not_watched import in_a_line
+
         if self._text:
             terminalreporter.section("autograd mistakes seen by gradlint")
             terminalreporter.write(self._text)
-        if self._compiled:
-            more = f" and {len(self._compiled) - _NAMED} more" if len(self._compiled) > _NAMED else ""
-            names = ", ".join(f"`{one.function}`" for one in list(self._compiled)[:_NAMED])
-            terminalreporter.write_line(
-                f"gradlint: not watched, as torch.compile has compiled it: {names}{more}"
-            )
+        if self._left_alone:
+            line = in_a_line(self._left_alone, lambda name: relative_name(name, self._folder))
+            terminalreporter.write_line(f"gradlint: {line}")
 
 
 def _with_tests(told: Told, tests: list[str]) -> Told:

@@ -11,6 +11,7 @@ from gradcheck_tool.sanitizer.functions import Functions
 from gradcheck_tool.sanitizer.graphs import Graphs
 from gradcheck_tool.sanitizer.hooks import Hooks
 from gradcheck_tool.sanitizer.infinite import Infinite
+from gradcheck_tool.sanitizer.left_alone import LeftAlone
 from gradcheck_tool.sanitizer.masks import Masks
 from gradcheck_tool.sanitizer.modes import Modes
 from gradcheck_tool.sanitizer.parameters import Parameters
@@ -88,6 +89,8 @@ class Records:
         self.passes.listeners.append(self._look)
         self.passes.ends.append(self.cuts.gradients)
         self.passes.ends.append(self.updates.gradients)
+        self.left_alone = LeftAlone(self.passes)
+        self.passes.listeners.append(self.left_alone.pass_begins)
         self.told = Telling()
         self.judges_of_needs: list[Callable[[Need, Records], None]] = []
 

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.compiled import compiled_functions
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
 from gradcheck_tool.sanitizer.judges.ending import as_if_ended, conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
@@ -45,7 +44,7 @@ class Report:
         told = {one.key: one for one in (*self._so_far, *self._records.told.all())}
         lines = self._records.lines
         observed = None if lines is None else lines.observed
-        deliver(self._folder, told.values(), observed, self._rank.look(), compiled_functions())
+        deliver(self._folder, told.values(), observed, self._rank.look(), self._records.left_alone.all())
 
     def stepped(self) -> None:
         """An optimizer has made a step."""

@@ -16,6 +16,7 @@ from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten, recomputed
 from gradcheck_tool.sanitizer.judges.ending import conclude
 from gradcheck_tool.sanitizer.judges.raised import explain, went_on
+from gradcheck_tool.sanitizer.left_alone import ways_out_watched
 from gradcheck_tool.sanitizer.lines import lines_watched
 from gradcheck_tool.sanitizer.modes import modes_watched
 from gradcheck_tool.sanitizer.parameters import parameters_watched
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradcheck_tool.findings import Finding
+    from gradcheck_tool.report.not_watched import NotWatched
 
 
 class Watched:
@@ -39,10 +41,12 @@ class Watched:
 
     Attributes:
         findings: the mistakes, once the part has ended.
+        not_watched: what was left alone.
     """
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self.not_watched: list[NotWatched] = []
 
 
 @contextmanager
@@ -92,6 +96,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))
         stack.enter_context(warnings_watched(records.warned))
+        stack.enter_context(ways_out_watched(records.left_alone))
         stack.enter_context(threads_watched(records))
         if records.lines is not None:
             stack.enter_context(lines_watched(records.lines))
@@ -102,16 +107,20 @@ def _report(seen: Watched, records: Records, quiet: bool) -> None:
     from pathlib import Path
 
     from gradcheck_tool.report import render
-    from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.report.context import ReportContext, relative_name
+    from gradcheck_tool.report.not_watched import in_a_line
     from gradcheck_tool.sanitizer.findings import completed
     from gradcheck_tool.session.session import Options, Session
     from gradcheck_tool.sources.lines import SourceLines
 
-    told = records.told.all()
-    if not told:
+    told, folder = records.told.all(), Path.cwd()
+    seen.not_watched = records.left_alone.all()
+    if told:
+        seen.findings = completed(told, Session(folder, Options())).findings
+    if quiet:
         return
-    folder = Path.cwd()
-    outcome = completed(told, Session(folder, Options()))
-    seen.findings = outcome.findings
-    if not quiet and outcome.findings:
-        sys.stderr.write(render("full", outcome.findings, ReportContext(folder, SourceLines())))
+    if seen.findings:
+        sys.stderr.write(render("full", seen.findings, ReportContext(folder, SourceLines())))
+    if seen.not_watched:
+        line = in_a_line(seen.not_watched, lambda name: relative_name(name, folder))
+        sys.stderr.write(f"gradlint: {line}\n")
