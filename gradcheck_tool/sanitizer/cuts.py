@@ -25,7 +25,7 @@ from gradcheck_tool.sanitizer.tokens import token_of
 from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
     from gradcheck_tool.sanitizer.passes import Pass, Passes
@@ -172,6 +172,11 @@ class Cuts:
             key = id(tensor)
             gone = weakref.ref(tensor, lambda _, key=key: self._constants.pop(key, None))  # type: ignore[misc]
             self._constants[key] = gone, constant
+
+    def of(self, tensors: Iterable[Tensor]) -> Cut | None:
+        """The last place where values that have no graph were cut off from one."""
+        constants = (self._constant(tensor) for tensor in tensors if not tensor.requires_grad)
+        return next((one.cuts[-1] for one in constants if one is not None), None)
 
     def gradients(self, begun: Pass, result: Any) -> None:
         """A pass gives gradients."""

@@ -128,6 +128,10 @@ class Functions:
                 self._know(tensor, known, None, varies=tensor.requires_grad)
         return known
 
+    def last_of(self, name: str) -> Call | None:
+        """The last known call of a Function of this name."""
+        return next((one for one in reversed(self._calls.values()) if one.function.__name__ == name), None)
+
     def computed(self, call: Call, name: str, args: Sequence[Any], result: Any) -> None:
         """A forward has computed something."""
         given = list(tensors_in(args))

@@ -70,11 +70,13 @@ class Hooks:
     Attributes:
         masks: what they set to zero.
         sharing: what else has the memory that they change.
+        on_backwards: where hooks on the backward of modules were registered.
     """
 
     masks: Masks
     sharing: Sharing = field(default_factory=Sharing)
     known: dict[tuple[Site, str], Hook] = field(default_factory=dict)
+    on_backwards: dict[Site, None] = field(default_factory=dict)
     _on_modules: WeakKeyDictionary[Any, Hook] = field(default_factory=WeakKeyDictionary)
 
     @unseen
@@ -125,7 +127,9 @@ class Hooks:
 
     def on_module(self, hook: Callable[..., Any]) -> None:
         """A hook is registered on the backward of a module, which keeps it as it is: it may be pickled."""
-        known = self._known(hook)
+        known, site = self._known(hook), here()
+        if site is not None:
+            self.on_backwards[site] = None
         if known is not None and binds_argument(hook, 1):
             self._on_modules[hook] = known
 

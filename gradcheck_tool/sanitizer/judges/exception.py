@@ -53,6 +53,12 @@ class Raised:
             yield traceback.tb_frame
             traceback = traceback.tb_next
 
+    @property
+    def frame(self) -> FrameType | None:
+        """The innermost frame of the program itself."""
+        code = self.site.frames[0][0]
+        return next((frame for frame in reversed(list(self.frames)) if frame.f_code is code), None)
+
     def local(self, function: str, *names: str) -> Any:
         """The value of the first of these names in the innermost frame of this function."""
         for frame in reversed(list(self.frames)):
@@ -73,7 +79,7 @@ class Raised:
         """The verdict; it is told where the program raises, unless another place is given."""
         place = location or self.site.location
         known = placed(*steps)
-        if known and all(step.location != place for step in known):
+        if known and known[-1].location != place:
             known = (*known, TraceStep(place, "PyTorch raises here"))
         return Told(code, place, message, known, self.text)
 
@@ -96,6 +102,11 @@ def call_of(site: Site, reader: Site | None) -> TraceStep | None:
         return None
     location = next(site.callers, None)
     return None if location is None else TraceStep(location, "called here")
+
+
+def caller_of(site: Site) -> TraceStep | None:
+    """The call of the function that a place is in; of a module it is the import that runs it."""
+    return None if site.function == "<module>" else call_of(site, None)
 
 
 def quoted(site: Site | None, otherwise: str) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
 from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.plain import refused_tensor
 from gradcheck_tool.sanitizer.judges.starved import names_of
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.findings import TraceStep
     from gradcheck_tool.sanitizer.hooks import Hook
+    from gradcheck_tool.sanitizer.judges.exception import Raised
     from gradcheck_tool.sanitizer.records import Records
     from gradcheck_tool.sanitizer.sites import Site
 
-CHANGES, NOTHING = "GL806", "GL809"
+CHANGES, REFUSED, NOTHING = "GL806", "GL807", "GL809"
+_NAMED = 3
+"""So many places are told where hooks were registered."""
 
 
 def judge(records: Records) -> Iterator[Told]:
@@ -26,6 +32,19 @@ def judge(records: Records) -> Iterator[Told]:
             yield _loses(hook, hook.place)
         if len(hook.changed) >= OFTEN_ENOUGH and hook.write is not None:
             yield _changes(hook, hook.write, records)
+
+
+def _registered(raised: Raised) -> Iterator[TraceStep | None]:
+    for site in islice(raised.records.hooks.on_backwards, _NAMED):
+        yield step(site, "a full backward hook is registered here")
+
+
+writes = refused_tensor(
+    REFUSED,
+    "writes in place to what a module with a full backward hook takes or returns",
+    _registered,
+)
+"""Tells what is written that a module with a hook on its backward takes or returns."""
 
 
 def _loses(hook: Hook, place: Site) -> Told:

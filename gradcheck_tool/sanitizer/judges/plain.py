@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.sanitizer.judges.exception import Raised, quoted
+from gradcheck_tool.findings import TraceStep
+from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
+from gradcheck_tool.sanitizer.memory import node_of
+from gradcheck_tool.sanitizer.receiver import bound_at, receiver
+from gradcheck_tool.sanitizer.sites import only_return
+from gradcheck_tool.sanitizer.tokens import token_of
 
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from torch import Tensor
+
     from gradcheck_tool.sanitizer.told import Told
 
+_FUNCTION = re.compile(r"\b[Ff]unction (\w+)Backward\b")
 Judge = Callable[[Raised], "Told | None"]
+
+
+def _nothing(_: Raised) -> Iterable[TraceStep]:
+    return ()
 
 
 def refused(code: str, why: str) -> Judge:
@@ -20,3 +35,58 @@ def refused(code: str, why: str) -> Judge:
         return raised.told(code, f"{quoted(raised.site, 'this call')} {why}")
 
     return judge
+
+
+def refused_tensor(
+    code: str, why: str, before: Callable[[Raised], Iterable[TraceStep | None]] = _nothing
+) -> Judge:
+    """The same for what is refused because of a tensor: it is told where that comes from, too.
+
+    `before` gives steps that come before that.
+    """
+
+    def judge(raised: Raised) -> Told | None:
+        frame = raised.frame
+        tensor = None if frame is None else receiver(frame, raised.site.location)
+        return raised.told(
+            code,
+            f"{quoted(raised.site, 'this call')} {why}{_named(raised, tensor)}",
+            *before(raised),
+            None if tensor is None or frame is None else _origin(raised, tensor, frame),
+            caller_of(raised.site),
+        )
+
+    return judge
+
+
+def refused_function(code: str, why: str) -> Judge:
+    """The same for what a custom Function does wrong in its backward: where that was applied, and returns."""
+
+    def judge(raised: Raised) -> Told | None:
+        name = _FUNCTION.search(raised.text)
+        call = None if name is None else raised.records.functions.last_of(name[1])
+        backward: Any = None if call is None else getattr(call.function.backward, "__code__", None)
+        end = None if backward is None else only_return(backward)
+        return raised.told(
+            code,
+            f"{quoted(raised.site, 'this call')} {why}",
+            None if call is None else step(call.site, f"`{call.function.__name__}` is applied here"),
+            None if end is None else TraceStep(end, "its backward returns here"),
+        )
+
+    return judge
+
+
+def _named(raised: Raised, tensor: Tensor | None) -> str:
+    """The name of a parameter, where it is one of a module."""
+    origin = None if tensor is None else raised.records.parameters.origins.get(token_of(tensor))
+    return "" if origin is None else f" (it is `{origin.owner}`)"
+
+
+def _origin(raised: Raised, tensor: Tensor, frame: FrameType) -> TraceStep | None:
+    node = node_of(tensor)
+    if node is not None:
+        made = raised.made(tensor)
+        return step(made, f"this tensor comes out of `{node.name()}` here")
+    place = bound_at(frame, tensor)
+    return None if place is None else TraceStep(place, "this tensor is made here")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from torch.multiprocessing.spawn import ProcessRaisedException
 
-from gradcheck_tool.sanitizer.judges import disordered, freed, modified, no_gradient, roots
+from gradcheck_tool.sanitizer.judges import disordered, freed, hooks, modified, no_gradient, roots
 from gradcheck_tool.sanitizer.judges.exception import Raised
-from gradcheck_tool.sanitizer.judges.plain import Judge, refused
+from gradcheck_tool.sanitizer.judges.plain import Judge, refused, refused_function, refused_tensor
 from gradcheck_tool.sanitizer.sites import site_of_traceback
 
 if TYPE_CHECKING:
@@ -35,43 +35,43 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ("`inputs` argument to `backward\\(\\)` cannot be empty", refused("GL105", "is given no inputs")),
     (
         "a (?:view of a )?leaf Variable that requires grad (?:is being|has been) used in an in-place",
-        refused("GL301", "writes in place to a leaf that requires grad, while gradients are recorded"),
+        refused_tensor("GL301", "writes in place to a leaf that requires grad, while gradients are recorded"),
     ),
-    (
-        "Output 0 of BackwardHookFunction is a view",
-        refused("GL807", "writes in place to what a module with a full backward hook takes or returns"),
-    ),
+    ("Output 0 of BackwardHookFunction is a view", hooks.writes),
     (
         _VIEW,
-        refused("GL204", "writes in place to a view that PyTorch does not let be written to"),
+        refused_tensor("GL204", "writes in place to a view that PyTorch does not let be written to"),
     ),
     (
         "more than one element of the written-to tensor refers to a single memory location",
-        refused("GL206", "writes to an expanded tensor, several elements of which share their memory"),
+        refused_tensor("GL206", "writes to an expanded tensor, several elements of which share their memory"),
     ),
     (
-        "Inference tensors cannot be saved for backward|Inplace update to inference tensor",
-        refused("GL207", "uses a tensor made in inference mode where gradients are recorded"),
+        "Inference tensors cannot be saved for backward|(?:Inplace update to|=True on) inference tensor",
+        refused_tensor("GL207", "uses a tensor made in inference mode where gradients are recorded"),
     ),
     (
         "don't support automatic differentiation, but one of the arguments requires grad",
-        refused("GL208", "writes its result with out= into, or from, a tensor that requires grad"),
+        refused_tensor("GL208", "writes its result with out= into, or from, a tensor that requires grad"),
     ),
-    ("cannot resize variables that require grad", refused("GL209", "resizes a tensor that requires grad")),
-    ("Can't detach views in-place", refused("GL210", "detaches a view in place")),
+    (
+        "cannot resize variables that require grad",
+        refused_tensor("GL209", "resizes a tensor that requires grad"),
+    ),
+    ("Can't detach views in-place", refused_tensor("GL210", "detaches a view in place")),
     ("has been detached in-place", refused("GL210", "needs a saved tensor that `detach_` has cut off")),
     ("can't optimize a non-leaf Tensor", refused("GL304", "gives an optimizer a tensor that is no leaf")),
     (
         "only (?:T|t)ensors of floating point|Only Tensors of floating point",
-        refused("GL305", "asks for the gradient of a tensor of integers"),
+        refused_tensor("GL305", "asks for the gradient of a tensor of integers"),
     ),
     (
         "you can only change requires_grad flags of leaf",
-        refused("GL306", "changes the flag of a computed tensor"),
+        refused_tensor("GL306", "changes the flag of a computed tensor"),
     ),
     (
         "support the deepcopy protocol",
-        refused("GL307", "copies a tensor that an operation computed, which has its graph with it"),
+        refused_tensor("GL307", "copies a tensor that an operation computed, which has its graph with it"),
     ),
     (
         "data set to a tensor that requires gradients must be",
@@ -79,7 +79,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "cannot be converted to Scalar|only one element tensors can be",
-        refused("GL323", "takes one number from many"),
+        refused_tensor("GL323", "takes one number from many"),
     ),
     ("requires_grad must be a bool", refused("GL324", "sets the flag to what is no bool")),
     (
@@ -94,11 +94,11 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ("attempting to assign a gradient of size", refused("GL309", "assigns a gradient of another size")),
     (
         _HOOK,
-        refused("GL310", "asks for the gradient of a tensor that gets none"),
+        refused_tensor("GL310", "asks for the gradient of a tensor that gets none"),
     ),
     (
         "Can't call numpy\\(\\) on Tensor that requires grad",
-        refused("GL502", "turns a tensor with a graph to NumPy"),
+        refused_tensor("GL502", "turns a tensor with a graph to NumPy"),
     ),
     (
         "derivative for .* is not implemented",
@@ -106,7 +106,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "returned an incorrect number of gradients",
-        refused(
+        refused_function(
             "GL701",
             "goes through a Function whose backward returns another number of gradients than it has inputs",
         ),
@@ -119,12 +119,12 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ("Legacy autograd function", refused("GL705", "calls an instance of a Function")),
     (
         "You must implement either the backward or vjp",
-        refused("GL706", "goes through a Function without backward"),
+        refused_function("GL706", "goes through a Function without backward"),
     ),
     ("can only be accessed once", refused("GL719", "reads what was saved a second time")),
     (
         "returned an invalid gradient at index|expected shape compatible with",
-        refused(
+        refused_function(
             "GL727", "goes through a Function whose backward returns a gradient that does not fit its input"
         ),
     ),

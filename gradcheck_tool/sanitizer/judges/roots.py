@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from gradcheck_tool.sanitizer.judges.exception import Raised, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
 from gradcheck_tool.sanitizer.judges.freed import nodes_of
+from gradcheck_tool.sanitizer.memory import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +24,18 @@ _INDEX = re.compile(r"(?:element|index) (\d+)")
 
 
 def no_graph(raised: Raised) -> Told | None:
-    """Tell where the path to the parameters was cut last."""
-    cut = raised.records.cuts.last
-    where = None if cut is None else step(cut.site, cut.message)
+    """Tell where the path to the parameters was cut off."""
+    cut = raised.records.cuts.of(tensors_in(raised.local("run_backward", "roots") or ()))
+    last = raised.records.cuts.last
+    if cut is None and last is not None and last.gives_numbers:
+        cut = last  # what is made of numbers is a new tensor
+    where = () if cut is None else (step(cut.site, cut.message), caller_of(cut.site))
     return raised.told(
         NO_GRAPH,
         f"{quoted(raised.site, 'this backward')} has no graph to go through: nothing that it is computed "
         "from leads to a tensor that requires grad",
-        where,
+        *where,
+        caller_of(raised.site) if any(where) else None,
     )
 
 

@@ -1,0 +1,114 @@
+"""The tensor that a refused call is about, by the source text of the call and the variables of its frame."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.sanitizer.unseen import unseen
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+
+@unseen
+def receiver(frame: FrameType, place: Location) -> Tensor | None:
+    """The tensor whose method or operator stands at a place, or the first one that a function is given."""
+    found = _first(frame, _parsed(place))
+    return found if isinstance(found, Tensor) else None
+
+
+def bound_at(frame: FrameType, tensor: Tensor) -> Location | None:
+    """The place that gives the variable its value that holds a tensor, where there is only one such place."""
+    code = frame.f_code
+    names = [name for name, value in frame.f_locals.items() if value is tensor]
+    if len(names) != 1 or names[0] in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return None
+    row, rows = 0, set()
+    for one in dis.get_instructions(code):
+        row = _row_of(code, one.offset) or row
+        if one.opname.startswith("STORE_") and one.argval == names[0]:
+            rows.add(row)
+    return _line(code.co_filename, rows.pop()) if len(rows) == 1 else None
+
+
+def _parsed(place: Location) -> ast.AST | None:
+    """The expression or statement of a place."""
+    rows = range(place.start.row, place.end.row + 1)
+    lines = [linecache.getline(place.filename, row).rstrip("\n") for row in rows]
+    lines[-1] = lines[-1][: place.end.column - 1]
+    lines[0] = lines[0][place.start.column - 1 :]
+    text = "\n".join(lines).strip()
+    with suppress(SyntaxError):
+        return ast.parse(f"({text})" if len(lines) > 1 else text).body[0]
+    return None
+
+
+def _first(frame: FrameType, node: ast.AST | None) -> Any:
+    """The first tensor that a node names, from what is written or called inwards."""
+    if isinstance(node, (ast.Expr, ast.Return, ast.Starred)):
+        return _first(frame, node.value)
+    if isinstance(node, (ast.AugAssign, ast.Assign)):
+        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+        found = _first(frame, target)
+        return found if isinstance(found, Tensor) else _first(frame, node.value)
+    if isinstance(node, ast.Call):
+        parts = [node.func, *node.args, *(one.value for one in node.keywords)]
+        tensors = (found for part in parts if isinstance(found := _first(frame, part), Tensor))
+        return next(tensors, None)
+    if isinstance(node, ast.BinOp):
+        found = _first(frame, node.left)
+        return found if isinstance(found, Tensor) else _first(frame, node.right)
+    return _value(frame, node)
+
+
+def _value(frame: FrameType, node: ast.AST | None) -> Any:
+    """What a name, an attribute or an item is: the tensor itself for those of a tensor."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.Call, ast.BinOp)):
+        return _first(frame, node)
+    if not isinstance(node, (ast.Attribute, ast.Subscript)):
+        return None
+    owner = _value(frame, node.value)
+    if isinstance(owner, Tensor):
+        return owner
+    if isinstance(node, ast.Subscript):
+        with suppress(LookupError, TypeError):
+            return owner[_value(frame, node.slice)] if type(owner) in (list, tuple, dict) else None
+        return None
+    return (
+        None if isinstance(getattr(type(owner), node.attr, None), property) else _attribute(owner, node.attr)
+    )
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """An attribute that stands in an object, or in a module; nothing of the program is called."""
+    held = getattr(owner, "__dict__", {})
+    for names in (
+        held,
+        held.get("_parameters") or {},
+        held.get("_buffers") or {},
+        held.get("_modules") or {},
+    ):
+        if name in names:
+            return names[name]
+    return None
+
+
+def _row_of(code: CodeType, offset: int) -> int | None:
+    return next((row for first, last, row in code.co_lines() if first <= offset < last), None)
+
+
+def _line(filename: str, row: int) -> Location:
+    line = linecache.getline(filename, row).rstrip("\n")
+    indent = len(line) - len(line.lstrip())
+    return Location(filename, Position(row, indent + 1), Position(row, len(line) + 1))
