@@ -3,7 +3,7 @@
 PyTorch compares shapes, types and devices of what is saved. Here the values are compared: of the first calls
 of each checkpoint, where all that it saves has room, and where the same places save it. A parameter that is
 too large to be copied counts as the same as long as its version is; of a checkpoint with one that is another
-by then, nothing is told. Of reentrant checkpoints, nothing is known: they save nothing in their first call.
+by then, nothing is told.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ROOM = 1 << 25
 """So many bytes are kept at a time."""
-_LARGE = 1 << 20
+LARGE = 1 << 20
 """Parameters of more bytes are not copied."""
 _LOOKED_AT = 32
 """So many calls of each checkpoint are looked at; then each whose number is a power of two."""
@@ -52,20 +52,23 @@ class Part:
     differs: Site | None = None
 
 
-class _First:
-    """What a checkpoint would have saved in its first call: a copy, or a large parameter and its version."""
+class First:
+    """A value of the first call of a checkpoint: a copy, or a large parameter and its version.
 
-    __slots__ = ("_of", "content", "differs", "innermost", "leaf", "part", "version")
+    Where values are known by the place that saves them, `place` is that place.
+    """
 
-    def __init__(self, tensor: Tensor, part: Part, of: Recomputing) -> None:
+    __slots__ = ("_of", "_place", "content", "differs", "leaf", "part", "version")
+
+    def __init__(self, tensor: Tensor, part: Part, of: Recomputing, place: object = None) -> None:
         self.part = part
-        self.innermost = _innermost(here())
+        self._place = place
         self.differs = False
         self._of = of
         self.leaf, self.version = weakref.ref(tensor), tensor._version
         self.content: Tensor | None = None
         is_parameter = tensor.is_leaf and tensor.requires_grad
-        if is_parameter and tensor.nbytes > _LARGE:
+        if is_parameter and tensor.nbytes > LARGE:
             return
         if tensor.nbytes > of.room:
             part.is_known = False
@@ -89,9 +92,15 @@ class _First:
         else:
             with torch.no_grad(), _no_dispatch():
                 self.differs = not holds_the_same(tensor, content)
-            # What is saved elsewhere is not what it is to be compared with.
             if self.differs:
-                self.part.is_known &= _innermost(here()) == self.innermost
+                self._is_at(here())
+
+    def _is_at(self, site: Site | None) -> None:
+        """This place saves another value; what is saved elsewhere is not what it is to be compared with."""
+        if self._place is not None:
+            self.part.is_known &= _innermost(site) == self._place
+        if self.part.differs is None:
+            self.part.differs = site
 
 
 def _innermost(site: Site | None) -> object:
@@ -126,10 +135,15 @@ class Recomputing:
 
     def begins(self, frame: Any) -> None:
         """A checkpoint is called."""
+        part = self.part()
+        if part is not None:
+            vars(frame)[_PART] = part
+
+    def part(self) -> Part | None:
+        """The part of a checkpoint that is called now; None if this call is not looked at."""
         site = here()
         calls = self._calls[site] = self._calls.get(site, 0) + 1
-        if calls <= _LOOKED_AT or not calls & (calls - 1):
-            vars(frame)[_PART] = Part(site)
+        return Part(site) if calls <= _LOOKED_AT or not calls & (calls - 1) else None
 
     @unseen
     def first(self, frame: Any, holder: Any, tensor: Tensor) -> None:
@@ -140,28 +154,31 @@ class Recomputing:
         if type(tensor) not in PLAIN or not storage_key(tensor) or tensor.is_quantized:
             part.is_known = False
         else:
-            vars(holder)[_FIRST] = _First(tensor, part, self)
+            vars(holder)[_FIRST] = First(tensor, part, self, _innermost(here()) or "")
 
     @unseen
     def again(self, holder: Any, tensor: Tensor) -> None:
         """The part saves a tensor again."""
-        first: _First | None = vars(holder).get(_FIRST)
+        first: First | None = vars(holder).get(_FIRST)
         if first is None:
             return
         first.compare(tensor)
         if not first.differs:
             del vars(holder)[_FIRST]
-        elif first.part.differs is None:
-            first.part.differs = here()
 
     @unseen
     def needs(self, holder: Any, tensor: Tensor) -> None:
         """A pass needs what the part has saved again."""
-        first: _First | None = vars(holder).pop(_FIRST, None)
-        was = None if first is None or not first.part.is_known else first.content
+        first: First | None = vars(holder).pop(_FIRST, None)
+        if first is not None:
+            self.meets(first, tensor)
+
+    def meets(self, first: First, tensor: Tensor) -> None:
+        """A pass needs a value that is another than it was in the first call."""
+        was = first.content if first.part.is_known else None
         node: Any = torch._C._current_autograd_node()
         during = self.passes.current
-        if first is None or was is None or node is None or during is None:
+        if was is None or node is None or during is None:
             return
         for listener in self.listeners:
             listener(Otherwise(tensor, was, first.part, node.name(), during))

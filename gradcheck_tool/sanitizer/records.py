@@ -18,6 +18,7 @@ from gradcheck_tool.sanitizer.parameters import Parameters
 from gradcheck_tool.sanitizer.passes import Passes
 from gradcheck_tool.sanitizer.recomputing import Recomputing
 from gradcheck_tool.sanitizer.reducing import Reducing
+from gradcheck_tool.sanitizer.reentrant import Replays
 from gradcheck_tool.sanitizer.refusals import Refusals
 from gradcheck_tool.sanitizer.repeating import Repeating
 from gradcheck_tool.sanitizer.scaling import Scaling
@@ -52,6 +53,7 @@ class Records:
         self.passes = Passes()
         self.repeating = Repeating(self.passes)
         self.recomputing = Recomputing(self.passes)
+        self.replays = Replays(self.recomputing)
         self.passes.ends.append(self.repeating.pass_ends)
         self.passes.failures.append(self.repeating.pass_fails)
         self.steps = Steps(self.passes)

@@ -22,18 +22,15 @@ from gradcheck_tool.sanitizer.unseen import Unseen, unseen
 from gradcheck_tool.sanitizer.versions import detached_text, freed_text, modified_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import CodeType, FrameType
 
     from torch import Tensor
 
     from gradcheck_tool.sanitizer.arrays import Shared
     from gradcheck_tool.sanitizer.below import Below
-    from gradcheck_tool.sanitizer.passes import Pass, Passes
-    from gradcheck_tool.sanitizer.refusals import Refusals
-    from gradcheck_tool.sanitizer.repeating import Repeating
-    from gradcheck_tool.sanitizer.sites import Site
-    from gradcheck_tool.sanitizer.storages import Left, StorageRecord, Storages
+    from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.records import Records
+    from gradcheck_tool.sanitizer.storages import Left, StorageRecord
 
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
@@ -147,35 +144,24 @@ class Need:
 class SavedTensors:
     """The hooks of one thread."""
 
-    def __init__(
-        self,
-        log: NodeLog,
-        storages: Storages,
-        passes: Passes,
-        refusals: Refusals,
-        repeating: Repeating,
-        overwritten: Callable[[Need], None],
-        needed: Callable[[Site | None], None] | None,
-        mode: Below,
-    ) -> None:
-        """Set whom the hooks tell of what they see, and the dispatch mode beside them.
-
-        `overwritten` is told of saved tensors that were written behind the version counter, `needed` of the
-        places where what a pass needs was saved.
-        """
+    def __init__(self, log: NodeLog, records: Records, mode: Below) -> None:
+        """Set where it is recorded what the hooks see, and the dispatch mode beside them."""
         self._log = log
-        self._storages = storages
-        self._passes = passes
-        self._refusals = refusals
-        self._repeating = repeating
-        self._overwritten = overwritten
-        self._needed = needed
+        self._storages = records.storages
+        self._passes = records.passes
+        self._refusals = records.refusals
+        self._repeating = records.repeating
+        self._replays = records.replays
+        self._overwritten = records.overwritten
+        self._needed = None if records.lines is None else records.lines.needed
         self._mode = mode
 
     def pack(self, tensor: Tensor) -> Any:
         """Called by PyTorch with each tensor that a node saves."""
         with Unseen():
-            return self._saved(tensor, sys._getframe(1))
+            saved = self._saved(tensor, sys._getframe(1))
+            self._replays.saves(saved, tensor)
+            return saved
 
     def _saved(self, tensor: Tensor, frame: FrameType) -> Saved:
         log = self._log
@@ -227,6 +213,7 @@ class SavedTensors:
                 and (record.total != saved.since or record.is_left_by(tensor) or _is_changed(saved))
             ):
                 self._overwritten(self._need(saved))
+            self._replays.needs(saved, tensor)
             if self._needed is not None:
                 self._needed(saved.log.site(saved.number))
         current = self._passes.current

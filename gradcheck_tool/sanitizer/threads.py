@@ -29,17 +29,7 @@ class Observers:
     def __init__(self, records: Records) -> None:
         self.log = NodeLog()
         self._mode = Dispatch(self.log, records)
-        needed = None if records.lines is None else records.lines.needed
-        self.hooks = SavedTensors(
-            self.log,
-            records.storages,
-            records.passes,
-            records.refusals,
-            records.repeating,
-            records.overwritten,
-            needed,
-            self._mode,
-        )
+        self.hooks = SavedTensors(self.log, records, self._mode)
         self._pushed = False
 
     @contextmanager

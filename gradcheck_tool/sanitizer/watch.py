@@ -23,6 +23,7 @@ from gradcheck_tool.sanitizer.parameters import parameters_watched
 from gradcheck_tool.sanitizer.passes import passes_watched
 from gradcheck_tool.sanitizer.records import Records
 from gradcheck_tool.sanitizer.reducing import reducing_watched
+from gradcheck_tool.sanitizer.reentrant import reentrant_watched
 from gradcheck_tool.sanitizer.refusals import refusals_watched
 from gradcheck_tool.sanitizer.scaling import scaling_watched
 from gradcheck_tool.sanitizer.steps import steps_watched
@@ -92,6 +93,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(clearing_watched(records.clearing))
         stack.enter_context(arrays_watched(records.storages.arrays))
         stack.enter_context(checkpoints_watched(records.recomputing))
+        stack.enter_context(reentrant_watched(records.replays))
         stack.enter_context(data_watched(records.storages.moves))
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))

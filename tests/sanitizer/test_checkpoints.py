@@ -46,18 +46,31 @@ RIGHT = {
 }
 
 
+def reentrant(text):
+    return text.replace("use_reentrant=False", "use_reentrant=True")
+
+
+@pytest.mark.parametrize("kind", [str, reentrant])
 @pytest.mark.parametrize("name", MISTAKES)
-def test_other_values_are_told(name):
-    check_told(MISTAKES[name], "GL205", [12, 10, 14])
+def test_other_values_are_told(name, kind):
+    check_told(kind(MISTAKES[name]), "GL205", [12, 10, 14])
 
 
+@pytest.mark.parametrize("kind", [str, reentrant])
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_same_gradients_are_left_alone(name):
-    check_left_alone(RIGHT[name])
+def test_the_same_gradients_are_left_alone(name, kind):
+    check_left_alone(kind(RIGHT[name]))
 
 
-def test_a_step_before_the_part_is_called_again_is_told():
-    text = program("h.tanh()", "lin(x).sum().backward(); optimizer.step()")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_size_is_the_same_for_both_kinds(name):
+    sizes = {watched(kind(MISTAKES[name]))[0][0].evidence["error"] for kind in (str, reentrant)}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("kind", [str, reentrant])
+def test_a_step_before_the_part_is_called_again_is_told(kind):
+    text = kind(program("h.tanh()", "lin(x).sum().backward(); optimizer.step()"))
     told, raised = watched(text)
     assert raised is None
     (one,) = (found for found in told if found.code == "GL205")
@@ -65,12 +78,13 @@ def test_a_step_before_the_part_is_called_again_is_told():
     assert one.evidence["error"].startswith("wrong by up to ")
 
 
-def test_what_is_kept_of_checkpoints_goes_with_them():
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_what_is_kept_of_checkpoints_goes_with_them(reentrant):
     records = Records()
     room = records.recomputing.room
     with observed(records):
         x = torch.rand(100, requires_grad=True)
-        y = checkpoint(torch.exp, x, use_reentrant=False)
+        y = checkpoint(torch.exp, x, use_reentrant=reentrant)
         assert records.recomputing.room < room
         y.sum().backward()
         del y
