@@ -142,6 +142,7 @@ class Steps:
     listeners: list[Callable[[OptimizerRecord], None]] = field(default_factory=list)
     _applied: dict[int, Applied] = field(default_factory=dict)
     _with_closure: Optimizer | None = None
+    _step: Site | None = None
 
     def made(self, optimizer: Optimizer) -> OptimizerRecord:
         """The record of an optimizer, which it gets when it is first heard of."""
@@ -170,7 +171,7 @@ class Steps:
         record = self.made(optimizer)
         self.under_way = record.kind
         self._with_closure = optimizer if args[1:] or kwargs.get("closure") else None
-        site = here()
+        site = self._step = here()
         last = self.passes.last
         if last is not None and last.accumulates:
             record.pass_site = last.site
@@ -198,7 +199,7 @@ class Steps:
         record.steps += 1
         record.step_site = here()
         record.seen = self.passes.accumulating
-        self._remember(optimizer, 0)
+        self._remember(optimizer, record.step_site, 0)
         self.under_way, self._with_closure = "", None
         self.total += 1
         for listener in self.listeners:
@@ -226,8 +227,8 @@ class Steps:
         for parameter in parameters_of(optimizer):
             applied = self._same(parameter.grad) if parameter.grad is not None else None
             if applied is not None and applied.closure == self.total + 1 and not applied.touched:
-                self._twice(self.made(optimizer), applied.step, begun.site, begun.site)
-        self._remember(optimizer, self.total + 1)
+                self._twice(self.made(optimizer), applied.step, begun.site, self._step)
+        self._remember(optimizer, self._step, self.total + 1)
 
     def is_applied(self, gradient: Tensor) -> bool:
         """Has a step applied all that is in a gradient?"""
@@ -239,8 +240,7 @@ class Steps:
         applied = self._applied.get(_storage(gradient))
         return applied if applied is not None and applied.gradient() is gradient else None
 
-    def _remember(self, optimizer: Optimizer, closure: int) -> None:
-        site = here()
+    def _remember(self, optimizer: Optimizer, site: Site | None, closure: int) -> None:
         for parameter in parameters_of(optimizer):
             gradient = parameter.grad
             if gradient is not None:

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.sanitizer.logs import log_here
+from gradcheck_tool.sanitizer.memory import node_of
+from gradcheck_tool.sanitizer.receiver import receiver
 from gradcheck_tool.sanitizer.sites import here
+from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
     from gradcheck_tool.sanitizer.sites import Site
 
 
 @dataclass(slots=True)
 class Warned:
-    """The warnings of a process, each with its place."""
+    """The warnings of a process, each with its place, and that of the tensor that it is about."""
 
-    known: list[tuple[str, Site]] = field(default_factory=list)
+    known: list[tuple[str, Site, Site | None]] = field(default_factory=list)
 
     def shown(self, message: Warning | str) -> None:
         """A warning is shown."""
         site = here()
         if site is not None:
-            self.known.append((str(message), site))
+            self.known.append((str(message), site, _made(site)))
+
+
+@unseen
+def _made(site: Site) -> Site | None:
+    """Where the tensor comes from that something is done with at a place, which the program has reached."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not site.frames[0][0]:
+        frame = frame.f_back
+    node = None if frame is None else node_of(receiver(frame, site.location))
+    log = log_here()
+    return None if node is None or log is None else log.site(node._sequence_nr())
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sanitizer.programs import check_left_alone, check_told, watched
+from tests.sanitizer.programs import check_left_alone, check_told, story, watched
 
 LOOP = """
 def train():
@@ -47,7 +47,7 @@ PROGRAMS = {
             optimizer.step(closure)
         """,
         "GL401",
-        [6, 6, 6],
+        [10, 6, 10],
         """
         w = torch.ones(2, requires_grad=True)
         optimizer = torch.optim.LBFGS([w], max_iter=4)
@@ -367,3 +367,44 @@ def test_a_flag_of_a_module_is_what_it_is_without_the_watch():
     )
     assert raised is None
     assert told == []
+
+
+def test_a_gradient_that_is_read_of_a_result_leads_to_what_computes_it():
+    told, _ = watched(
+        """
+        x = torch.rand(3, requires_grad=True).double()
+        x.sum().backward()
+        saliency = x.grad
+        """
+    )
+    assert [one.code for one in told] == ["GL302"]
+    assert story(told[0]) == [2, 4]
+
+
+def test_one_parameter_is_told_in_the_singular():
+    told, _ = watched(
+        """
+        class Anchored(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(2, 2)
+                self.anchor = torch.nn.Parameter(torch.zeros(2))
+            def forward(self, x):
+                return self.inner(x) + self.anchor
+        model = Anchored()
+        optimizer = torch.optim.SGD(model.inner.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            model(torch.ones(3, 2)).square().sum().backward()
+            optimizer.step()
+        """
+    )
+    assert [one.code for one in told] == ["GL319"]
+    assert told[0].message.endswith(
+        " gets a gradient in every backward, but no optimizer has it: it stays as it is"
+    )
+    assert [step.message for step in told[0].trace] == [
+        "it is made here",
+        "SGD is given others",
+        "it is used here",
+    ]

@@ -39,7 +39,7 @@ def judge(records: Records) -> Iterator[Told]:
 
 def _conversion(records: Records) -> Cut | None:
     """The place where PyTorch warns that tensors with a graph become numbers."""
-    for text, site in records.warned.known:
+    for text, site, _ in records.warned.known:
         if _CONVERTED in text:
             return Cut("_local_scalar_dense", site, tracked=True)
     return None

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.steps import OptimizerRecord
 
+_WORDS = (
+    "gets a gradient in every backward, but no optimizer has it: it stays as it is",
+    "get gradients in every backward, but no optimizer has them: they stay as they are",
+)
+"""What happens to one parameter, and to several."""
 UNTRAINED, REPLACED, MOVED = "GL319", "GL318", "GL314"
 
 
@@ -68,17 +73,17 @@ def _told(
 ) -> Told:
     first = next(iter(found.values()))
     shapes = {token: leaf.shape for token, leaf in found.items()}
-    made = "they are made here" if code == UNTRAINED else "they are made here, after the first steps"
+    they = "they are" if len(found) > 1 else "it is"
+    made = f"{they} made here" if code == UNTRAINED else f"{they} made here, after the first steps"
     steps = (
         step(place, "it is read here, and is no parameter of a module" if code == MOVED else made),
         step(optimizer.site, f"{optimizer.kind} is given others"),
-        step(first.reader, "they are used here") if code != MOVED else None,
+        step(first.reader, f"{they} used here") if code != MOVED else None,
     )
     return Told(
         code,
         place.location,
-        f"{names_of(records, shapes)} ({quoted(place, 'made here')}) get gradients in every backward, but no "
-        "optimizer has them: they stay as they are",
+        f"{names_of(records, shapes)} ({quoted(place, 'made here')}) {_WORDS[len(found) > 1]}",
         placed(*steps),
         evidence={"parameters": len(found), "optimizer steps": optimizer.steps},
     )

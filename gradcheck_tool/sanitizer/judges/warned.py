@@ -36,9 +36,9 @@ _TABLE = (
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell where PyTorch warned."""
-    for text, site in records.warned.known:
+    for text, site, made in records.warned.known:
         for part, code, why in _TABLE:
             if part in text:
-                one = step(site, "PyTorch warns here")
+                steps = placed(step(made, "this tensor is computed here"), step(site, "PyTorch warns here"))
                 message = f"{quoted(site, 'this')} {why}"
-                yield Told(code, site.location, message, placed(one), text)
+                yield Told(code, site.location, message, steps, text)
