@@ -265,7 +265,7 @@ class Masks:
         """The parameter whose gradient is written, or a copy of that, and what is written."""
         if self._of != self.passes.total:
             self._of = self.passes.total
-            optimizers = [record.optimizer() for record in self.steps.known.values()]
+            optimizers = [record.optimizer() for record in self.steps.known]
             parameters = [one for made in optimizers if made is not None for one in parameters_of(made)]
             self._gradients = {
                 storage_key(one.grad): weakref.ref(one) for one in parameters if one.grad is not None

@@ -97,7 +97,7 @@ class Scaling:
         if scaler is None or begun.site is None:
             return
         reached = self.graphs.of_place.get(begun.site, ())
-        optimizers = [record.optimizer() for record in self.steps.known.values()]
+        optimizers = [record.optimizer() for record in self.steps.known]
         for parameter in (one for made in optimizers if made is not None for one in parameters_of(made)):
             gradient, token = parameter.grad, token_of(parameter)
             if gradient is not None and token in reached:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
 
 
+_MOST_OPTIMIZERS = 1024
+"""So many optimizers are remembered, beside those that are still there."""
 _MOST_GRADIENTS = 100_000
 
 
@@ -127,7 +129,7 @@ class Steps:
     Attributes:
         under_way: the class of the optimizer that steps at the moment, or empty.
         total: how many steps were made.
-        known: the optimizers, by identity.
+        known: the optimizers in the order in which they were made, also those that are gone.
         twice: what was applied again, by the optimizer and the pass.
         beginnings: are told of each step that begins, and where.
         listeners: are told of each step that was made.
@@ -136,21 +138,32 @@ class Steps:
     passes: Passes
     under_way: str = ""
     total: int = 0
-    known: dict[int, OptimizerRecord] = field(default_factory=dict)
+    known: list[OptimizerRecord] = field(default_factory=list)
     twice: dict[tuple[int, Site], AppliedAgain] = field(default_factory=dict)
     beginnings: list[Callable[[OptimizerRecord, Optimizer, Site | None], None]] = field(default_factory=list)
     listeners: list[Callable[[OptimizerRecord], None]] = field(default_factory=list)
+    _records: dict[int, OptimizerRecord] = field(default_factory=dict)
     _applied: dict[int, Applied] = field(default_factory=dict)
     _with_closure: Optimizer | None = None
     _step: Site | None = None
 
     def made(self, optimizer: Optimizer) -> OptimizerRecord:
         """The record of an optimizer, which it gets when it is first heard of."""
-        record = self.known.get(id(optimizer))
+        record = self._records.get(id(optimizer))
         if record is None or record.optimizer() is not optimizer:
             record = OptimizerRecord(type(optimizer).__name__, here(), weakref.ref(optimizer))
-            self.known[id(optimizer)] = record
+            self._records[id(optimizer)] = record
+            self.known.append(record)
+            if len(self.known) > _MOST_OPTIMIZERS:
+                self._forget_one()
         return record
+
+    def _forget_one(self) -> None:
+        """The first optimizer that is gone is forgotten."""
+        gone = next((index for index, one in enumerate(self.known) if one.optimizer() is None), None)
+        if gone is not None:
+            del self.known[gone]
+        self._records = {key: one for key, one in self._records.items() if one.optimizer() is not None}
 
     def written(self, tensor: Tensor) -> None:
         """A tensor is written: is it a gradient that was applied?"""
@@ -208,7 +221,7 @@ class Steps:
     def cleared(self, parameters: Iterable[Tensor]) -> None:
         """The program clears gradients."""
         tokens = {token_of(parameter) for parameter in parameters}
-        for record in self.known.values():
+        for record in self.known:
             if tokens.issuperset(record.parameters):
                 record.seen = self.passes.accumulating
                 record.cleared = here()

@@ -408,3 +408,28 @@ def test_one_parameter_is_told_in_the_singular():
         "SGD is given others",
         "it is used here",
     ]
+
+
+def test_an_optimizer_in_the_place_of_another_one_does_not_hide_it(monkeypatch):
+    monkeypatch.setattr("gradcheck_tool.sanitizer.steps.id", lambda _: 1, raising=False)
+    check_left_alone(
+        """
+        class Growing(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+            def forward(self, x):
+                return self.head(self.body(x))
+        def train(model):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(4):
+                optimizer.zero_grad()
+                model(torch.ones(3, 2)).square().sum().backward()
+                optimizer.step()
+        model = Growing()
+        train(model)
+        before = model.head
+        model.head = torch.nn.Linear(2, 2)
+        train(model)
+        """
+    )

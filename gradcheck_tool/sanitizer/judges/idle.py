@@ -19,7 +19,7 @@ IDLE = "GL404"
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell which backward comes too late, or what clears its gradients."""
-    for one in records.steps.known.values():
+    for one in records.steps.known:
         if one.step_site is None or not is_idle(records, one):
             continue
         steps = (

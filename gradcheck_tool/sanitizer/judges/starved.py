@@ -26,7 +26,7 @@ STARVED, NUMBERS, NO_GRADIENT = "GL504", "GL503", "GL720"
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell, for each place that cuts paths, which parameters starve behind it."""
-    for optimizer in records.steps.known.values():
+    for optimizer in records.steps.known:
         if optimizer.steps < OFTEN_ENOUGH or is_idle(records, optimizer):
             continue
         by_cut: dict[Cut, list[int]] = {}
@@ -135,7 +135,7 @@ def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]
 
 def _reached_in_vain(records: Records, site: Site) -> dict[int, tuple[int, ...]]:
     """The parameters that passes at a place reach, if no optimizer has any of them; their shapes."""
-    held = {token for one in records.steps.known.values() for token in one.parameters}
+    held = {token for one in records.steps.known for token in one.parameters}
     reached = records.graphs.of_place.get(site, set())
     if not reached.isdisjoint(held):
         return {}

@@ -31,8 +31,8 @@ def judge(records: Records) -> Iterator[Told]:
     optimizer = _trains_modules(records)
     if optimizer is None:
         return
-    held = {token for one in records.steps.known.values() for token in one.parameters}
-    stepped = {token for one in records.steps.known.values() if one.steps for token in one.parameters}
+    held = {token for one in records.steps.known for token in one.parameters}
+    stepped = {token for one in records.steps.known if one.steps for token in one.parameters}
     by_place: dict[tuple[str, Site | None], dict[int, Leaf]] = {}
     for token, leaf in records.graphs.leaves.items():
         origin = records.parameters.origins.get(token)
@@ -53,7 +53,7 @@ def judge(records: Records) -> Iterator[Told]:
 
 def _trains_modules(records: Records) -> OptimizerRecord | None:
     """An optimizer that trains parameters of modules, and has made steps."""
-    for one in records.steps.known.values():
+    for one in records.steps.known:
         in_modules = any(token in records.parameters.origins for token in one.parameters)
         if one.steps >= OFTEN_ENOUGH and in_modules:
             return one
