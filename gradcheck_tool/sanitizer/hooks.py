@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.masks import Masks
     from gradcheck_tool.sanitizer.sites import Site
 
-_LOOKED_AT = 3
+LOOKED_AT = 3
 """So many calls of each hook are looked at."""
 _COMPARED_UP_TO = 1 << 26
 """Of gradients of more bytes it is not looked at whether a hook changes them."""
@@ -47,6 +47,7 @@ class Hook:
         place: where it computed that one.
         write: where it changed its argument in place.
         victims: what else computed with it, for each call that did.
+        of: what it may change: a gradient, or what the forward of a module takes or gives.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Hook:
     place: Site | None = None
     write: Site | None = None
     victims: list[Victims] = field(default_factory=list)
+    of: str = "gradient"
 
     @property
     def changed(self) -> list[Victims]:
@@ -91,13 +93,13 @@ class Hooks:
         @wraps(hook)
         def looked_at(gradient: Tensor, *args: Any) -> Any:
             parameter = leaf()
-            if known.times >= _LOOKED_AT or not isinstance(gradient, torch.Tensor):
+            if known.times >= LOOKED_AT or not isinstance(gradient, torch.Tensor):
                 if parameter is not None:
                     self.masks.hooked_again(parameter)
                 return hook(gradient, *args)
             known.times += 1
             before = _copy(gradient)
-            seen = _Seen(gradient)
+            seen = Seen(gradient)
             with seen:
                 result = hook(gradient, *args)
             if result is None and rebinds and seen.is_lost([gradient]):
@@ -112,7 +114,7 @@ class Hooks:
         return looked_at
 
     @unseen
-    def _changes(self, known: Hook, seen: _Seen, gradient: Tensor, before: Tensor) -> None:
+    def _changes(self, known: Hook, seen: Seen, gradient: Tensor, before: Tensor) -> None:
         """Has a hook changed its argument?"""
         if seen.write is not None and _differ(gradient, before):
             known.write = seen.write
@@ -130,7 +132,7 @@ class Hooks:
         known, site = self._known(hook), here()
         if site is not None:
             self.on_backwards[site] = None
-        if known is not None and binds_argument(hook, 1):
+        if known is not None:
             self._on_modules[hook] = known
 
     def of_module(self, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,21 +143,34 @@ class Hooks:
             return hook
         if known is None:
             return hook
+        rebinds = binds_argument(hook, 1)
 
         @wraps(hook)
         def looked_at(module: nn.Module, gradients: Any, *args: Any) -> Any:
-            if known.times >= _LOOKED_AT:
+            if known.times >= LOOKED_AT:
                 return hook(module, gradients, *args)
             known.times += 1
-            seen = _Seen(None)
+            given = list(tensors_in((gradients, *args)))
+            copies = [_copy(gradient) for gradient in given]
+            seen = Seen(*given)
             with seen:
                 result = hook(module, gradients, *args)
-            if result is None and seen.is_lost(tensors_in(gradients)):
+            if result is None and rebinds and seen.is_lost(tensors_in(gradients)):
                 known.lost += 1
                 known.place = seen.site
+            for gradient, before in zip(given, copies, strict=True):
+                if before is not None:
+                    self._changes(known, seen, gradient, before)
             return result
 
         return looked_at
+
+    def of_forward(self, hook: Callable[..., Any], of: str) -> Hook | None:
+        """The record of a hook that is registered on the forward of a module."""
+        known = self._known(hook)
+        if known is not None:
+            known.of = of
+        return known
 
     def _known(self, hook: Callable[..., Any]) -> Hook | None:
         """The record of a hook that is a function of Python, and not wrapped yet."""
@@ -170,14 +185,19 @@ class Hooks:
         return self.known.setdefault((site, name), Hook(name, site))
 
 
-class _Seen(Below):  # type: ignore[no-untyped-call]
-    """Remembers the last operation, without holding its result, and the last write to a gradient."""
+class Seen(Below):  # type: ignore[no-untyped-call]
+    """Remembers the last operation, without holding its result, and the last write to a gradient.
 
-    def __init__(self, gradient: Tensor | None) -> None:
+    Attributes:
+        is_tracked: whether the last operation goes into the graph, for all that is known.
+    """
+
+    def __init__(self, *gradients: Tensor) -> None:
         super().__init__()
+        self.is_tracked = False
         self.site: Site | None = None
         self.write: Site | None = None
-        self._key = 0 if gradient is None else storage_key(gradient)
+        self._keys = {key for key in map(storage_key, gradients) if key}
         self._shape: torch.Size | None = None
         self._result: weakref.ref[Tensor] | None = None
 
@@ -194,7 +214,17 @@ class _Seen(Below):  # type: ignore[no-untyped-call]
         self._result = weakref.ref(result) if is_tensor else None
         self._shape = result.shape if is_tensor else None
         with Unseen():
-            if self._key and func._schema.is_mutable and self._key in map(storage_key, tensors_in(args[:1])):
+            given = list(tensors_in(args))
+            self.is_tracked = (
+                torch.is_grad_enabled()
+                and func is not torch.ops.aten.detach.default
+                and any(one.requires_grad for one in given)
+            )
+            if (
+                self._keys
+                and func._schema.is_mutable
+                and not self._keys.isdisjoint(map(storage_key, given[:1]))
+            ):
                 self.write = self.site
         return result
 

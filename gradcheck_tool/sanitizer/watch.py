@@ -12,6 +12,7 @@ from gradcheck_tool.sanitizer.clearing import clearing_watched
 from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.cuts import lists_watched
 from gradcheck_tool.sanitizer.data import data_watched
+from gradcheck_tool.sanitizer.forward_hooks import forward_hooks_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten, recomputed
 from gradcheck_tool.sanitizer.judges.ending import conclude
@@ -97,6 +98,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(data_watched(records.storages.moves))
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))
+        stack.enter_context(forward_hooks_watched(records.hooks))
         stack.enter_context(warnings_watched(records.warned))
         stack.enter_context(ways_out_watched(records.left_alone))
         stack.enter_context(threads_watched(records))

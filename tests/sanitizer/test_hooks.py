@@ -1,5 +1,6 @@
 """Hooks that lose what they compute, or change a gradient that is not theirs alone."""
 
+import copy
 import pickle
 
 import pytest
@@ -45,6 +46,46 @@ MISTAKES = {
         """,
         "GL806",
         [6, 6, 4],
+    ),
+    "a hook of a module changes what another one has, too": (
+        """
+        first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        def halve(module, grad_input, grad_output):
+            for gradient in grad_input:
+                gradient.mul_(0.5)
+        act = torch.nn.Identity()
+        act.register_full_backward_hook(halve)
+        for _ in range(3):
+            x = torch.rand(2, 3)
+            h, r = first(x).tanh(), second(x).tanh()
+            (act(h) + r).square().sum().backward()
+        """,
+        "GL806",
+        [7, 5, 10],
+    ),
+    "a hook on a forward returns nothing": (
+        """
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        def scale(module, args, output):
+            output = output * 0.5
+        net[0].register_forward_hook(scale)
+        for _ in range(3):
+            net(torch.rand(2, 3)).sum().backward()
+        """,
+        "GL809",
+        [5, 4],
+    ),
+    "a hook before a forward returns nothing": (
+        """
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        def scale(module, args):
+            args = tuple(0.5 * one for one in args)
+        net[1].register_forward_pre_hook(scale)
+        for _ in range(3):
+            net(torch.rand(2, 3)).sum().backward()
+        """,
+        "GL809",
+        [5, 4],
     ),
     "a hook of a module returns nothing": (
         """
@@ -116,6 +157,23 @@ RIGHT = {
             other.register_hook(lambda g: g)
             (one + v).square().sum().backward()
         """,
+    "hooks on forwards that only look": """
+        net, seen = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)), []
+        def norms(module, args, output):
+            output = output.detach().abs()
+            seen.append(output.mean().item())
+        def largest(module, args, output):
+            output = output * 2
+            print(output.detach().numpy().shape)
+        def scaled(module, args, output):
+            output = output * 2
+            return output
+        for hook in (norms, largest, scaled):
+            net[0].register_forward_hook(hook)
+        net[1].register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+        for _ in range(3):
+            net(torch.rand(2, 3)).sum().backward()
+    """,
     "hooks of modules": """
         net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
         seen = []
@@ -238,6 +296,23 @@ def test_hooks_do_what_they_do_without_the_watch():
 
 def _doubles(module, grad_input, grad_output):
     grad_input = tuple(2 * g for g in grad_input)
+
+
+def _halves(module, args, output):
+    output = output * 0.5
+    return output  # noqa: RET504 - as hooks that are looked at do
+
+
+def test_a_copy_of_a_module_has_its_hooks_on_the_forward():
+    with gradcheck_tool.watch(quiet=True):
+        net = torch.nn.Linear(2, 2)
+        handle = net.register_forward_hook(_halves)
+        copies = [copy.deepcopy(net), pickle.loads(pickle.dumps(net))]
+        for one in copies:
+            assert list(one._forward_hooks.values()) == [_halves]
+            assert torch.equal(one(torch.ones(2)), net(torch.ones(2)))
+        handle.remove()
+        assert not net._forward_hooks
 
 
 def test_modules_keep_the_hooks_that_they_are_given():

@@ -50,13 +50,13 @@ writes = refused_tensor(
 def _loses(hook: Hook, place: Site) -> Told:
     steps = (
         step(hook.site, f"`{hook.name}` is registered here"),
-        step(place, "it computes another gradient here, which ends with it"),
+        step(place, f"it computes another {hook.of} here, which ends with it"),
     )
     return Told(
         NOTHING,
         place.location,
-        f"`{hook.name}` computes {quoted(place, 'another gradient')} and returns nothing: the "
-        "gradient stays as it is",
+        f"`{hook.name}` computes {quoted(place, 'another one')} and returns nothing: the {hook.of} stays as "
+        "it is",
         placed(*steps),
         evidence={"calls": f"{hook.lost} of {hook.times}"},
     )
