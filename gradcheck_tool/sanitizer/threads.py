@@ -13,7 +13,7 @@ from gradcheck_tool.sanitizer.dispatch import Dispatch
 from gradcheck_tool.sanitizer.logs import set_log
 from gradcheck_tool.sanitizer.nodes import NodeLog
 from gradcheck_tool.sanitizer.replacing import replaced
-from gradcheck_tool.sanitizer.saved import SavedTensors
+from gradcheck_tool.sanitizer.saved_hooks import SavedTensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
