@@ -56,6 +56,8 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
         self._is_inside = False
+        # The node of that Function: its forward may turn gradients on, and make others.
+        self._applied = log.last
         # The newest node when the last operation was called. What an operation saves of its inputs is logged
         # before it comes here: the log alone does not tell whether it makes a node.
         self._newest = log.last
@@ -101,7 +103,9 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
     def _in_function(self, func: Any, args: tuple[Any, ...], result: Any, *, is_new: bool) -> None:
         """Is an operation one of a custom Function? A pass may run forwards, too, in checkpoints."""
         if not torch.is_grad_enabled() and (is_new or self._is_inside):
-            call = self._functions.call(self._newest, sys._getframe(2))
+            if is_new:
+                self._applied = self._newest
+            call = self._functions.call(self._applied, sys._getframe(2))
             self._is_inside = call is not None
             if call is not None:
                 self._functions.computed(call, name_of(func), args, result)

@@ -219,3 +219,34 @@ def test_what_the_call_of_another_checkpoint_leaves_is_told():
     check_told(checkpointed(False, **shared), "GL721", [7, 7, 15])
     # Each part is called again right before its backward.
     check_left_alone(checkpointed(True, **shared))
+
+
+def test_a_forward_may_make_nodes_of_its_own():
+    check_left_alone(
+        """
+        class Flow(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, weight):
+                half = x / 2
+                with torch.enable_grad():
+                    y = x.detach().requires_grad_()
+                    energy = (y * weight.detach()).sin().sum()
+                (slope,) = torch.autograd.grad(energy, y)
+                moved = half + slope
+                ctx.save_for_backward(weight)
+                ctx.moved = moved
+                return moved * weight
+
+            @staticmethod
+            def backward(ctx, gradient):
+                (weight,) = ctx.saved_tensors
+                return gradient * weight, (gradient * ctx.moved).sum(0)
+
+        weight = torch.rand(2, requires_grad=True)
+        for _ in range(3):
+            first = Flow.apply(torch.rand(3, 2), weight)
+            Flow.apply(first.detach(), weight).sum().backward()
+            first.sum().backward()
+            weight.grad = None
+        """
+    )
