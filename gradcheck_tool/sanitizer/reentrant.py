@@ -138,24 +138,27 @@ class _SecondCall(_Values):  # type: ignore[no-untyped-call]
 
 
 class Replays:
-    """The reentrant checkpoints of a process: what nodes have saved in second calls, where it is another."""
+    """The reentrant checkpoints of a process.
+
+    Attributes:
+        under_way: the second calls of their parts that run.
+        found: what nodes have saved in second calls, where it is another than in the first ones.
+    """
 
     def __init__(self, recomputing: Recomputing) -> None:
         self._of = recomputing
-        self._under_way: list[_SecondCall] = []
-        self._found: WeakKeyDictionary[Saved, First] = WeakKeyDictionary()
+        self.under_way: list[_SecondCall] = []
+        self.found: WeakKeyDictionary[Saved, First] = WeakKeyDictionary()
 
     def saves(self, saved: Saved, tensor: Tensor) -> None:
         """A node saves a tensor."""
-        if self._under_way:
-            self._under_way[-1].saves(saved, tensor)
+        self.under_way[-1].saves(saved, tensor)
 
     def needs(self, saved: Saved, tensor: Tensor) -> None:
         """A pass needs what a node has saved."""
-        if self._found:
-            first = self._found.pop(saved, None)
-            if first is not None:
-                self._of.meets(first, tensor)
+        first = self.found.pop(saved, None)
+        if first is not None:
+            self._of.meets(first, tensor)
 
     def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The part of a checkpoint that is called now."""
@@ -173,14 +176,14 @@ class Replays:
             if not part.is_known:
                 return function(*args, **kwargs)
             again = _SecondCall(before)
-            self._under_way.append(again)
+            self.under_way.append(again)
             try:
                 with again:
                     return function(*args, **kwargs)
             finally:
-                self._under_way.remove(again)
+                self.under_way.remove(again)
                 again.ended()
-                self._found.update(again.found)
+                self.found.update(again.found)
 
         return called
 

@@ -51,7 +51,8 @@ class SavedTensors:
         """Called by PyTorch with each tensor that a node saves."""
         with Unseen():
             saved = self._saved(tensor, sys._getframe(1))
-            self._replays.saves(saved, tensor)
+            if self._replays.under_way:
+                self._replays.saves(saved, tensor)
             return saved
 
     def _saved(self, tensor: Tensor, frame: FrameType) -> Saved:
@@ -104,13 +105,16 @@ class SavedTensors:
                 and (record.total != saved.since or record.is_left_by(tensor) or _is_changed(saved))
             ):
                 self._overwritten(self._need(saved))
-            self._replays.needs(saved, tensor)
+            if self._replays.found:
+                self._replays.needs(saved, tensor)
             if self._needed is not None:
                 self._needed(saved.log.site(saved.number))
         current = self._passes.current
         if current is not None and current.frees:
             saved.log.freed(saved.number, current.number)
-        self._steps_aside()
+        producer = saved.producer
+        if tensor.dtype is torch.bool or (producer is not None and producer[0] in SENSITIVE):
+            self._steps_aside()
         return tensor
 
     @unseen
@@ -131,7 +135,10 @@ class SavedTensors:
         self._steps_aside()
 
     def _steps_aside(self) -> None:
-        """Some nodes compute something else where a dispatch mode is there."""
+        """Some nodes compute something else where a dispatch mode is there.
+
+        They save their results, but for one, which saves a mask.
+        """
         node = _current_node()
         if node is not None and node.name() in SENSITIVE and without(self._mode):
             self._repeating.misses()
