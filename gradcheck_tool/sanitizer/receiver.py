@@ -6,6 +6,7 @@ import ast
 import dis
 import linecache
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -17,11 +18,28 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A tensor that a place names.
+
+    Attributes:
+        is_it: whether it is the very tensor that something is done with; else that is computed from it.
+    """
+
+    tensor: Tensor
+    is_it: bool = True
+
+
 @unseen
-def receiver(frame: FrameType, place: Location) -> Tensor | None:
+def receiver(frame: FrameType, place: Location) -> Named | None:
     """The tensor whose method or operator stands at a place, or the first one that a function is given."""
-    found = _first(frame, _parsed(place))
-    return found if isinstance(found, Tensor) else None
+    node = _parsed(place)
+    if isinstance(node, (ast.Expr, ast.Return)):
+        node = node.value
+    if isinstance(node, (ast.AugAssign, ast.Assign)):
+        found = _named(frame, node.target if isinstance(node, ast.AugAssign) else node.targets[0])
+        return found or _named(frame, node.value)
+    return _named(frame, node)
 
 
 def bound_at(frame: FrameType, tensor: Tensor) -> Location | None:
@@ -50,22 +68,26 @@ def _parsed(place: Location) -> ast.AST | None:
     return None
 
 
-def _first(frame: FrameType, node: ast.AST | None) -> Any:
-    """The first tensor that a node names, from what is written or called inwards."""
-    if isinstance(node, (ast.Expr, ast.Return, ast.Starred)):
-        return _first(frame, node.value)
-    if isinstance(node, (ast.AugAssign, ast.Assign)):
-        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-        found = _first(frame, target)
-        return found if isinstance(found, Tensor) else _first(frame, node.value)
-    if isinstance(node, ast.Call):
-        parts = [node.func, *node.args, *(one.value for one in node.keywords)]
-        tensors = (found for part in parts if isinstance(found := _first(frame, part), Tensor))
-        return next(tensors, None)
+def _named(frame: FrameType, node: ast.AST | None) -> Named | None:
+    """The first tensor of an expression: that of its receiver, or of its arguments that are no calls."""
     if isinstance(node, ast.BinOp):
-        found = _first(frame, node.left)
-        return found if isinstance(found, Tensor) else _first(frame, node.right)
-    return _value(frame, node)
+        return _named(frame, node.left) or _named(frame, node.right)
+    if not isinstance(node, ast.Call):
+        value = _value(frame, node)
+        return Named(value) if isinstance(value, Tensor) else None
+    if isinstance(node.func, ast.Attribute):
+        owner = _named(frame, node.func.value)
+        if owner is not None:
+            inner = node.func.value
+            changes = isinstance(inner, ast.Call) and not _is_in_place(inner)
+            return replace(owner, is_it=False) if changes else owner
+    arguments = (*node.args, *(one.value for one in node.keywords))
+    values = (_value(frame, one) for one in arguments)
+    return next((Named(value) for value in values if isinstance(value, Tensor)), None)
+
+
+def _is_in_place(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
 
 
 def _value(frame: FrameType, node: ast.AST | None) -> Any:
@@ -74,8 +96,6 @@ def _value(frame: FrameType, node: ast.AST | None) -> Any:
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Constant):
         return node.value
-    if isinstance(node, (ast.Call, ast.BinOp)):
-        return _first(frame, node)
     if not isinstance(node, (ast.Attribute, ast.Subscript)):
         return None
     owner = _value(frame, node.value)

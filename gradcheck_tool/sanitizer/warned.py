@@ -40,7 +40,8 @@ def _made(site: Site) -> Site | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not site.frames[0][0]:
         frame = frame.f_back
-    node = None if frame is None else node_of(receiver(frame, site.location))
+    found = None if frame is None else receiver(frame, site.location)
+    node = None if found is None or not found.is_it else node_of(found.tensor)
     log = log_here()
     return None if node is None or log is None else log.site(node._sequence_nr())
 

@@ -215,6 +215,23 @@ PROGRAMS = {
         "GL502",
         [4, 5, 3],
     ),
+    "parameter that is not used": (
+        """
+        net = torch.nn.Bilinear(2, 2, 1)
+        torch.autograd.grad(net.weight.sum(), list(net.parameters()))
+        """,
+        "GL801",
+        [2, 3],
+    ),
+    "what a result is computed from": (
+        """
+        def show(maps):
+            return maps.reshape(-1).numpy()
+        show(torch.rand(3, requires_grad=True) * 2)
+        """,
+        "GL502",
+        [4, 4, 3],
+    ),
     "view that is detached": (
         """
         states = [torch.rand(3, 2, requires_grad=True) * 1]
@@ -312,4 +329,16 @@ def test_the_module_is_named():
     assert [step.message for step in told[0].trace][:2] == [
         "`ReluBackward0` saves its result here, in version 1 (in `0.1`)",
         "`relu_` changes its memory here (in `0.2`)",
+    ]
+
+
+def test_the_tensor_that_is_told_is_the_one_that_is_meant():
+    told, _ = watched(
+        """
+        x = torch.rand(3, requires_grad=True) * 2
+        x.reshape(-1).numpy()
+        """
+    )
+    assert [step.message for step in told[0].trace][:1] == [
+        "what it is computed from comes out of `MulBackward0` here"
     ]

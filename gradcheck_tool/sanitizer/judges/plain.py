@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
 from gradcheck_tool.sanitizer.memory import node_of
-from gradcheck_tool.sanitizer.receiver import bound_at, receiver
+from gradcheck_tool.sanitizer.receiver import Named, bound_at, receiver
 from gradcheck_tool.sanitizer.sites import only_return
 from gradcheck_tool.sanitizer.tokens import token_of
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from torch import Tensor
 
     from gradcheck_tool.sanitizer.told import Told
 
@@ -47,12 +45,12 @@ def refused_tensor(
 
     def judge(raised: Raised) -> Told | None:
         frame = raised.frame
-        tensor = None if frame is None else receiver(frame, raised.site.location)
+        found = None if frame is None else receiver(frame, raised.site.location)
         return raised.told(
             code,
-            f"{quoted(raised.site, 'this call')} {why}{_named(raised, tensor)}",
+            f"{quoted(raised.site, 'this call')} {why}{_which(raised, found)}",
             *before(raised),
-            None if tensor is None or frame is None else _origin(raised, tensor, frame),
+            None if found is None or frame is None else _origin(raised, found, frame),
             caller_of(raised.site),
         )
 
@@ -77,16 +75,17 @@ def refused_function(code: str, why: str) -> Judge:
     return judge
 
 
-def _named(raised: Raised, tensor: Tensor | None) -> str:
+def _which(raised: Raised, found: Named | None) -> str:
     """The name of a parameter, where it is one of a module."""
-    origin = None if tensor is None else raised.records.parameters.origins.get(token_of(tensor))
+    token = token_of(found.tensor) if found is not None and found.is_it else -1
+    origin = raised.records.parameters.origins.get(token)
     return "" if origin is None else f" (it is `{origin.owner}`)"
 
 
-def _origin(raised: Raised, tensor: Tensor, frame: FrameType) -> TraceStep | None:
+def _origin(raised: Raised, found: Named, frame: FrameType) -> TraceStep | None:
+    tensor, what = found.tensor, "this tensor" if found.is_it else "what it is computed from"
     node = node_of(tensor)
     if node is not None:
-        made = raised.made(tensor)
-        return step(made, f"this tensor comes out of `{node.name()}` here")
+        return step(raised.made(tensor), f"{what} comes out of `{node.name()}` here")
     place = bound_at(frame, tensor)
-    return None if place is None else TraceStep(place, "this tensor is made here")
+    return None if place is None else TraceStep(place, f"{what} is made here")

@@ -10,10 +10,12 @@ from torch import Tensor
 from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
 from gradcheck_tool.sanitizer.judges.freed import nodes_of
 from gradcheck_tool.sanitizer.memory import tensors_in
+from gradcheck_tool.sanitizer.tokens import token_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.told import Told
 
 NO_GRAPH, NON_SCALAR, UNUSED = "GL501", "GL103", "GL801"
@@ -57,14 +59,22 @@ def unused(raised: Raised) -> Told | None:
     inputs = args[_INPUTS] if args is not None else ()
     index = _unreached(roots or (), inputs)
     tensor = None if index is None else inputs[index]
-    shape = f" (shape {list(tensor.shape)})" if isinstance(tensor, Tensor) else ""
+    name, made = _known(raised, tensor) if isinstance(tensor, Tensor) else ("", raised.made(tensor))
+    shape = f"shape {list(tensor.shape)}" if isinstance(tensor, Tensor) else ""
     which = "an input" if index is None else f"input {index}"
+    about = f" ({', '.join(filter(None, (name, shape)))})" if shape else ""
     return raised.told(
         UNUSED,
-        f"{quoted(raised.site, 'this call')} differentiates with respect to {which}{shape}, on which the "
-        "result does not depend",
-        step(raised.made(tensor), "this input is made here, and not used for the result"),
+        f"{quoted(raised.site, 'this call')} differentiates with respect to {which}{about}, "
+        "on which the result does not depend",
+        step(made, "this input is made here, and not used for the result"),
     )
+
+
+def _known(raised: Raised, tensor: Tensor) -> tuple[str, Site | None]:
+    """The name of a tensor, where it is a parameter of a module, and where it was made."""
+    origin = raised.records.parameters.origins.get(token_of(tensor))
+    return ("", raised.made(tensor)) if origin is None else (f"`{origin.owner}`", origin.site)
 
 
 def _unreached(roots: Sequence[Any], inputs: Sequence[Any]) -> int | None:
