@@ -45,6 +45,7 @@ class Wrapper:
         parameters: the tokens of its parameters.
         reduces: whether the last forward was to reduce gradients; None where a pass has followed it.
         local, reduced: the passes since the last step that were not to reduce gradients, and those that were.
+        past: where the last pass since then is whose forward went past the wrapper.
         last: where the last pass is that was not, or of all of them.
         seen: the reductions that there had been at the last step.
     """
@@ -56,6 +57,7 @@ class Wrapper:
     reduces: bool | None = None
     local: int = 0
     reduced: int = 0
+    past: Site | None = None
     last: Site | None = None
 
 
@@ -67,12 +69,14 @@ class Count:
         kind: the class of the module.
         before: where the last pass is that did not reduce them.
         lost: in how many of these cases it was to reduce them.
+        past: in how many of them the forward went past the wrapper.
     """
 
     kind: str
     times: int = 0
     wrong: int = 0
     lost: int = 0
+    past: int = 0
     before: Site | None = None
 
 
@@ -106,13 +110,18 @@ class Reducing:
 
     def called(self, module: DistributedDataParallel) -> None:
         """A wrapper is called."""
+        known = self.made(module)
+        if torch.is_grad_enabled():
+            known.reduces = bool(module.require_backward_grad_sync)
+
+    def made(self, module: DistributedDataParallel) -> Wrapper:
+        """The record of a wrapper."""
         known = self._wrappers.get(id(module))
         if known is None or known.module() is not module:
             tokens = {token_of(parameter) for parameter in module.parameters()}
             known = Wrapper(type(module.module).__name__, tokens, weakref.ref(module), self._seen)
             self._wrappers[id(module)] = known
-        if torch.is_grad_enabled():
-            known.reduces = bool(module.require_backward_grad_sync)
+        return known
 
     def pass_begins(self, begun: Pass, _: Sequence[Any]) -> None:
         """A pass begins: does it go through wrappers?"""
@@ -121,7 +130,10 @@ class Reducing:
         reached = self.graphs.of_place.get(begun.site, set())
         for known in self._wrappers.values():
             module = known.module()
-            if module is None or known.reduces is None or known.parameters.isdisjoint(reached):
+            if module is None or known.parameters.isdisjoint(reached):
+                continue
+            if known.reduces is None:
+                known.past = begun.site
                 continue
             count = self.passes.setdefault(begun.site, Count(known.kind))
             count.times += 1
@@ -137,15 +149,17 @@ class Reducing:
         for known in self._wrappers.values():
             if known.parameters.isdisjoint(record.parameters) or record.step_site is None:
                 continue
-            if known.local or known.reduced:
+            by_wrapper = known.local or known.reduced
+            if by_wrapper or known.past:
                 count = self.steps.setdefault(record.step_site, Count(known.kind))
                 count.times += 1
                 if not self._has_reduced(known):
                     count.wrong += 1
                     count.lost += bool(known.reduced)
-                    count.before = known.last or count.before
+                    count.past += not by_wrapper
+                    count.before = known.last or known.past or count.before
             known.local = known.reduced = 0
-            known.last, known.seen = None, self._seen
+            known.last, known.past, known.seen = None, None, self._seen
 
     def _has_reduced(self, known: Wrapper) -> bool:
         """Have the gradients of a wrapper been reduced since the last step?
@@ -172,5 +186,12 @@ def reducing_watched(reducing: Reducing) -> Iterator[None]:
         reducing.called(module)
         return original(module, *args, **kwargs)
 
-    with replaced(DistributedDataParallel, forward=forward):
+    init: Any = DistributedDataParallel.__init__
+
+    @wraps(init)
+    def made(module: DistributedDataParallel, *args: Any, **kwargs: Any) -> None:
+        init(module, *args, **kwargs)
+        reducing.made(module)
+
+    with replaced(DistributedDataParallel, forward=forward, __init__=made):
         yield

@@ -12,11 +12,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def distributed(forward, backward, made="pass", reduced="pass"):
+def distributed(forward, backward, made="pass", reduced="pass", called="net"):
     """A program of one process.
 
-    What is given are the passes whose forward and backward are in `no_sync`, and what is done once the wrapper
-    is made, and before each step.
+    What is given are the passes whose forward and backward are in `no_sync`, what is done once the wrapper is
+    made, and before each step, and what is called.
     """
     # A reducer that is the last to hold the group may wait for ever: the group outlives the model.
     return f"""
@@ -30,7 +30,7 @@ def distributed(forward, backward, made="pass", reduced="pass"):
         try:
             for i in range(6):
                 with net.no_sync() if {forward} else contextlib.nullcontext():
-                    loss = net(torch.ones(4, 2)).sum()
+                    loss = ({called})(torch.ones(4, 2)).sum()
                 with net.no_sync() if {backward} else contextlib.nullcontext():
                     loss.backward()
                 if i % 2:
@@ -48,6 +48,12 @@ PROGRAMS = {
     "applied without being reduced": (distributed("True", "True"), "GL820", [14, 17]),
     "hooks lost on the way to another type": (
         distributed("False", "False", made="net.double().float()"),
+        "GL820",
+        [14, 17],
+    ),
+    "called past the wrapper": (distributed("False", "False", called="net.module"), "GL820", [14, 17]),
+    "called past the wrapper now and then": (
+        distributed("False", "False", called="net if i < 2 else net.module"),
         "GL820",
         [14, 17],
     ),
@@ -73,3 +79,7 @@ def test_what_the_program_reduces_itself_is_left_alone():
 def test_hooks_of_the_program_reduce_as_they_like():
     hook = "from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook as on; net.register_comm_hook(None, on)"
     check_left_alone(distributed("False", "False", made=hook))
+
+
+def test_windows_whose_last_pass_reduces_are_left_alone():
+    check_left_alone(distributed("False", "False", called="net if i % 2 else net.module"))

@@ -19,7 +19,8 @@ UNREDUCED, ALL_THE_SAME = "GL820", "GL811"
 def judge(records: Records) -> Iterator[Told]:
     """Tell which step applies gradients of one process, and which pass reduces in `no_sync`."""
     for site, count in records.reducing.steps.items():
-        if count.wrong >= OFTEN_ENOUGH and count.wrong == count.times:
+        if count.wrong >= OFTEN_ENOUGH and count.wrong in (count.times, count.past):
+            past = "the forward of this backward goes past DistributedDataParallel: it reduces nothing"
             local = "this backward of a forward in `no_sync()` reduces nothing"
             lost = (
                 "this backward reduces nothing: the hooks of DistributedDataParallel are gone, as they are "
@@ -31,7 +32,7 @@ def judge(records: Records) -> Iterator[Told]:
                 f"{quoted(site, 'this step')} applies gradients of {count.kind} that no pass has reduced: "
                 "each process trains a model of its own",
                 placed(
-                    step(count.before, lost if count.lost else local),
+                    step(count.before, past if count.past else lost if count.lost else local),
                     step(site, "this step applies what it leaves"),
                 ),
                 evidence={"steps": f"{count.wrong} of {count.times}"},
