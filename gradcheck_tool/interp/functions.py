@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.join import few, forget_past_numbers, join
@@ -10,6 +11,8 @@ from gradcheck_tool.domain.records import Dict, Frame, Func, Generator, Instance
 from gradcheck_tool.domain.values import NONE, Const, Ref, Tup, Value, unknown
 from gradcheck_tool.interp.api import FrameExit
 from gradcheck_tool.interp.budget import BudgetExhausted
+from gradcheck_tool.interp.exceptions import guard
+from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.summaries import running, summarised
 from gradcheck_tool.ir import nodes as ir
 
@@ -59,7 +62,7 @@ def _within_share(m: Interpreter, s: State, func: Func, call: Call, run: Callabl
     given, share = m.budget.given, left // SHARE
     what = (id(func.function), m.budget.is_narrow)
     if share <= m.budget.too_little.get(what, 0):
-        return _given_up(m, s, call)
+        return _given_up(m, s, func, call)
     m.budget.left = m.budget.given = share
     try:
         return run()
@@ -67,17 +70,26 @@ def _within_share(m: Interpreter, s: State, func: Func, call: Call, run: Callabl
         m.budget.left = 0
         m.budget.too_little[what] = share
         m.program.entered &= entered
-        return _given_up(m, before, call)
+        return _given_up(m, before, func, call)
     finally:
         m.budget.left += left - share
         m.budget.given = given
 
 
-def _given_up(m: Interpreter, s: State, call: Call) -> Outcomes:
-    """What a call leads to that would take too long: with more work left it may lead elsewhere."""
+def _given_up(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
+    """What a call leads to that would take too long: with more work left it may lead elsewhere.
+
+    A method does what that of the library's class does which it stands for: an optimizer's `step` steps.
+    """
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.spoiled = True
-    return m.call_unknown(s, call)
+    receiver = call.args[0] if call.args and func.cls is not None else NONE
+    name = func.function.name
+    native = None if name.startswith("_") else model_of(s, receiver).method(s, receiver, name)
+    if native is None:
+        return m.call_unknown(s, call)
+    given = replace(call, args=call.args[1:], receiver=receiver)
+    return guard(m, s, native, m, s, given)
 
 
 def is_abstract(function: ir.Function) -> bool:

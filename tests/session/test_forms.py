@@ -66,6 +66,32 @@ def test_loops_of_methods_that_run_later_are_known(tmp_path: Path) -> None:
     assert all(each == [(8, "GL319")] for each in found.values()), found
 
 
+# An optimizer of the program's own, the `step` of which parts into more ways than can be followed.
+PARTED = "".join(
+    f"            if group['rate_{number}'] > 0:\n                p.data.mul_(1 - group['rate_{number}'])\n"
+    for number in range(40)
+)
+OPTIMIZER = (
+    "from torch.optim import Optimizer\n\n\nclass Many(Optimizer):\n"
+    "    def __init__(self, params, **rates):\n        super().__init__(params, rates)\n\n"
+    "    def step(self):\n        for group in self.param_groups:\n"
+    "            for p in group['params']:\n                self.move(group, p)\n\n"
+    "    def move(self, group, p):\n        for _ in range(int(group['times'])):\n"
+    f"{PARTED}            p.data.add_(-group['lr'] * p.grad.data)\n"
+)
+
+
+@pytest.mark.parametrize(("clear", "found"), [("pass", [(9, "GL401")]), ("optimizer.zero_grad()", [])])
+def test_a_step_that_is_too_much_work_steps(clear: str, found: list[tuple[int, str]], tmp_path: Path) -> None:
+    train = (
+        "from torch import nn\nfrom many import Many\n\n\ndef train(loader, rates):\n"
+        "    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(9)))\n"
+        "    optimizer = Many(net.parameters(), **rates)\n    for x in loader:\n"
+        f"        net(x).sum().backward()\n        optimizer.step()\n        {clear}\n"
+    )
+    assert reports({"many.py": OPTIMIZER, "train.py": train}, tmp_path) == found
+
+
 # Their surroundings are made in a function of another file, or nowhere.
 UNITS = {
     seed: made

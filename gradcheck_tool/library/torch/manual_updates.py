@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.interp.facts import GradientsApplied, GradientsCleared
 
 if TYPE_CHECKING:
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
         Value,
     )
     from gradcheck_tool.interp.api import Interpreter
+from gradcheck_tool.library.torch.held_parameters import HELD, held_by
 from gradcheck_tool.library.torch.tensor_values import as_tensor
+
+# Gradients that no step has applied yet.
+_WAITING = ("fresh", "mixed")
 
 
 def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
@@ -32,12 +37,30 @@ def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, 
 
 
 def _use_gradient(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
-    """The gradient of a leaf is used."""
-    m.tell(s, GradientsApplied((ref,), site, "", ""))
-    leaf = s.edit(ref)
-    if leaf.grad_state in ("fresh", "mixed"):
-        leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
-        leaf.step_site = site
+    """The gradient of a leaf is used; in the `step` of an optimizer of the program, all that it holds are."""
+    optimizer = _stepping(s)
+    held = held_by(s, s[optimizer]) if optimizer is not None else None
+    if optimizer is not None and held is not None and ref in held.items:
+        leaves = [each for each in held.items if s[each].grad_state in _WAITING]  # type: ignore[index]
+        name = str(s[optimizer].name)
+        m.tell(s, GradientsApplied(leaves, site, name, f"{name}.step()"))  # type: ignore[arg-type]
+    else:
+        leaves = [ref]
+        m.tell(s, GradientsApplied((ref,), site, "", ""))
+    for each in leaves:
+        leaf = s.edit(each)  # type: ignore[arg-type]
+        if leaf.grad_state in _WAITING:
+            leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
+            leaf.step_site = site
+
+
+def _stepping(s: State) -> Ref | None:
+    """The optimizer whose `step`, which the program defines, is running."""
+    for frame in reversed(s.frames):
+        record = s.get(s[frame].receiver, Instance)
+        if record is not None and HELD in record.attrs and s[frame].function.name == "step":
+            return s[frame].receiver  # type: ignore[no-any-return]
+    return None
 
 
 def note_zeroed(m: Interpreter, s: State, value: Value, site: Any) -> None:
