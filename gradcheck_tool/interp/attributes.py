@@ -125,7 +125,9 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
         kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
-        keeps_kind = kind == GRAPH or (kind == "data" and not is_marked(s, obj))
+        # A model may have asked for gradients of what it was given (`batch.positions`).
+        is_given = name not in GRAPHLESS and Symbol(("given", obj)) in s.memory
+        keeps_kind = kind == GRAPH or (kind == "data" and not is_given and not is_marked(s, obj))
         key = Symbol(("attr", obj, name), kind if keeps_kind else None)
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:

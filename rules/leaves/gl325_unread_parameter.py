@@ -150,11 +150,12 @@ def _attributes(body: FunctionBody) -> list[str]:
 
 
 def _shared(body: FunctionBody) -> set[str]:
-    """The attributes that a function stores in another one, or in what it makes for that.
+    """The attributes that a function stores in another one, or in what it makes for that, or adds to a list.
 
-    `self.decoder.bias = self.bias`, `self.cell = Cell(scale=self.scale)`.
+    `self.decoder.bias = self.bias`, `self.cell = Cell(scale=self.scale)`, `self.all.append(self.scale)`.
     """
     waiting = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
+    waiting += [body.maker(arg.value) for call, _ in body.calls("append") for arg in call.args]
     shared = set()
     while waiting:
         made = waiting.pop()

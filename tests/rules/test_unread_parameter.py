@@ -46,3 +46,11 @@ def test_a_method_that_only_initialises_reads_no_parameter(
     used: str, method: str, expected: list[str]
 ) -> None:
     assert [code for _, code in findings(CELL.format(used=used, method=method))] == expected
+
+
+def test_what_is_added_to_a_list_of_parameters_is_read_there() -> None:
+    source = CELL.format(used="x @ self.all[0]", method="reset(self): pass").replace(
+        "        self.head",
+        "        self.all = nn.ParameterList()\n        self.all.append(self.weight)\n        self.head",
+    )
+    assert findings(source) == []

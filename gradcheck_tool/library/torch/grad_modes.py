@@ -104,6 +104,12 @@ def decorate(m: Interpreter, s: State, call: Call) -> Result:
     return _decorated(s, call.self, call.args[0]) or call.args[0]
 
 
+@function("torch.jit.is_scripting")
+def is_scripting(m: Interpreter, s: State, call: Call) -> Result:
+    """What autograd sees is run by Python."""
+    return FALSE
+
+
 @function("torch.is_grad_enabled")
 def is_grad_enabled(m: Interpreter, s: State, call: Call) -> Result:
     return Const(s.grad) if s.grad is not None else unknown("bool")

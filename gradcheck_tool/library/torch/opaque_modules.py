@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
 
 CRITERION = "#criterion"
+# What a callee writes down in for others to read.
+_LOG = re.compile(r"^(?:records?|logs?|logger|metrics?|stats?|infos?|meters?|history|writer)$")
 # How deep tensors are looked for in what a module is given.
 _DEPTH = 4
 # Methods of modules that compute with their parameters as `forward` does, and what is done without a graph.
@@ -83,6 +85,9 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_met
     if s.grad is False:
         return graph_symbol(s, NONE)
     trained = [p for p in parameters if s[p].requires_grad]
+    for value in (*call.args, *call.kwargs.values()):
+        if isinstance(value, Symbol) and value.kind == "data":
+            s.memory[Symbol(("given", value))] = TRUE
     if s.grad is None or not trained:
         return unsure_graph(s)
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
@@ -151,7 +156,8 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
     """The edges of the arguments that are tensors, or parts of what an opaque module returned."""
     found: list[Value] = []
     tensors: list[Ref] = []
-    for value in _parts(s, (*call.args, *call.kwargs.values())):
+    named = [value for name, value in call.kwargs.items() if _LOG.search(name) is None]
+    for value in _parts(s, (*call.args, *named)):
         if isinstance(value, Symbol) and value.kind == GRAPH:
             node = node_of(s, value)
             found += [node] if isinstance(node, Ref) else []

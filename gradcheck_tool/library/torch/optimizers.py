@@ -8,7 +8,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
-from gradcheck_tool.domain.values import NONE, TRUE, Const, Ref, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, SchedulerStepped, Stepped, Taken
@@ -97,7 +97,8 @@ def _check_given(s: State, given: Value, call: Call) -> None:
         Raised: for nothing, for one tensor, for numbers, and for an iterator that certainly holds nothing.
     """
     iterator = s.get(given, Iter)
-    is_missing = not call.args and "params" not in call.kwargs
+    is_made = isinstance(call.func, LibraryObject)
+    is_missing = is_made and not call.args and "params" not in call.kwargs
     listed = iterator is not None and iterator.kind in ("items", "drained")
     if is_missing:
         text, error = "missing 1 required positional argument: 'params'", "TypeError"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.open_programs import told
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -60,6 +61,7 @@ for row in rows():
 RUNNING = {
     "the decorator of the optimizers' steps": """
 from torch.optim.optimizer import _use_grad_for_differentiable
+from tests.open_programs import told
 class Sign(torch.optim.Optimizer):
     def __init__(self, params):
         super().__init__(params, {"differentiable": False})
@@ -102,3 +104,12 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_what_scripted_code_does_is_not_done_by_python() -> None:
+    source = (
+        "import torch\n\nweight = torch.ones(2, requires_grad=True)\n"
+        "if torch.jit.is_scripting():\n    weight.add_(1)\n"
+    )
+    assert told(source) == []
+    assert [finding.code for finding in told(source.replace("if torch", "if not torch"))] == ["GL301"]

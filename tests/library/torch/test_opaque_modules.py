@@ -301,3 +301,40 @@ class Calculator:
 """
     )
     assert [finding.code for finding in told(program)] == ["GL101"]
+
+
+FORCES = (
+    HEAD
+    + """
+def train(model, optimizer, loader, criterion):
+    for data in loader:
+        optimizer.zero_grad()
+        out = model(data)
+        force = -torch.autograd.grad(out, {what}, torch.ones_like(out), create_graph=True)[0]
+        criterion(force, data.force).backward()
+        optimizer.step()
+"""
+)
+
+
+def test_a_module_may_ask_for_gradients_of_what_it_finds_in_its_data() -> None:
+    assert told(FORCES.format(what="data.positions")) == []
+    assert [finding.code for finding in told(FORCES.format(what="data"))] == ["GL801"]
+
+
+CARRIED = (
+    HEAD
+    + """
+def train(model, optimizer, loader, state):
+    for data in loader:
+        loss, state = model(data, {name}=state)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+)
+
+
+def test_what_a_module_logs_to_is_no_state_of_it() -> None:
+    assert told(CARRIED.format(name="records")) == []
+    assert [finding.code for finding in told(CARRIED.format(name="hidden"))] == ["GL102"]
