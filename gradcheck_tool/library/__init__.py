@@ -20,6 +20,7 @@ def load() -> None:
         operator_functions,
     )
     from gradcheck_tool.library.torch import (  # noqa: F401  (register)
+        applied_functions,
         arrays,
         autograd,
         data,

@@ -57,7 +57,13 @@ CASES = {
         SAVED + "lib.f(a).mul_(2)\na.sum().backward()",
         {"GL201"},
     ),
-    "touches": ("def f(t): touches(t)", LOSS + "loss.backward()\nlib.f(loss)\nloss.backward()", set()),
+    "touches": ("def f(t): touches(t)", LOSS + "lib.f(loss)\nw.grad.sum()", set()),
+    "touches nothing": ("def f(t): pass", LOSS + "lib.f(loss)\nw.grad.sum()", {"GL321"}),
+    "what is freed stays so": (
+        "def f(t): touches(t)",
+        LOSS + "loss.backward()\nlib.f(loss)\nloss.backward()",
+        {"GL101"},
+    ),
     "unknown": ("def f(t): return unknown()", LOSS + "lib.f(loss).backward()\nlib.f(loss).item()", set()),
     "data": ("def f(t): return data()", LOSS + "lib.f(loss).numpy()\nloss.backward()", set()),
     "size": (

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gradcheck_tool import FreedGraph
 from tests.cases import check_agreement, check_right, check_runs, each
-from tests.open_programs import told
 from tests.running import Analysis, happened
 
 # `# raises` marks the line where PyTorch raises.
@@ -163,28 +160,3 @@ except AssertionError:
     weight.sum().backward()
 """
     assert Analysis(source).rows(FreedGraph) == [happened(source)[0]] == [source.count("\n")]
-
-
-@pytest.mark.parametrize(
-    ("body", "codes"),
-    [
-        ("module.weight.data.normal_()", []),
-        ("module.weight.requires_grad = False", ["GL501"]),
-        ("module.weight.requires_grad_(module.in_features > 2)", []),
-    ],
-)
-def test_what_is_applied_to_all_modules_may_freeze_them(body: str, codes: list[str]) -> None:
-    source = f"""
-import torch
-from torch import nn
-
-def init(module):
-    if isinstance(module, nn.Linear):
-        {body}
-
-net = nn.Sequential(nn.Linear(3, 2, bias=False), nn.Linear(2, 2, bias=False))
-net.apply(init)
-net(torch.ones(1, 3)).sum().backward()
-"""
-    assert [finding.code for finding in told(source)] == codes
-    assert (happened(source)[0] is None) is (codes == [])
