@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 
+# Operations whose result has at least as many elements as each operand.
+_BROADCASTS = frozenset(
+    {"+", "-", "*", "/", "AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0", "NegBackward0"}
+)
+
+
 @dataclass(slots=True)
 class BackwardPass:
     """One backward pass: what was asked, and what came of it.
@@ -128,8 +134,7 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                 )
             )
         if not given and tensor.requires_grad:
-            # What goes on from here is a single number, whatever has computed it.
-            s.edit(root).shape = tuple(1 for _ in tensor.shape or ())
+            _are_numbers(s, root)
     for index, (root, history) in enumerate(zip(p.roots, histories, strict=True)):
         tensor = s[root]
         if history == NONE and not tensor.unsure_graph:
@@ -149,6 +154,21 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                     call=str(p.call),
                 )
             )
+
+
+def _are_numbers(s: State, root: Ref) -> None:
+    """What goes on from here is a single number, whatever has computed it; so are its terms and factors."""
+    nodes: set[Value] = set()
+    todo: list[Value] = [s[root].grad_fn]
+    while todo:
+        at = todo.pop()
+        node = s.get(at, Node)
+        if node is not None and at not in nodes:
+            nodes.add(at)
+            todo.extend(node.inputs if node.op in _BROADCASTS else ())
+    for ref, tensor in s.records(Tensor):
+        if ref == root or (tensor.grad_fn in nodes and numel_is_one(tensor.shape) is None):
+            s.edit(ref).shape = tuple(1 for _ in tensor.shape or ())
 
 
 def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> None:

@@ -261,3 +261,29 @@ def train(model, optimizer, loader):
     )
     assert [finding.code for finding in told(source)] == ["GL601"]
     assert told(source.replace("total += loss", "total += loss.item()")) == []
+
+
+def test_what_is_divided_before_it_is_differentiated_is_a_number_too() -> None:
+    source = (
+        OPEN
+        + """
+class Trainer:
+    def __init__(self, model, optimizer, every):
+        self.model, self.optimizer, self.every = model, optimizer, every
+
+    def train(self, loader):
+        total = 0
+        for batch in loader:
+            total += self.update(batch)
+        print(total)
+
+    def update(self, batch):
+        loss = self.model(batch) / batch.size
+        (loss / self.every).backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL601"]
+    assert told(source.replace("return loss", "return loss.item()")) == []
