@@ -10,6 +10,7 @@ from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import Bound, LibraryObject, Method, Partial, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.expected import doubt_gradient, is_expected
+from gradcheck_tool.engine.tensors import numel_is_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +110,7 @@ def havoc(
             elif is_trained and keeps_layers:
                 _gradient(s, ref)
             else:
-                _tensor(s, ref)
+                _tensor(s, ref, is_given=ref in given)
         elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
@@ -214,7 +215,8 @@ def _gradient(s: State, ref: Ref) -> None:
         tensor.grad_state, tensor.grad = "unknown", unknown()
 
 
-def _tensor(s: State, ref: Ref) -> None:
+def _tensor(s: State, ref: Ref, *, is_given: bool) -> None:
+    """Forget what a tensor is; one may have cut it off from its graph, but for a loss that one is given."""
     tensor = s.edit(ref)
     tensor.grad_state = "unknown" if tensor.leaf is not False else tensor.grad_state
     tensor.grad = unknown()
@@ -224,15 +226,15 @@ def _tensor(s: State, ref: Ref) -> None:
         tensor.requires_grad = None
         tensor.unsure_graph = True
     if tensor.grad_fn is not None:
-        _graph(s, tensor.grad_fn)
+        _graph(s, tensor.grad_fn, stays_freed=is_given and numel_is_one(tensor.shape) is True)
 
 
-def _graph(s: State, start: Ref) -> None:
+def _graph(s: State, start: Ref, *, stays_freed: bool) -> None:
     """A backward may have freed what is left of the graph, and filled the leaves' gradients."""
     for ref in graph_behind(s, start):
         node = s.heap[ref.id]
         if isinstance(node, Node):
-            if not (node.freed and node.frees):
+            if not (stays_freed and node.freed and node.frees):
                 s.edit(ref).unsure_freed = True
         elif isinstance(s.heap[ref.id], Tensor):
             doubt_gradient(s, ref)

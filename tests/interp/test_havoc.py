@@ -87,3 +87,22 @@ def test_model_and_pytorch_agree(program: str) -> None:
 @each(RIGHT)
 def test_nothing_is_found_in_right_programs(program: str) -> None:
     check_right(program)
+
+
+CARRIED = """
+import torch
+from tools import watch
+
+net = torch.nn.Linear(2, 2)
+state = torch.zeros(2)
+for _ in range(3):
+    state = net(state)
+    loss = state.sum()
+    loss.backward()
+    watch({given})
+"""
+
+
+@pytest.mark.parametrize(("given", "codes"), [("state", []), ("loss", ["GL102"])])
+def test_who_gets_a_state_may_detach_it_but_nobody_detaches_a_loss(given: str, codes: list[str]) -> None:
+    assert [finding.code for finding in told(CARRIED.format(given=given))] == codes
