@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def detached_arguments(function: ir.Function) -> frozenset[str]:
     """The parameters of which `x.detach()` is taken, or that of a sum or a product: `(q - x).detach()`."""
-    body = FunctionBody(function)
+    body: FunctionBody = function.worked_out(FunctionBody)
     return frozenset(name for _, method in body.calls("detach") for name in _terms(body, method.obj))
 
 

@@ -158,6 +158,8 @@ def _check_roots(s: State, p: BackwardPass) -> None:
 
 def _are_numbers(s: State, root: Ref) -> None:
     """What goes on from here is a single number, whatever has computed it; so are its terms and factors."""
+    if numel_is_one(s[root].shape):
+        return
     nodes: set[Value] = set()
     todo: list[Value] = [s[root].grad_fn]
     while todo:

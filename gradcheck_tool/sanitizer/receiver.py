@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.sanitizer.sites import source_lines
 from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def bound_at(frame: FrameType, tensor: Tensor) -> Location | None:
 
 def _parsed(place: Location) -> ast.AST | None:
     """The expression or statement of a place."""
-    rows = range(place.start.row, place.end.row + 1)
-    lines = [linecache.getline(place.filename, row).rstrip("\n") for row in rows]
-    lines[-1] = lines[-1][: place.end.column - 1]
-    lines[0] = lines[0][place.start.column - 1 :]
+    lines = source_lines(place)
     text = "\n".join(lines).strip()
     with suppress(SyntaxError):
         return ast.parse(f"({text})" if len(lines) > 1 else text).body[0]

@@ -258,13 +258,19 @@ def column(filename: str, row: int, offset: int) -> int:
     return len(line[:offset].decode(errors="replace")) + 1
 
 
-def source_text(location: Location) -> str:
-    """The source text of a place, on one line and not too long; empty where there is no source."""
+def source_lines(location: Location) -> list[str]:
+    """The source text of a place by lines; empty ones where there is no source."""
     first, last = location.start, location.end
     lines = [linecache.getline(location.filename, row).rstrip("\n") for row in range(first.row, last.row + 1)]
-    if not any(lines):
-        return ""
     lines[-1] = lines[-1][: last.column - 1]
     lines[0] = lines[0][first.column - 1 :]
+    return lines
+
+
+def source_text(location: Location) -> str:
+    """The source text of a place, on one line and not too long; empty where there is no source."""
+    lines = source_lines(location)
+    if not any(lines):
+        return ""
     text = re.sub(r"\s+", " ", " ".join(line.strip() for line in lines))
     return text if len(text) <= 60 else f"{text[:57]}..."
