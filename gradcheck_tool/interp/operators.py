@@ -232,14 +232,27 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 
 def _differ(left: Value, right: Value) -> bool:
-    """Are two values certainly different? Only for None against objects, and for two packages."""
+    """Are two values certainly different? None and an object, two packages, or a version and a name."""
     if (
         isinstance(left, LibraryObject)
         and isinstance(right, LibraryObject)
         and "." not in left.name + right.name
     ):
         return left != right
-    return any(a == NONE and isinstance(b, (Ref, Tup)) for a, b in ((left, right), (right, left)))
+    return any(
+        (a == NONE and isinstance(b, (Ref, Tup)))
+        or (_is_version(a) and isinstance(b, Const) and not _numbered(b))
+        for a, b in ((left, right), (right, left))
+    )
+
+
+def _is_version(value: Value) -> bool:
+    return isinstance(value, LibraryObject) and value.name.endswith(".__version__")
+
+
+def _numbered(value: Const) -> bool:
+    """Does a text begin as the numbers of versions do? Forks of PyTorch put their name there."""
+    return isinstance(value.value, str) and value.value[:1].isdigit()
 
 
 def _identity(s: State, left: Value, right: Value, negate: bool) -> Value:

@@ -38,6 +38,7 @@ from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.exhaustive import complete_chains
 from gradcheck_tool.ir.liveness import live_in
 
 if TYPE_CHECKING:
@@ -302,7 +303,10 @@ class Solver:
         if isinstance(end, ir.Jump):
             self._arrive(s, end.target, end.back, out)
         elif isinstance(end, ir.Branch):
-            for state, taken in self.decide(s, self.get(s, end.condition)):
+            ways = self.decide(s, self.get(s, end.condition))
+            if len(ways) > 1 and block.id in s[s.frames[-1]].function.worked_out(complete_chains):
+                ways = [way for way in ways if way[1]] or ways
+            for state, taken in ways:
                 if state.exc is not None:
                     self._goes_on(state, block, out, exits)
                 else:

@@ -21,6 +21,11 @@ Variable = Reg | str
 _OWN_SCOPE = {FunctionKind.MODULE: Scope.GLOBAL, FunctionKind.CLASS: Scope.CLASS}
 
 
+def own_scope(function: Function) -> Scope:
+    """The scope of the variables that belong to a function itself."""
+    return _OWN_SCOPE.get(function.kind, Scope.LOCAL)
+
+
 def live_in(function: Function) -> dict[int, frozenset[Variable]]:
     """For each block the registers and local names that may still be read from its start on.
 
@@ -33,7 +38,7 @@ def live_in(function: Function) -> dict[int, frozenset[Variable]]:
 
 
 def _live_in(function: Function) -> dict[int, frozenset[Variable]]:
-    own = _OWN_SCOPE.get(function.kind, Scope.LOCAL)
+    own = own_scope(function)
     at_exit = function.local_names if function.kind is FunctionKind.CLASS else frozenset()
     read: dict[int, set[Variable]] = {}
     assigned: dict[int, set[Variable]] = {}

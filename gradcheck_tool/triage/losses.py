@@ -12,7 +12,7 @@ _LOSS = re.compile(
 _REPORTS = re.compile(
     r"(?:^|_)(?:get|eval\w*|val\w*|test|metrics?|log|plot|print|save|load|read|update|record|report|make|build|"
     r"create|init|show|track|early|average|avg|meter|fn|func|scal\w+|type|name|weights?|item|score|coef\w*|"
-    r"train|step|backward|non_?diff\w*|not_diff\w*)(?:_|$)"
+    r"train|step|backward|non_?diff\w*|not_diff\w*)(?:_|$)|_(?:grad|gradient|derivative)s?$"
 )
 
 

@@ -70,8 +70,16 @@ def test_the_finding_tells_what_it_assumes() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "is_loss"), [("feature_distance", True), ("remap_instance_id", False)])
-def test_a_function_on_labels_is_no_loss(name: str, is_loss: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_loss"),
+    [
+        ("feature_distance", True),
+        ("gradient_penalty", True),
+        ("remap_instance_id", False),
+        ("loss_grad", False),
+    ],
+)
+def test_a_function_on_labels_and_the_gradient_of_a_loss_are_no_losses(name: str, is_loss: bool) -> None:
     program = HEAD + FUNCTION.format(line="prob = prob.detach()").replace("dice_loss", name)
     assert findings(program) == ([(5, "GL501")] if is_loss else [])
 

@@ -40,6 +40,9 @@ a = [] or 'rest'
 b = 0 and unknown_name""",
         "a == 'rest' and b == 0",
     ),
+    "the version of a package and the name of a fork": Fact(
+        "import torch\nversion = torch.__version__", "version != 'parrots' and not version == 'parrots'"
+    ),
     "a conditional expression": Fact("a = 'yes' if 2 > 1 else 'no'", "a == 'yes'"),
 }
 

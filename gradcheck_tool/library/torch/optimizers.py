@@ -75,6 +75,9 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
             raise engine.refused(
                 call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
             )
+        if tensor.leaf is None:  # It is taken, so it has no graph.
+            mine = s.edit(p)
+            mine.leaf, mine.grad_fn = True, None
     is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
     if (is_open and not is_whole) or call.unsure:
         params = [*params, unknown_group(s, call.site)]

@@ -146,3 +146,19 @@ def test_an_optimizer_that_is_given_no_parameters_at_all_is_refused() -> None:
     assert "missing 1 required positional argument: 'params'" in happened(source + "train(0.1)\n")[1]
     given = source.replace("lr):\n", "lr, *given):\n").replace("(lr=lr)", "(*given, lr=lr)")
     assert told(given) == []
+
+
+def test_what_an_optimizer_takes_is_a_leaf_that_backward_gives_a_gradient() -> None:
+    source = """import torch
+
+def refine(model, indices, rate):
+    for start in torch.cat((model.one, model.two))[indices]:
+        point = start[model.free]
+        point.requires_grad_(True)
+        optimizer = torch.optim.SGD([point], lr=rate)
+        for _ in range(model.steps):
+            optimizer.zero_grad()
+            point.pow(2).sum().backward()
+            optimizer.step()
+"""
+    assert told(source) == []
