@@ -12,6 +12,7 @@ from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
 from gradcheck_tool.trackers.gradient_reach import GradientReach
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Interpreter
@@ -56,6 +57,7 @@ class ConstantTerms(GradientReach):
                 create_graph=bool(run.create),
                 breaks=breaks,
                 constant_terms=terms,
+                factors=_factors(s, run),
                 made_leaf=next(made, ""),
             )
         )
@@ -82,6 +84,13 @@ class ConstantTerms(GradientReach):
                         name = str(loose.name) or str(cut.call)
                         constants.setdefault(id(loose), replace(self.described(cut), tensor=name))
         return tuple(breaks.values()), tuple(constants.values())
+
+
+def _factors(s: State, run: BackwardPass) -> frozenset[Site]:
+    """Where what enters the graph in another way than as a term of the root was cut off."""
+    terms = {id(term) for term in _terms(s, run)}
+    loose = (entered for ref in run.ran for entered in s[ref].constant_inputs if id(entered) not in terms)
+    return frozenset(cut.site for entered in loose for cut in entered.severed)
 
 
 def _is_unasked(cut: GraphCut, loose: ConstantInput, node: Node) -> bool:

@@ -1,8 +1,8 @@
 """GL515: a term of a loss is a constant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gradcheck_tool import BackwardCall, Rule, Severity, Violation
+from gradcheck_tool import BackwardCall, Event, Rule, Severity, Violation, by_site
 
 _HOW = {
     "numpy": "leaves autograd",
@@ -76,12 +76,16 @@ class ConstantTerm(Rule):
     predicts = "this term of the loss has no gradient"
     symptom = "assert not tracked"
 
-    def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
-        for cut in event.constant_terms:
-            if cut.kind in _HOW:
-                yield self.finding(
-                    event,
-                    f"`{cut.tensor}` adds a constant to `{event.root}`: `{cut.call}` {_HOW[cut.kind]}",
-                    "keep the term differentiable, or leave it out of the loss",
-                    site=cut.site,
-                )
+    def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
+        for visits in by_site(events, BackwardCall).values():
+            # What weights a term that is trained, on any way, is constant on purpose.
+            weights = frozenset().union(*(event.factors for event in visits))
+            for event in visits:
+                for cut in event.constant_terms:
+                    if cut.kind in _HOW and cut.site not in weights:
+                        yield self.finding(
+                            event,
+                            f"`{cut.tensor}` adds a constant to `{event.root}`: `{cut.call}` {_HOW[cut.kind]}",
+                            "keep the term differentiable, or leave it out of the loss",
+                            site=cut.site,
+                        )

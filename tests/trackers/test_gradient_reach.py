@@ -12,7 +12,7 @@ from gradcheck_tool.domain.events import Event, Site
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.trackers.gradient_reach import GradientReach
 from tests.cases import HEAD, TRAINING, Mistake, check_correction, check_mistake, check_right, each
-from tests.running import events
+from tests.running import events, findings
 
 # Right programs.
 RIGHT = {
@@ -209,3 +209,22 @@ def test_it_is_known_whether_other_passes_may_reach_more(source: str, complete: 
     (event,) = [event for event in happened if isinstance(event, Reached)]
     assert (event.complete, event.leaves) == (complete, 2)
     assert bool(extent.unfinished) is ("later" in source)
+
+
+def test_a_weight_of_a_term_that_one_caller_makes_constant_is_no_constant_term() -> None:
+    source = (
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+
+def learn(reward, log_prob):
+    policy = (reward.detach() * log_prob).mean()
+    loss = policy + reward.mean()
+    loss.backward()
+
+x = torch.ones(3, 2)
+learn(net(x), torch.log(torch.sigmoid(net(x))))
+learn(net(x), torch.zeros(3, 1))
+"""
+    )
+    assert findings(source) == []
