@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import function_use, ordinary_use, roles, unit_results
+from gradcheck_tool.analysis import function_use, inherited, ordinary_use, roles, unit_results
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls, most_different
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.starts import Starts, definitions
@@ -317,7 +317,9 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
                 forget_scaling(end.state)
                 if end.state.get(end.value, Instance) is not None:
                     end.state.edit(end.value).attrs[STAND_IN] = TRUE
-                out.append((end.state, end.value))
+                given, assumed = inherited.provide(m, end.state, end.value)
+                m.program.assumes = (*m.program.assumes, *assumed)
+                out.append((given, end.value))
             else:
                 _report(m, end)
     if not out:

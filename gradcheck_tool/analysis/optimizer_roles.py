@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.values import LibraryObject
 
 if TYPE_CHECKING:
     from gradcheck_tool.analysis.usage import Usage
@@ -67,3 +68,11 @@ def is_module_object(s: State, value: Value) -> bool:
     if record is None:
         return False
     return "#group" in record.attrs or is_module_class(s, record.cls)
+
+
+def modules_inside(s: State, value: Value) -> list[tuple[str, Value]]:
+    """The modules that an object of the repository has for attributes."""
+    record = s.get(value, Instance)
+    if record is None or isinstance(record.cls, LibraryObject):
+        return []
+    return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]

@@ -27,6 +27,7 @@ from gradcheck_tool.analysis.optimizer_roles import (
     is_module_object,
     is_optimizer,
     is_trainable_leaf,
+    modules_inside,
     named_alike,
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
@@ -125,10 +126,12 @@ def arguments(
         depth: how many constructors may be called for arguments of arguments.
     """
     place = Place(func.function, cls, func.env.globals)
-    return _Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
+    return Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
 
 
-class _Casting:
+class Casting:
+    """Decides what the values that a unit or an object is given must be."""
+
     def __init__(self, m: Interpreter, s: State, place: Place, depth: int) -> None:
         self._m = m
         self._place = place
@@ -148,7 +151,7 @@ class _Casting:
         return any(map(self._differentiates, (self._place.function, *near, *of_file)))
 
     @cached_property
-    def _trains_itself(self) -> bool:
+    def trains_itself(self) -> bool:
         """Does the unit call `backward`, or another method of its class that is no module?"""
         s, cls = self._out.state, self._place.cls
         is_trainer = cls is not None and not is_module_class(s, cls)
@@ -183,7 +186,7 @@ class _Casting:
                 self._out.values[p.name] = default
             elif p not in optimizers:
                 value = self.value(p.name, usage[p.name], p.node)
-                is_batch = self._trains_itself and _BATCH.search(p.name) is not None
+                is_batch = self.trains_itself and _BATCH.search(p.name) is not None
                 if is_batch and isinstance(value, Symbol) and "backward" not in usage[p.name].attributes:
                     value = unknown("data")
                 self._out.values[p.name] = value
@@ -352,12 +355,17 @@ class _Casting:
         self._out.values = {k: v for k, v in near.items() if is_module_object(s, v)}
         return self._optimizer(name)
 
+    def optimizers_of(self, names: Sequence[str], modules: Mapping[str, Value]) -> dict[str, Value]:
+        """Optimizers that share the parameters of modules."""
+        self._out.values, self._optimizers = dict(modules), len(names)
+        return {name: self._optimizer(name) for name in names}
+
     def _optimizer(self, optimizer: str) -> Value:
         """An optimizer of the parameters of the modules that are given along with it."""
         s = self._out.state
         near = {name: value for name, value in self._out.values.items() if is_module_object(s, value)}
         near = near or {
-            name: inner for value in self._out.values.values() for name, inner in _inside(s, value)
+            name: inner for value in self._out.values.values() for name, inner in modules_inside(s, value)
         }
         modules = [name for name in near if not is_averaged(name)]
         held: list[Value] = []
@@ -422,7 +430,7 @@ class Refinement:
     ) -> tuple[State, Value]:
         if usage is None or not (usage.called or usage.methods or usage.iterated):
             return s, value
-        casting = _Casting(self._m, s, place, 1)
+        casting = Casting(self._m, s, place, 1)
         given = made_from(s, value)
         if is_optimizer(name, usage, trains=casting.trains):
             made = casting.optimizer_of(name, given.items)
@@ -440,11 +448,3 @@ def _is_configuration(s: State, value: Value) -> bool:
     table = s.get(value, Dict)
     items = (*table.items, *table.items.values()) if table is not None else ()
     return bool(items) and all(isinstance(item, Const) for item in items)
-
-
-def _inside(s: State, value: Value) -> list[tuple[str, Value]]:
-    """The modules that an object of the repository has for attributes."""
-    record = s.get(value, Instance)
-    if record is None or isinstance(record.cls, LibraryObject):
-        return []
-    return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]

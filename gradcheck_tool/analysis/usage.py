@@ -19,6 +19,8 @@ _OPTIMIZERS = re.compile(
     r"optim|(?:^|[._])opt(?:$|_)|(?:^|\.)(?:Adam\w*|SGD|RMSprop|LBFGS|Adagrad|Adadelta)$", re.IGNORECASE
 )
 _ITERATE = frozenset({"enumerate", "iter", "tqdm", "tqdm.tqdm", "zip"})
+# What dictionaries have, and single tensors have not.
+_OF_TABLES = frozenset({"get", "items", "keys", "pop"})
 _HAND_ON = frozenset({"chain", "filter", "iter", "itertools.chain", "list", "tuple"})
 
 
@@ -152,7 +154,9 @@ class _Reader:
                 self._of(paths[instr.src]).iterated = True
             if isinstance(instr, ir.Unpack | ir.GetIter) and instr.src in results:
                 self._of(results[instr.src]).taken_apart = True
-            elif isinstance(instr, ir.GetItem) and instr.obj in results:
+            elif (isinstance(instr, ir.GetItem) and instr.obj in results) or (
+                isinstance(instr, ir.GetAttr) and instr.obj in results and instr.name in _OF_TABLES
+            ):
                 self._of(results[instr.obj]).taken_apart = True
 
     def _attribute(

@@ -374,6 +374,8 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
     lazy = isinstance(record, Generator) or (
         isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
     )
+    if isinstance(value, Symbol) and value.kind == GRAPH:
+        value, lazy = s.new(Iter("unknown", (value,))), True
     rows = model_of(s, value).rows(m, s, value, site)
     if rows is not None:
         return [(state, *elements(state, row)) for state, row in rows]

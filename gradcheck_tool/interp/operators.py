@@ -282,9 +282,10 @@ def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
             return unknown("bool")
         return TRUE if found is not negate else FALSE
     items, is_open = iterate.elements(s, container)
-    if isinstance(item, (Const, Ref)) and item in items:
+    if item in items:
         return FALSE if negate else TRUE
-    if not is_open and isinstance(item, Const) and all(isinstance(v, Const) for v in items):
+    is_listed = not is_open and all(isinstance(v, Const) for v in items)
+    if is_listed and (isinstance(item, Const) or not items):
         return TRUE if negate else FALSE
     key = Symbol(("in", item, container), "bool")
     return Symbol(("not", key), "bool") if negate else key

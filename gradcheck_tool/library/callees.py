@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Instance, List
+from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Method, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
@@ -17,6 +17,7 @@ from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
 from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
+from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from gradcheck_tool.library.torch.handed_losses import back_propagated
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
@@ -163,6 +164,7 @@ class SymbolModel(DtypeModel):
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
         # Modules have this, too; data are none.
         is_tensors = is_tensors or (name == "requires_grad_" and _is_data(key[1]))
+        is_tensors = is_tensors or (name in _MOVES and _taken_for_tensor(s, key[1]) is not None)
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False
             forget_groups(s)
@@ -172,6 +174,10 @@ class SymbolModel(DtypeModel):
             return m.call(
                 s, Method(receiver, name), call.args, call.kwargs, call.site, call.text, call.unsure
             )
+        if obj.kind == GRAPH and isinstance(key[1], Symbol):
+            part = _part_of(s, key[1], name, call)
+            if part is not None:
+                return [(s, part)]
         if obj.kind == "data":
             return [(s, _of_data(s, call))]
         if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
@@ -179,6 +185,8 @@ class SymbolModel(DtypeModel):
         return None
 
 
+# What tensors and structures of them have, which gives the same elsewhere.
+_MOVES = frozenset({"cpu", "cuda", "to"})
 # Methods of tensors that what a module returns may have otherwise.
 _OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
 
@@ -187,6 +195,18 @@ def _are_positions(index: Value) -> bool:
     """Are there several indices, none of which is a name?"""
     items = index.items if isinstance(index, Tup) else ()
     return len(items) > 1 and not any(isinstance(at, Const) and isinstance(at.value, str) for at in items)
+
+
+def _part_of(s: State, result: Symbol, name: str, call: Call) -> Value | None:
+    """What a method gives that tensors or dictionaries have, of something that a model has returned."""
+    if name in _MOVES or name in ("copy", "values"):
+        return graph_symbol(s, node_of(s, result) or unknown())
+    if name in ("get", "pop") and call.args:
+        return Symbol(("item", result, call.args[0]), GRAPH)
+    if name == "items":
+        parts = (unknown("str"), Symbol(("attr", result, "values"), GRAPH))
+        return s.new(Iter("zip", tuple(s.new(Iter("unknown", (part,))) for part in parts)))
+    return None
 
 
 def _is_tensor_method(name: str) -> bool:
@@ -219,7 +239,7 @@ def _is_object(s: State, value: Value) -> bool:
     return record is not None and (isinstance(record.cls, Ref) or is_module(s, record))
 
 
-def _taken_for_tensor(s: State, value: Symbol) -> Ref | None:
+def _taken_for_tensor(s: State, value: Value) -> Ref | None:
     """The tensor that an operation has taken a value for."""
     known = s.memory.get(Symbol(("tensor", value)))
     return known if isinstance(known, Ref) else None

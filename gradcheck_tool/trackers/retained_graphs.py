@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.trackers.collecting import Put
 
 # What may be computed from a running total without it being more than a number to show.
+_SCALES = frozenset({"*", "/", "MulBackward0", "DivBackward0"})
 SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
 
 
@@ -75,11 +76,11 @@ class RetainedGraphs(Tracker):
         key = id(site.node)
         self.owner[total.grad_fn.id] = (key, fresh())
         self.shown[key] = True
-        node = s.get(fact.history, Node)
-        given = s.get(fact.arguments.get("other"), Tensor)
-        if node is None or node.site is None or node.site.node is not site.node or given is None:
+        old, given = fact.history, s.get(fact.arguments.get("other"), Tensor)
+        if old is None or given is None or not _is_made_at(s, old, site):
             return
-        if in_module(s) or (s.after_body and not is_local(s, target)):
+        is_seen = not s.after_body or is_local(s, target) or _is_spent(s, old)
+        if in_module(s) or not is_seen:
             return
         kind = "attribute" if "." in target or "[" in target else "sum"
         self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind))
@@ -90,7 +91,7 @@ class RetainedGraphs(Tracker):
         if isinstance(node, syntax.AugAssign):
             return self.text(site, node.target), self.text(site, node.value)
         if isinstance(node, syntax.BinaryOperation):
-            return self.text(site, node.left), self.text(site, node.right)
+            return self.text(site, _scaled(node.left)), self.text(site, node.right)
         return "", ""
 
     def _keep(self, key: int, event: GraphKept) -> None:
@@ -233,6 +234,23 @@ class RetainedGraphs(Tracker):
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:
                 self.report(event)
+
+
+def _scaled(node: Any) -> Any:
+    """What a running average scales (`total` of `0.9 * total`), or the expression itself."""
+    if not isinstance(node, syntax.BinaryOperation):
+        return node
+    sides = [
+        side for side in (node.left, node.right) if isinstance(side, (syntax.Attribute, syntax.Subscript))
+    ]
+    return sides[0] if len(sides) == 1 else node
+
+
+def _is_made_at(s: State, ref: Ref, site: Site) -> bool:
+    """Has an expression made a graph node, or what that node scales (`0.9 * total`)?"""
+    node: Node = s[ref]
+    inner = [s.get(at, Node) for at in node.inputs] if node.op in _SCALES else []
+    return any(each.site is not None and each.site.node is site.node for each in (node, *inner) if each)
 
 
 def _is_made_of(s: State, node: Node, wanted: Ref | None, depth: int = 2) -> bool:

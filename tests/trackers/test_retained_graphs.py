@@ -188,7 +188,8 @@ def test_a_function_that_nothing_calls_keeps_what_is_its_own(keeping: str, owner
         ("kept.append(loss)", "loss.backward()", 1),
         ("kept.append(loss)", "loss.backward(retain_graph=True)", 0),
         ("kept.append(loss)", "pass", 0),
-        ("total += loss", "loss.backward()", 0),
+        ("total += loss", "loss.backward()", 1),
+        ("total += loss", "pass", 0),
     ],
 )
 def test_others_may_use_what_is_not_differentiated_yet(keeping: str, between: str, count: int) -> None:
@@ -287,3 +288,83 @@ class Trainer:
     )
     assert [finding.code for finding in told(source)] == ["GL601"]
     assert told(source.replace("return loss", "return loss.item()")) == []
+
+
+STEPS = (
+    OPEN
+    + """
+class Meter:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.total = 0.0
+
+    def train(self, loader, name):
+        totals = {}
+        for batch in loader:
+            loss = self.model(batch).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            %s
+        print(totals)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "keeping",
+    [
+        "self.total += {0}",
+        "self.total = 0.9 * self.total + 0.1 * {0}",
+        'totals["loss"] = totals.get("loss", 0) + {0}',
+        "totals[name] = (totals[name] if name in totals else 0) + {0}",
+    ],
+)
+def test_what_backward_has_freed_may_be_in_an_attribute_that_others_see(keeping: str) -> None:
+    assert [finding.code for finding in told(STEPS % keeping.format("loss"))] == ["GL603"]
+    assert told(STEPS % keeping.format("loss.item()")) == []
+
+
+def test_what_an_attribute_adds_up_may_be_differentiated_by_others() -> None:
+    source = (
+        OPEN
+        + """
+class Losses:
+    def __init__(self, model):
+        self.model, self.total = model, 0.0
+
+    def add(self, batches):
+        for batch in batches:
+            self.total += self.model(batch).mean()
+"""
+    )
+    assert told(source) == []
+
+
+PARTS = (
+    OPEN
+    + """
+def train(model, optimizer, criterion, loader):
+    kept = []
+    for batch in loader:
+        losses = criterion(model(batch), batch)
+        loss = sum(losses.values())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append(%s)
+    return kept
+"""
+)
+
+
+def test_the_sum_of_the_losses_of_a_dictionary_has_a_graph() -> None:
+    assert [finding.code for finding in told(PARTS % "loss")] == ["GL602"]
+    assert told(PARTS % "loss.item()") == []
+
+
+def test_what_is_moved_keeps_its_graph() -> None:
+    source = PARTS.replace("losses = criterion(model(batch), batch)", "out = model(batch)")
+    source = source.replace("sum(losses.values())", "criterion(out, batch)")
+    assert [finding.code for finding in told(source % "out.cpu()")] == ["GL602"]
+    assert told(source % "out.detach().cpu()") == []
