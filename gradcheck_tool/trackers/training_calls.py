@@ -67,7 +67,7 @@ class TrainingCalls(Tracker):
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Report what the gradients are that an optimizer is about to apply."""
         params, is_open = params_of(s, fact.optimizer)
-        kinds = _gradient_kinds(s, params, is_open)
+        kinds = _gradient_kinds(s, params, is_open and not _is_whole(s, params))
         if kinds == {"none"} and self.moment.get(s, "") is None and not _are_used(s, params):
             kinds = frozenset({"unused"})
         emptied = self.emptied.get(s, fact.optimizer)
@@ -104,14 +104,15 @@ class TrainingCalls(Tracker):
 
 
 def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[str]:
-    """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on.
-
-    What stands for all parameters of a module of which only the role is known leaves out none.
-    """
-    is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
-    kinds = _gradient_kinds(s, params, is_open and not is_whole)
+    """What gradients are that are clipped: unknown ones carry the scale that a scaler has put on."""
+    kinds = _gradient_kinds(s, params, is_open and not _is_whole(s, params))
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
     return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
+
+
+def _is_whole(s: State, params: Sequence[Ref]) -> bool:
+    """Are they all the parameters of modules of which only the role is known?"""
+    return bool(params) and {p.id for p in params} <= whole_groups(s)
 
 
 def _are_used(s: State, params: Sequence[Ref]) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from gradcheck_tool.trackers.events import ClipGradients, GradientsCleared, OptimizerStep
 from tests.cases import TRAINING
-from tests.open_programs import told
+from tests.open_programs import HEAD, told
 from tests.running import events
 
 LOSS = "net(torch.ones(1, 2)).sum()"
@@ -164,3 +164,39 @@ def test_what_is_clipped_of_a_module_that_is_given_is_known(steps: str, gradient
     found = events(GIVEN.format(steps=steps), ClipGradients)
     assert found
     assert {kind for event in found for kind in event.gradients} == {gradients}
+
+
+LOOP = (
+    HEAD
+    + """
+class Trainer:
+    def __init__(self, model, optimizer, every):
+        self.model, self.optimizer, self.every = model, optimizer, every
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def train(self, loader):
+        for step, batch in enumerate(loader):
+            %s
+"""
+)
+HANDED = {
+    "GL405": (
+        ["self.optimizer.zero_grad()", "(self.model(batch).mean() / self.every).backward()"],
+        ["if (step + 1) % self.every == 0:", "    self.optimizer.step()"],
+        ["if (step + 1) % self.every == 0:", "    self.optimizer.step()", "    self.optimizer.zero_grad()"],
+    ),
+    "GL412": (
+        ["self.optimizer.zero_grad()", "self.scaler.scale(self.model(batch).mean()).backward()"],
+        ["self.optimizer.step()", "self.scaler.update()"],
+        ["self.scaler.step(self.optimizer)", "self.scaler.update()"],
+    ),
+}
+
+
+@pytest.mark.parametrize("code", HANDED)
+def test_an_optimizer_that_is_given_holds_what_is_known_of_its_model(code: str) -> None:
+    start, wrong, right = HANDED[code]
+    lines = "\n            ".join
+    assert [finding.code for finding in told(LOOP % lines([*start, *wrong]))] == [code]
+    begin = start if code == "GL412" else start[1:]
+    assert told(LOOP % lines([*begin, *right])) == []

@@ -180,7 +180,7 @@ def _fill_groups(s: State, p: engine.BackwardPass) -> None:
     """A graph that continues unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
-        if tensor.is_summary:
+        if tensor.is_summary and not (ref.id in reached and tensor.grad_state == "scaled"):
             mine = s.edit(ref)
             mine.passes = mine.passes if tensor.grad_state != "unknown" else ()
             mine.grad_state = engine.added_to(tensor)

@@ -164,7 +164,8 @@ def clear(
 
     Gradients that are set to zero are still there: a step applies them.
     """
-    fresh = any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params) and not is_open
+    is_known = not is_open or (bool(params) and {p.id for p in params} <= whole_groups(s))
+    fresh = is_known and any(s[p].grad_state in ("fresh", "mixed", "scaled") for p in params)
     for ref in params:
         tensor = s.edit(ref)
         tensor.grad = tensor.grad if to_zero else NONE

@@ -88,10 +88,10 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_met
     for value in (*call.args, *call.kwargs.values()):
         if isinstance(value, Symbol) and value.kind == "data":
             s.memory[Symbol(("given", value))] = TRUE
-    if s.grad is None or not trained:
-        return unsure_graph(s)
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
-    given = [] if is_method else _histories(s, call, is_recorded=True)
+    given = [] if is_method else _histories(s, call, is_recorded=bool(trained))
+    if s.grad is None or not (trained or any(isinstance(at, Ref) for at in given)):
+        return unsure_graph(s)
     inputs = [*(edges.history(s, p) for p in trained), *given, unknown()]
     node = _node(s, "module", call, inputs)
     s.edit(node).saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)

@@ -79,16 +79,17 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
             mine = s.edit(p)
             mine.leaf, mine.grad_fn = True, None
     is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
-    if (is_open and not is_whole) or call.unsure:
+    is_open = (is_open and not is_whole) or call.unsure
+    if is_open:
         params = [*params, unknown_group(s, call.site)]
-    hold(s, ref, params, is_open=is_open or call.unsure)
+    hold(s, ref, params, is_open=is_open)
     mine = s.edit(ref)
     mine.attrs["#fused"] = call.kwargs.get("fused", Const(False))
     mine.attrs["#again"] = Const(registry.const(call.get(2, "max_iter")) != 1)
     mine.site = call.site
     listed = elements(s, call.args[0])[0] if call.args else []
     groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
-    m.tell(s, OptimizerMade(ref, params, is_open or call.unsure, call, groups))
+    m.tell(s, OptimizerMade(ref, params, is_open, call, groups))
 
 
 def _check_given(s: State, given: Value, call: Call) -> None:

@@ -338,3 +338,30 @@ def train(model, optimizer, loader, state):
 def test_what_a_module_logs_to_is_no_state_of_it() -> None:
     assert told(CARRIED.format(name="records")) == []
     assert [finding.code for finding in told(CARRIED.format(name="hidden"))] == ["GL102"]
+
+
+FROZEN = (
+    HEAD
+    + """
+from elsewhere import features, generator
+def train(loader):
+    judge = features()
+    for p in judge.parameters():
+        p.requires_grad_(False)
+    net = generator()
+    optimizer = torch.optim.Adam(net.parameters())
+    total = 0
+    for x, y in loader:
+        loss = (judge(net(x)) - judge(y)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+)
+
+
+def test_what_a_frozen_module_is_given_has_its_graph_behind_it() -> None:
+    assert [finding.code for finding in told(FROZEN)] == ["GL601"]
+    assert told(FROZEN.replace("total += loss", "total += loss.item()")) == []
