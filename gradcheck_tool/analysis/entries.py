@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, inherited, ordinary_use, roles, unit_results
+from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls, most_different
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.starts import Starts, definitions
@@ -307,7 +308,7 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     entry = func.function if func is not None else base[base.frames[0]].function
 
     def make(start: State) -> list[FrameExit]:
-        cast = roles.Cast(start) if func is None else roles.arguments(m, start, func, 1, cls)
+        cast = Cast(start) if func is None else roles.arguments(m, start, func, 1, cls)
         m.program.assumes = (*m.program.assumes, *cast.assumes)
         return _as_exits(m.call(cast.state, cls, [], cast.values, site, None, _takes_more(func)))
 
@@ -352,9 +353,9 @@ def _run_function(
     return ends
 
 
-def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | None) -> roles.Cast:
+def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | None) -> Cast:
     """Arguments that fit a function's use; none where making them reaches the work limit."""
-    made: list[roles.Cast] = []
+    made: list[Cast] = []
     s = base.fork()
 
     def run(start: State) -> list[FrameExit]:
@@ -362,11 +363,11 @@ def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | No
         return []
 
     bounded(m, run, s, func.function)
-    return made[0] if made else roles.Cast(base.fork())
+    return made[0] if made else Cast(base.fork())
 
 
-def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[FrameExit]:
-    """Call a function; the ways in which it returns."""
+def _call(m: Interpreter, cast: Cast, target: Value, func: Func) -> list[FrameExit]:
+    """Call a function; the ways in which it returns. What is assumed on the way, its arguments assume."""
     s = cast.state
     before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
     site = m.site(s, func.function.node)
@@ -375,6 +376,7 @@ def _call(m: Interpreter, cast: roles.Cast, target: Value, func: Func) -> list[F
         ends = bounded(m, run, s, func.function)
         for end in ends:
             _report(m, end)
+    cast.assumes += [told for told in m.program.assumes if told not in (*before, *cast.assumes)]
     m.program.assumes = before
     return [end for end in ends if end.kind == "return"]
 

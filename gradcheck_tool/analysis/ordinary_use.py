@@ -84,10 +84,23 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
     return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
 
 
+def is_given_with_data(name: str) -> bool:
+    """Does something that is called so come with the data?"""
+    return _GIVEN.search(name) is not None
+
+
+def is_set(name: str) -> bool:
+    """Is something that is called so set, and not computed?"""
+    return _SETTING.search(name) is not None
+
+
 def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> tuple[list[str], list[str]]:
     """The arguments that a loss takes for tensors: those to be differentiated, and targets and the like."""
     taken = [
-        name for end in ends for name, value in given.items() if _taken_for(end.state, value) is not None
+        name
+        for end in ends
+        for name, value in given.items()
+        if _taken_for(end.state, value) is not None or _is_operand(end.state, value)
     ]
     names = [name for name in dict.fromkeys(taken) if _SETTING.search(name) is None]
     return (
@@ -120,6 +133,15 @@ def _taken_for(s: State, value: Value) -> Tensor | None:
     if not isinstance(value, Symbol):
         return None
     return s.get(s.memory.get(value, s.memory.get(Symbol(("tensor", value)))), Tensor)
+
+
+def _is_operand(s: State, value: Value) -> bool:
+    """Is an unknown argument a term or a factor of what has been taken for a tensor?"""
+    sums = (known.key[1] for known in s.memory if isinstance(known.key, tuple) and known.key[0] == "tensor")  # type: ignore[union-attr]
+    return isinstance(value, Symbol) and any(
+        isinstance(at, Symbol) and isinstance(at.key, tuple) and at.key[0] == "op" and value in at.key[2:]
+        for at in sums
+    )
 
 
 def differentiated(s: State, value: Value, name: str) -> Event | None:

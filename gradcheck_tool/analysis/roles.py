@@ -7,10 +7,10 @@ that is asked of it. What each decision assumes is noted for the findings.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.class_fit import (
     COMMON,
     MODULE_NAME,
@@ -21,7 +21,8 @@ from gradcheck_tool.analysis.class_fit import (
     module_classes,
     plain_classes,
 )
-from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, REQUIRES_GRADIENT, Evidence, Place, methods_of
+from gradcheck_tool.analysis.defaults import holds_settings, is_usual_default
+from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -32,7 +33,7 @@ from gradcheck_tool.analysis.optimizer_roles import (
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
-from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance
+from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
@@ -40,8 +41,10 @@ from gradcheck_tool.interp.imports import import_module, module_variables, resol
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import hold
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
-from gradcheck_tool.library.torch.module_tree import STAND_IN, is_module, named_parameters, parameters_of
+from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import criterion
+from gradcheck_tool.library.torch.settings import note_default, note_settings
+from gradcheck_tool.library.torch.unknown_layers import note_layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,36 +80,6 @@ _SCALER = frozenset({"scale", "step", "unscale_", "update"})
 TELLING = 2
 # How deep objects are made for the arguments of constructors.
 DEPTH = 2
-
-
-@dataclass(slots=True)
-class Cast:
-    """The arguments of one unit: values by name, the state that has them, and what they assume."""
-
-    state: State
-    values: dict[str, Value] = field(default_factory=dict)
-    assumes: list[str] = field(default_factory=list)
-
-    def with_history(
-        self,
-        m: Interpreter,
-        s: State,
-        names: Iterable[str],
-        function: ir.Function,
-        constants: Iterable[str] = (),
-    ) -> Cast:
-        """The same arguments in the state in which they were made, these of them in the middle of a graph.
-
-        Those that are `constants` are tensors without a graph.
-        """
-        given = {
-            name: new_tensor(s, m.site(s, function.node), requires_grad=True, leaf=False, name=name)
-            for name in names
-        }
-        told = [f"`{name}` {REQUIRES_GRADIENT}" for name in given]
-        for name in constants:
-            given[name] = new_tensor(s, m.site(s, function.node), name=name)
-        return Cast(s, {**self.values, **given}, [*self.assumes, *told])
 
 
 def arguments(
@@ -190,22 +163,26 @@ class Casting:
                 if is_batch and isinstance(value, Symbol) and "backward" not in usage[p.name].attributes:
                     value = unknown("data")
                 self._out.values[p.name] = value
+                self._note_settings(p.name, value, default)
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
 
     def _is_ordinary(self, default: Value, name: str) -> bool:
-        """Is a default what ordinary calls have: a number, something to call, or a configuration?"""
-        if isinstance(default, Const):
-            return isinstance(default.value, float)
-        s = self._out.state
-        is_callable = s.get(default, Class) is not None or s.get(default, Func) is not None
-        made = s.get(default, Instance)
-        is_made = (made is not None and is_module(s, made)) or _is_configuration(s, default)
-        if is_callable or isinstance(default, LibraryObject) or is_made:
+        """Is a default what ordinary calls have?"""
+        is_usual = is_usual_default(self._out.state, default)
+        if is_usual and not isinstance(default, Const):
             self._out.assumes.append(f"`{name}` has its default")
-            return True
-        return False
+        return is_usual
+
+    def _note_settings(self, name: str, value: Value, default: Value | None) -> None:
+        constructs = self._is_argument and self._place.function.name == "__init__"
+        if not isinstance(value, Symbol) or value.kind is not None:
+            return
+        if default == TRUE:
+            note_default(self._out.state, value, name)
+        elif holds_settings(name, default, constructs=constructs):
+            note_settings(self._out.state, value, name)
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
@@ -423,7 +400,11 @@ class Refinement:
         if record is None:
             return s, value
         place = Place(s[s.frames[-1]].function, cls, record.env.globals)
-        return self._refined(s, place, name, self.evidence.attribute(s, place, name), value, node)
+        usage = self.evidence.attribute(s, place, name)
+        state, refined = self._refined(s, place, name, usage, value, node)
+        if usage is not None and usage.called and is_module_class(s, cls):
+            note_layer(state, refined, name)
+        return state, refined
 
     def _refined(
         self, s: State, place: Place, name: str, usage: Usage | None, value: Symbol, node: Any
@@ -443,8 +424,9 @@ class Refinement:
         return out.state, made
 
 
-def _is_configuration(s: State, value: Value) -> bool:
-    """Is it a dictionary of names and constants, such as `dict(type="ReLU", inplace=True)`?"""
-    table = s.get(value, Dict)
-    items = (*table.items, *table.items.values()) if table is not None else ()
-    return bool(items) and all(isinstance(item, Const) for item in items)
+def _inside(s: State, value: Value) -> list[tuple[str, Value]]:
+    """The modules that an object of the repository has for attributes."""
+    record = s.get(value, Instance)
+    if record is None or isinstance(record.cls, LibraryObject):
+        return []
+    return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]

@@ -11,9 +11,11 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis import ordinary_use, roles
-from gradcheck_tool.analysis.class_fit import is_part
+from gradcheck_tool.analysis import ordinary_use
+from gradcheck_tool.analysis.class_fit import has_nothing_to_train, is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
+from gradcheck_tool.analysis.evidence import Place
+from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class, Instance
@@ -26,6 +28,7 @@ from gradcheck_tool.triage.losses import computes_loss
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.analysis.cast import Cast
     from gradcheck_tool.domain.graph import GraphCut, Tensor
     from gradcheck_tool.domain.records import Func
     from gradcheck_tool.domain.state import State
@@ -55,8 +58,8 @@ class Unit:
         cls: Ref | None,
         receiver: Value | None,
         start: State,
-        cast: roles.Cast,
-        run: Callable[[roles.Cast], list[FrameExit]],
+        cast: Cast,
+        run: Callable[[Cast], list[FrameExit]],
     ) -> None:
         self.func = func
         self.cls = cls
@@ -99,29 +102,55 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     if unit.is_forward:
         assumes = (f"`{unit.taken_for_module}` is a module",) if unit.taken_for_module else ()
         ordinary_use.differentiate(m, ends, unit.name, (*unit.cast.assumes, *assumes))
-    s, defaults = unit.start, unit.func.defaults
+    defaults = unit.func.defaults
     given = {name: value for name, value in unit.cast.values.items() if not is_number(defaults.get(name))}
-    is_loss = unit.is_loss
-    targets: list[str] = []
-    if is_loss:
-        names, targets = ordinary_use.tensor_arguments(ends, given)
+    if unit.is_loss:
+        trained = _as_loss(m, unit, ends, given)
     elif unit.is_forward and unit.cls is not None:
-        names = ordinary_use.trained_arguments(s, ends, given) if is_part(s, unit.cls) else []
-        detached = detached_arguments(unit.func.function)
-        taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
-        names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))
+        trained = _as_part(m, unit, ends, given)
     else:
         return
-    if not names:
+    if trained is None:
         return
-    trained = unit.cast.with_history(m, s, names, unit.func.function, targets)
     others = unit.run(trained)
     ordinary_use.differentiate(m, others, unit.name, trained.assumes)
-    if is_loss:
+    if unit.is_loss:
         _report_constant(m, unit, others, trained)
 
 
-def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: roles.Cast) -> None:
+def _as_loss(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:
+    """The arguments of a loss: what it differentiates has a history, targets and the like have none."""
+    names, targets = ordinary_use.tensor_arguments(ends, given)
+    others = [name for name in given if name not in (*names, *targets)]
+    names += [name for name in others if _is_indexed(m, unit, ends, name)]
+    parts, constants = parts_taken(ends, {name: given[name] for name in others if name not in names})
+    if not names and not parts:
+        return None
+    return unit.cast.with_history(m, unit.start, names, unit.func.function, targets, parts, constants)
+
+
+def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:
+    """The arguments of a forward that other layers have computed, where it is a part of a network."""
+    assert unit.cls is not None
+    s, function = unit.start, unit.func.function
+    is_inside = is_part(s, unit.cls) or has_nothing_to_train(s, unit.receiver)
+    names = ordinary_use.trained_arguments(s, ends, given) if is_inside else []
+    detached = detached_arguments(function)
+    taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
+    names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))
+    return unit.cast.with_history(m, s, names, function) if names else None
+
+
+def _is_indexed(m: Interpreter, unit: Unit, ends: list[FrameExit], name: str) -> bool:
+    """Is an argument a tensor of which only rows are used, and to be differentiated?"""
+    if ordinary_use.is_given_with_data(name) or ordinary_use.is_set(name):
+        return False
+    place = Place(unit.func.function, unit.cls, unit.func.env.globals)
+    usage = m.program.refinement.evidence.parameter(unit.start, place, name)
+    return is_indexed(ends, unit.cast.values[name], usage.attributes)
+
+
+def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: Cast) -> None:
     """Report a loss that was cut off from its arguments on each way on which it is a tensor."""
     results = [(end.state, ref) for end in ends for ref in ordinary_use.tensors_in(end.state, end.value)]
     cuts = [_cut(s, ref) for s, ref in results]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MOST_WRAPPERS = 4
 # What is read of a tensor and has no graph, whatever the tensor has.
 GRAPHLESS = frozenset({"data", "device", "dtype", "is_cuda", "layout", "ndim", "shape"})
+_SIZES = frozenset({"ndim", "shape"})
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
     "math.e": Const(math.e),
@@ -125,9 +126,10 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
         kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
+        kind = "int" if kind is None and name in _SIZES else kind
         # A model may have asked for gradients of what it was given (`batch.positions`).
         is_given = name not in GRAPHLESS and Symbol(("given", obj)) in s.memory
-        keeps_kind = kind == GRAPH or (kind == "data" and not is_given and not is_marked(s, obj))
+        keeps_kind = kind in (GRAPH, "int") or (kind == "data" and not is_given and not is_marked(s, obj))
         key = Symbol(("attr", obj, name), kind if keeps_kind else None)
         return [(s, s.memory.get(key, key))]
     if isinstance(obj, Tup) and name in obj.fields:

@@ -31,6 +31,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
+from gradcheck_tool.library.torch.unknown_layers import call_layer
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -145,6 +146,9 @@ class SymbolModel(DtypeModel):
     def call(self, m: Interpreter, s: State, obj: Symbol, call: Call) -> Outcomes | None:
         """A method of something unknown: only tensors have some of them, others leave gradients alone."""
         key = obj.key
+        computed = call_layer(m, s, call) if obj.kind is None else None
+        if computed is not None:
+            return [(s, computed)]
         if obj.kind == "data" and any(_is_object(s, value) for value in (*call.args, *call.kwargs.values())):
             forget_groups(s)
             return None
@@ -155,6 +159,8 @@ class SymbolModel(DtypeModel):
             is_data = obj.kind == "data" and not any(_is_unknown(value) for value in call.args)
             return [(s, _of_data(s, call))] if is_data else None
         name = str(key[2])
+        if name in _SIZES and obj.kind is None:
+            return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
         handed = back_propagated(m, s, key[1], name, call)
         if handed is not None:
             return handed
@@ -162,8 +168,8 @@ class SymbolModel(DtypeModel):
             m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[key[1]].name}`")
             return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
-        # Modules have this, too; data are none.
-        is_tensors = is_tensors or (name == "requires_grad_" and _is_data(key[1]))
+        # Modules have this, too; data and sums are none.
+        is_tensors = is_tensors or (name == "requires_grad_" and (_is_data(key[1]) or _is_computed(key[1])))
         is_tensors = is_tensors or (name in _MOVES and _taken_for_tensor(s, key[1]) is not None)
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False
@@ -187,6 +193,8 @@ class SymbolModel(DtypeModel):
 
 # What tensors and structures of them have, which gives the same elsewhere.
 _MOVES = frozenset({"cpu", "cuda", "to"})
+# Methods that give numbers, or a tuple of them.
+_SIZES = frozenset({"dim", "nelement", "numel", "size"})
 # Methods of tensors that what a module returns may have otherwise.
 _OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
 
@@ -231,6 +239,11 @@ def _is_unknown(value: Value) -> bool:
 
 def _is_data(value: Value) -> bool:
     return isinstance(value, Symbol) and value.kind == "data"
+
+
+def _is_computed(value: Value) -> bool:
+    """Is it what an operator makes of unknown values?"""
+    return isinstance(value, Symbol) and isinstance(value.key, tuple) and value.key[0] == "op"
 
 
 def _is_object(s: State, value: Value) -> bool:

@@ -211,10 +211,11 @@ class BackwardCall(Event):
 
     `breaks` lists what entered the root cut off. `constant_terms` are those of them that are whole
     summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added
-    to a loss has no effect on any gradient. `factors` are the places of the cuts that entered anything else
-    than a summand, as the weight of a term that has a gradient does. `made_leaf` is the text of the call that turned the
-    computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
-    `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
+    to a loss has no effect on any gradient. `factors` are the places of the cuts that entered anything
+    else than a summand, as the weight of a term that has a gradient does. `made_leaf` is the text of the
+    call that turned the computed root into a leaf (`requires_grad_`, assigning requires_grad,
+    `Variable(loss)`, `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; ''
+    otherwise.
     """
 
     triggers = when.DIFFERENTIATION

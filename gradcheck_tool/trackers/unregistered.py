@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
-from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import AttributeWritten, ObjectMade, OptimizerMade, Taken
+
+
+_SEQUENCE = LibraryObject("torch.nn.Sequential")
 
 
 class Unregistered(Tracker):
@@ -37,8 +40,8 @@ class Unregistered(Tracker):
             self.stores.set(s, (fact.object, fact.name), fact.site)  # type: ignore[arg-type]
 
     def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
-        """What the program handles itself is no mistake; the `.data` of new ones is only filled."""
-        if fact.by != "data" or not _is_in_constructor(s):
+        """What the program handles itself is no mistake; new ones are only filled, and told to be trained."""
+        if fact.by not in ("data", "thawed") or not _is_in_constructor(s):
             self.clear(ref.id for ref in fact.records)
 
     def on_optimizer_made(self, m: Interpreter, s: State, fact: OptimizerMade) -> None:
@@ -91,7 +94,7 @@ def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str,
     about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
     if not all(is_own(p) for found in params for p in found):
         return "", set()
-    if not any(params) and not any(_has_buffers(s, item) for item in items):
+    if not any(params) and not any(_has_buffers(s, item) or _is_sequence(s, item) for item in items):
         return "", set()
     if all(s.get(item, Tensor) is not None for item in items):
         return ("parameter-list", about) if all(params) else ("", set())
@@ -109,6 +112,14 @@ def _has_buffers(s: State, item: Value) -> bool:
         for owner, names in held
         for name in names.items  # type: ignore[union-attr]
     )
+
+
+def _is_sequence(s: State, item: Value) -> bool:
+    """Is it a sequence of layers, some of which are unknown? As far as one can see, it is to be trained."""
+    record = s.get(item, Instance)
+    if record is None or record.cls != _SEQUENCE:
+        return False
+    return record.open or any(isinstance(value, Symbol) for value in record.attrs.values())
 
 
 def _may_be_module(s: State, item: Value) -> bool:

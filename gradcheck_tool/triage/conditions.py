@@ -22,6 +22,7 @@ _CUT = re.compile(
     r"\.(?:item|tolist|numpy|detach|long|int|sign|round)\(|\.data\b|no_grad|\b(?:tensor|float|from_numpy)\(|"
     r"arg(?:max|min|sort)|[^-]>|<"
 )
+_BOUND = re.compile(r"\bself\.(\w+)\s*=[^=]")
 _CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
 _SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
@@ -48,6 +49,11 @@ def _in_function_class(file: FileText, unit: Unit) -> bool:
 
 def _in_forward(file: FileText, unit: Unit) -> bool:
     return unit.name == "forward" and unit.owner in file.derived and unit.owner not in file.function_classes
+
+
+def _binds_buffer(file: FileText, unit: Unit) -> bool:
+    is_method = unit.owner in file.derived and unit.name != "__init__" and _records_graph(file, unit)
+    return is_method and any(name in file.buffers for name in _BOUND.findall(unit.text))
 
 
 def _computes_loss(file: FileText, unit: Unit) -> bool:
@@ -129,6 +135,7 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.COMPUTES_LOSS: _computes_loss,
     Condition.CUTS_LOSS: _cuts_loss,
     Condition.IN_FORWARD: _in_forward,
+    Condition.BINDS_BUFFER: _binds_buffer,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
     Condition.CALLS_WRITER: _calls_writer,
     Condition.CALLS_INPLACE_LAYER: _calls_inplace_layer,

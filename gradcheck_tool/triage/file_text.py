@@ -27,6 +27,7 @@ _INPLACE = re.compile(WRITE)
 _TRAINS = re.compile(r"backward\(|\.step\(|\.grad\b")
 _LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
 _PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
+_BUFFER_NAME = re.compile(r"register_buffer\(\s*(?:name\s*=\s*)?[\"'](\w+)")
 
 # What makes something of which more is known than that it exists.
 _MAKES = re.compile(
@@ -73,6 +74,11 @@ class FileText:
     def leaves(self) -> frozenset[str]:
         """Names of parameters, and of what gives parameters and views."""
         return _LEAVES | VIEWS | self._own_parameters
+
+    @cached_property
+    def buffers(self) -> frozenset[str]:
+        """Attributes that are registered as buffers by their names."""
+        return frozenset(_BUFFER_NAME.findall(self.outline.source))
 
     @cached_property
     def givers_of_grad(self) -> frozenset[str]:

@@ -85,7 +85,8 @@ class ConstantTerm(Rule):
                     if cut.kind in _HOW and cut.site not in weights:
                         yield self.finding(
                             event,
-                            f"`{cut.tensor}` adds a constant to `{event.root}`: `{cut.call}` {_HOW[cut.kind]}",
+                            f"`{cut.tensor}` adds a constant to `{event.root}`: "
+                            f"`{cut.call}` {_HOW[cut.kind]}",
                             "keep the term differentiable, or leave it out of the loss",
                             site=cut.site,
                         )

@@ -9,6 +9,7 @@ from gradcheck_tool import (
     Condition,
     Dict,
     Event,
+    FunctionBody,
     Instance,
     Interpreter,
     Node,
@@ -27,6 +28,7 @@ from gradcheck_tool import (
     Violation,
     facts,
     module_tree,
+    nodes,
     source_text,
     when,
 )
@@ -96,8 +98,7 @@ class Absorbing(Tracker):
         owner = s.get(fact.object, Instance)
         if not s.after_body or owner is None or not _has_graph(s, fact.value):
             return
-        reads_itself = source_text(fact.site).count(f".{fact.name}") > 1
-        if fact.name in _buffers(owner) and reads_itself:
+        if fact.name in _buffers(owner) and _goes_on_from_itself(s, fact):
             self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
 
     def on_path_ended(self, m: Interpreter, s: State, fact: facts.PathEnded) -> None:
@@ -132,6 +133,14 @@ def _had_graph(s: State, ref: Ref) -> bool:
     """Had a tensor that has just been written to a graph before that?"""
     node = s.get(s[ref].grad_fn, Node)
     return node is not None and bool(node.inputs) and s.get(node.inputs[0], Node) is not None
+
+
+def _goes_on_from_itself(s: State, fact: facts.AttributeWritten) -> bool:
+    """Is what an attribute gets computed from what the running function has read of it?"""
+    if fact.instr is None:
+        return False
+    body = s[s.frames[-1]].function.worked_out(FunctionBody)
+    return any(isinstance(at, nodes.GetAttr) and at.name == fact.name for at in body.behind(fact.instr.src))
 
 
 def _reads_itself(site: Site) -> bool:
@@ -255,7 +264,7 @@ class GraphInBuffer(Rule):
         Trigger(
             pattern=r"\bself\.\w+\s*=[^=]",
             in_file=("register_buffer",),
-            where=Condition.IN_FORWARD,
+            where=Condition.BINDS_BUFFER,
             callers=False,
         ),
     )

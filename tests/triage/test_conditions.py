@@ -102,6 +102,16 @@ def test_the_forward_of_a_module_and_not_that_of_a_function() -> None:
     assert not holds(Condition.IN_FORWARD, source.replace("nn.Module", "torch.autograd.Function"))
 
 
+def test_a_method_that_binds_a_buffer() -> None:
+    source = (
+        HEAD
+        + CLASS.format('self.register_buffer("mean", x)')
+        + "\n    def update(self, x):\n        self.{} = x\n"
+    )
+    assert holds(Condition.BINDS_BUFFER, source.format("mean"))
+    assert not holds(Condition.BINDS_BUFFER, source.format("last"))
+
+
 LOSS = (
     HEAD
     + """class PairLoss(nn.Module):
@@ -135,5 +145,6 @@ def test_every_condition_is_tried() -> None:
         Condition.IN_FUNCTION_CLASS,
         Condition.CALLS_INPLACE_LAYER,
         Condition.CALLS_WRITER,
+        Condition.BINDS_BUFFER,
     }
     assert tried == set(Condition)

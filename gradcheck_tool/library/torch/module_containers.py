@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 from gradcheck_tool.library.torch.module_tree import LISTS, SEQUENTIAL, WRAPPERS, container_items, mapped
+from gradcheck_tool.library.torch.unknown_layers import note_layers
 
 
 def container(s: State, cls: Value, items: Sequence[Value], site: Any) -> Ref:
@@ -59,6 +60,7 @@ def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call)
             names = {str(registry.const(k, i)): v for i, (k, v) in enumerate(table.items.items())}
             is_open = table.open
         target = ref if ref is not None else state.new(Instance(LibraryObject(name)))
+        note_layers(state, names.values())
         mine = state.edit(target)
         mine.attrs.update({"training": TRUE, **names})
         mine.open = mine.open or is_open
@@ -87,6 +89,7 @@ def _fill_dict(s: State, ref: Ref, call: Call) -> None:
         for item in items:
             if isinstance(item, Tup) and len(item.items) == 2:
                 mine.attrs[str(registry.const(item.items[0], "?"))] = item.items[1]
+    note_layers(s, mine.attrs.values())
 
 
 @method("torch.nn.Module", "__init__")
@@ -128,6 +131,7 @@ def append(m: Interpreter, s: State, call: Call) -> Result:
         mine.open = True
         return call.receiver
     items, is_open = elements(s, call.args[0]) if name == "extend" else (call.args[:1], False)
+    note_layers(s, items)
     for offset, item in enumerate(items):
         mine.attrs[str(count + offset)] = item
     mine.open = mine.open or is_open

@@ -18,6 +18,7 @@ from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
 from gradcheck_tool.library.torch.module_tree import parameters_of
 from gradcheck_tool.library.torch.modules import clear, make_layer
+from gradcheck_tool.library.torch.settings import is_on_by_default
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -49,6 +50,8 @@ def parameter(m: Interpreter, s: State, call: Call) -> Result:
     data = call.get(0, "data") or NONE
     source = as_tensor(m, s, data, call.site)
     on = call.flag(1, "requires_grad", True)
+    if on is None and is_on_by_default(m, s, call.get(1, "requires_grad")):
+        on = True
     dtype, shape, storage = "float", None, None
     if source is not None:
         tensor: Tensor = s[source]

@@ -15,6 +15,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.torch.graph_symbols import node_of
+from gradcheck_tool.library.torch.settings import settings_behind
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -37,6 +38,10 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         tensor.severed = s.severed.get(value, ())
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
+    settings = settings_behind(s, value) if value.kind is None else ""
+    if settings:
+        m.program.assume(f"`{settings}` has no tensor that requires a gradient")
+        s[ref].requires_grad, s[ref].leaf = False, True
     s.memory[Symbol(("tensor", value))] = ref
     return ref
 

@@ -1,0 +1,50 @@
+"""What a program is set up with: numbers and names, which no gradient goes through.
+
+What is read of settings, or computed from them, is a constant where it meets a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.values import Const, Symbol, Value
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
+
+
+def note_settings(s: State, value: Symbol, name: str) -> None:
+    """From now on, what is read of a value is a constant."""
+    s.memory[Symbol(("settings", value))] = Const(name)
+
+
+def note_default(s: State, value: Symbol, name: str) -> None:
+    """An option that is on by default: callers ordinarily leave it on."""
+    s.memory[Symbol(("on-by-default", value))] = Const(name)
+
+
+def is_on_by_default(m: Interpreter, s: State, value: Value | None) -> bool:
+    """Is it an option that is on by default? It is taken for granted then."""
+    name = s.memory.get(Symbol(("on-by-default", value)))
+    if not isinstance(name, Const):
+        return False
+    m.program.assume(f"`{name.value}` has its default")
+    return True
+
+
+def settings_behind(s: State, value: Value) -> str:
+    """What the settings are called that a value was read of or computed from; empty for other values."""
+    if not isinstance(value, Symbol):
+        return ""
+    known = s.memory.get(Symbol(("settings", value)))
+    if isinstance(known, Const):
+        return str(known.value)
+    key = value.key if isinstance(value.key, tuple) else ()
+    if key[:1] in (("attr",), ("item",)):
+        return settings_behind(s, key[1])
+    operands = (
+        [part for part in key[2:] if not isinstance(part, Const)] if key[:1] in (("op",), ("unary",)) else []
+    )
+    names = [settings_behind(s, part) for part in operands]
+    return names[0] if names and all(names) else ""

@@ -1,0 +1,57 @@
+"""Layers of which nothing is known but that a module keeps them and calls them with tensors.
+
+A layer that `self.attention = Attention(dim)` or `build_norm(cfg, dim)` has made out of sight computes from
+what it is given: its result has a graph that leads there. What it saves is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.domain.values import GRAPH, Const, Symbol, Value
+from gradcheck_tool.library.torch.opaque_modules import call_is_recorded, call_opaque_function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Call, Interpreter
+
+# What modules keep and call that gives indices, words or scores to log; or that follows another module.
+_NO_LAYER = re.compile(
+    r"match|assign|sampl|metric|accura|(?:^|_)acc(?:_|$)|token|coder$|nms|post_?proc|(?:^|_)log|meter|sched|augment|"
+    r"transform$|transforms$|anchor|generator|generate|search|index|hash|env|callback|hook|getter|callable|lookup|"
+    r"teacher|ema|target|momentum|shadow|frozen|pretrain|detect|parse|extractor|quantil|cache|pad|collat|read|writ|print"
+)
+
+
+def note_layer(s: State, value: Value, name: str) -> None:
+    """A module keeps a value, of which nothing else is known, and calls it."""
+    if isinstance(value, Symbol) and value.kind is None and _NO_LAYER.search(name.lower()) is None:
+        s.memory[Symbol(("layer", value))] = Const(name)
+
+
+def note_layers(s: State, values: Iterable[Value]) -> None:
+    """A list of modules keeps what nothing else is known of: they are modules."""
+    for value in values:
+        note_layer(s, value, "")
+
+
+def is_kept_layer(s: State, value: Value) -> bool:
+    """Is a value an unknown layer that a module keeps?"""
+    return Symbol(("layer", value)) in s.memory
+
+
+def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:
+    """What an unknown layer makes of a tensor that requires a gradient; None for other callees."""
+    name = s.memory.get(Symbol(("layer", call.func)))
+    if not isinstance(name, Const) or not call.args or not _is_recorded(s, call.args[0]):
+        return None
+    m.program.assume(f"`{f'self.{name.value}' if name.value else call.text}` computes from what it is given")
+    return call_opaque_function(s, call)
+
+
+def _is_recorded(s: State, value: Value) -> bool:
+    is_part = isinstance(value, Symbol) and value.kind == GRAPH
+    return s.grad is True if is_part else call_is_recorded(s, value)

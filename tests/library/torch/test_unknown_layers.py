@@ -1,0 +1,71 @@
+"""Layers of which nothing is known but that a module keeps and calls them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD, Open, check_open, check_quiet
+
+OPEN = {
+    "a result that a layer has saved, and that goes through a layer out of sight": Open(
+        HEAD
+        + """
+class Block(nn.Module):
+    def __init__(self, dim, attention, mixer):
+        super().__init__()
+        self.attention = attention
+        self.mixer = mixer
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x, mask=None):
+        x = x + self.attention(self.norm(x))
+        x += self.mixer(self.norm(x))  # <- GL201
+        return x
+""",
+        "x += self.mixer(self.norm(x))  # <- GL201",
+        "x = x + self.mixer(self.norm(x))",
+        "Block(3, nn.Linear(3, 3), nn.Linear(3, 3))(torch.ones(2, 3)).sum().backward()",
+        ("`self.mixer` computes from what it is given",),
+    ),
+    "layers out of sight in a list of modules": Open(
+        HEAD
+        + """
+class Stack(nn.Module):
+    def __init__(self, dim, depth, make):
+        super().__init__()
+        self.blocks = nn.ModuleList([make(dim) for _ in range(depth)])
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x):
+        x = self.norm(x)
+        for block in self.blocks:
+            x += block(self.norm(x))  # <- GL201
+        return x
+""",
+        "x += block(self.norm(x))  # <- GL201",
+        "x = x + block(self.norm(x))",
+        "Stack(3, 2, lambda dim: nn.Linear(dim, dim))(torch.ones(2, 3)).sum().backward()",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OPEN.values(), ids=OPEN)
+def test_pytorch_agrees(case: Open) -> None:
+    check_open(case)
+
+
+def test_what_a_module_calls_that_is_no_layer_gives_no_graph() -> None:
+    check_quiet(
+        """
+class Matched(nn.Module):
+    def __init__(self, dim, matcher):
+        super().__init__()
+        self.layer = nn.Linear(dim, dim)
+        self.matcher = matcher
+
+    def forward(self, x):
+        y = self.layer(x)
+        rows = self.matcher(y)
+        return y, rows.cpu().numpy()
+"""
+    )
