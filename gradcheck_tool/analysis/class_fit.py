@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.analysis.ordinary_use import MODULE as MODULE_CLASS
 from gradcheck_tool.analysis.ordinary_use import is_module_class
-from gradcheck_tool.domain.records import Class, Func, Instance
+from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
-from gradcheck_tool.library.torch.module_tree import named_parameters
-from gradcheck_tool.library.torch.unknown_layers import is_kept_layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref, Value
+    from gradcheck_tool.domain.values import Ref
 
 # What hardly anything has but modules.
 PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -35,12 +33,8 @@ COMMON = frozenset(
 )
 # What modules inside of networks are called: what they are given has a history.
 _PART = re.compile(
-    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb"
-)
-# What modules are called that handle data before anything is computed with parameters.
-_OF_DATA = re.compile(
-    r"Transform|Augment|Normali[sz]|Preproc|Scaler|Mean|Std|Stat|Random|Crop|Flip|Noise|Jitter|Mix|Eras|Buffer|"
-    r"Replay|Rollout|Data|Load|Metric|Tracker|Meter"
+    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb|"
+    r"Bank|Queue|Codebook|Quanti[sz]|Contrast|Proto(?!c)"
 )
 
 
@@ -87,16 +81,6 @@ def is_part(s: State, cls: Ref) -> bool:
     name = s[cls].name
     others = (ref for ref, record in module_classes(s) if record.name != name)
     return _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others)
-
-
-def has_nothing_to_train(s: State, receiver: Value | None) -> bool:
-    """Has a module no parameters, so that training goes through what it is given? One for data has none."""
-    record = s.get(receiver, Instance)
-    cls = s.get(record.cls, Class) if record is not None else None
-    if record is None or cls is None or record.open or cls.open or _OF_DATA.search(cls.name):
-        return False
-    is_known = not any(is_kept_layer(s, value) for value in record.attrs.values())
-    return is_known and not named_parameters(s, receiver)[0]  # type: ignore[arg-type]
 
 
 def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis import ordinary_use
-from gradcheck_tool.analysis.class_fit import has_nothing_to_train, is_part
+from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.analysis.evidence import Place
 from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
@@ -133,8 +133,7 @@ def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str,
     """The arguments of a forward that other layers have computed, where it is a part of a network."""
     assert unit.cls is not None
     s, function = unit.start, unit.func.function
-    is_inside = is_part(s, unit.cls) or has_nothing_to_train(s, unit.receiver)
-    names = ordinary_use.trained_arguments(s, ends, given) if is_inside else []
+    names = ordinary_use.trained_arguments(s, ends, given) if is_part(s, unit.cls) else []
     detached = detached_arguments(function)
     taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
     names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))

@@ -42,9 +42,9 @@ class Encoder(nn.Module):
         "nn.ModuleList()",
         "GL311",
     ),
-    "a memory, which is trained by what it is given": (
+    "a bank of what other layers have computed": (
         """
-class Memory(nn.Module):
+class MemoryBank(nn.Module):
     def __init__(self, size):
         super().__init__()
         self.register_buffer("rows", torch.zeros(size, 4))

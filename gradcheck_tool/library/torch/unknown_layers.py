@@ -38,11 +38,6 @@ def note_layers(s: State, values: Iterable[Value]) -> None:
         note_layer(s, value, "")
 
 
-def is_kept_layer(s: State, value: Value) -> bool:
-    """Is a value an unknown layer that a module keeps?"""
-    return Symbol(("layer", value)) in s.memory
-
-
 def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:
     """What an unknown layer makes of a tensor that requires a gradient; None for other callees."""
     name = s.memory.get(Symbol(("layer", call.func)))
