@@ -422,11 +422,3 @@ class Refinement:
             return s, value
         self._m.program.assume(*out.assumes)
         return out.state, made
-
-
-def _inside(s: State, value: Value) -> list[tuple[str, Value]]:
-    """The modules that an object of the repository has for attributes."""
-    record = s.get(value, Instance)
-    if record is None or isinstance(record.cls, LibraryObject):
-        return []
-    return [(name, inner) for name, inner in record.attrs.items() if is_module_object(s, inner)]
