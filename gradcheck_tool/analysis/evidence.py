@@ -17,8 +17,6 @@ from gradcheck_tool.ir import nodes as ir
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
-# What is assumed of an object whose class is not known and whose uses show a module.
-HAS_PARAMETERS = "has parameters that require a gradient"
 # What is assumed of an argument that what is differentiated is computed from.
 REQUIRES_GRADIENT = "requires a gradient"
 # How far a value is followed through calls.

@@ -22,7 +22,7 @@ from gradcheck_tool.analysis.class_fit import (
     plain_classes,
 )
 from gradcheck_tool.analysis.defaults import holds_settings, is_usual_default
-from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, Evidence, Place, methods_of
+from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -35,14 +35,13 @@ from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
-from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import hold
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
-from gradcheck_tool.library.torch.opaque_modules import criterion
+from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS, criterion, opaque_module
 from gradcheck_tool.library.torch.settings import note_default, note_settings
 from gradcheck_tool.library.torch.unknown_layers import note_layer
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.analysis.given import Given, Surroundings
     from gradcheck_tool.analysis.usage import Usage
-    from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -283,15 +281,8 @@ class Casting:
 
     def _module(self, name: str, node: Any) -> Value:
         s = self._out.state
-        ref = new_tensor(s, self._m.site(s, node), requires_grad=True, leaf=True, name=f"{name}'s parameters")
-        tensor: Tensor = s[ref]
-        tensor.is_summary = True
-        tensor.is_param = True
-        tensor.grad_state = "unknown"
-        record = Instance(LibraryObject("torch.nn.Module"), {"#group": ref}, open=True)
-        record.name = name
         self._out.assumes.append(f"`{name}` {HAS_PARAMETERS}")
-        return s.new(record)
+        return opaque_module(s, name, self._m.site(s, node))
 
     def _scaler(self, name: str) -> Value:
         record = Instance(LibraryObject("torch.amp.GradScaler"), {"#on": TRUE, "#scaled": TRUE})

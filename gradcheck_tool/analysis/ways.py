@@ -25,7 +25,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.evidence import HAS_PARAMETERS, REQUIRES_GRADIENT
+from gradcheck_tool.analysis.evidence import REQUIRES_GRADIENT
 from gradcheck_tool.domain.events import (
     InvalidTensorUse,
     LeafWrite,
@@ -38,6 +38,7 @@ from gradcheck_tool.domain.events import (
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded
 from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Event, Site

@@ -14,6 +14,7 @@ from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
 from gradcheck_tool.interp.havoc import forget_groups, forget_missing
 from gradcheck_tool.interp.models import ObjectModel, models
+from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
 from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
@@ -21,12 +22,14 @@ from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from gradcheck_tool.library.torch.handed_losses import back_propagated
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
+    HAS_PARAMETERS,
     call_opaque_function,
     call_opaque_module,
     callee_text,
     computes,
     is_named_function,
     is_role,
+    opaque_module,
 )
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
@@ -161,6 +164,10 @@ class SymbolModel(DtypeModel):
         name = str(key[2])
         if name in _SIZES and obj.kind is None:
             return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
+        if name in _OF_MODULES and _is_part(key[1]):
+            s.memory[key[1]] = learned = opaque_module(s, receiver_text(call.site), call.site)
+            m.program.assume(f"`{s[learned].name}` {HAS_PARAMETERS}")
+            return m.call_method(s, learned, name, call.args, call.kwargs, call.site, call.text)
         handed = back_propagated(m, s, key[1], name, call)
         if handed is not None:
             return handed
@@ -191,6 +198,8 @@ class SymbolModel(DtypeModel):
         return None
 
 
+# What hardly anything has but modules.
+_OF_MODULES = frozenset({"named_parameters", "parameters"})
 # What tensors and structures of them have, which gives the same elsewhere.
 _MOVES = frozenset({"cpu", "cuda", "to"})
 # Methods that give numbers, or a tuple of them.
@@ -244,6 +253,12 @@ def _is_data(value: Value) -> bool:
 def _is_computed(value: Value) -> bool:
     """Is it what an operator makes of unknown values?"""
     return isinstance(value, Symbol) and isinstance(value.key, tuple) and value.key[0] == "op"
+
+
+def _is_part(value: Value) -> bool:
+    """Is it read out of something of which nothing is known either?"""
+    key = value.key if isinstance(value, Symbol) and value.kind is None else None
+    return isinstance(key, tuple) and key[0] in ("attr", "item") and isinstance(key[1], Symbol)
 
 
 def _is_object(s: State, value: Value) -> bool:

@@ -39,10 +39,13 @@ from gradcheck_tool.library.torch.tensor_values import as_tensor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
 CRITERION = "#criterion"
+# What is assumed of an object whose class is not known and whose uses show a module.
+HAS_PARAMETERS = "has parameters that require a gradient"
 # What a callee writes down in for others to read.
 _LOG = re.compile(r"^(?:records?|logs?|logger|metrics?|stats?|infos?|meters?|history|writer)$")
 # How deep tensors are looked for in what a module is given.
@@ -61,6 +64,17 @@ _FUNCTION = re.compile(
     r"(?:^|[._])(?:model|net|network|score|energy|potential|classifier|predict|forward|logits?)_?"
     r"(?:fn|func|function)$"
 )
+
+
+def opaque_module(s: State, name: str, site: Site) -> Ref:
+    """A module of which only the role is known."""
+    group = new_tensor(s, site, requires_grad=True, leaf=True, name=f"{name}'s parameters")
+    tensor: Tensor = s[group]
+    tensor.is_summary = tensor.is_param = True
+    tensor.grad_state = "unknown"
+    record = Instance(LibraryObject("torch.nn.Module"), {"#group": group}, open=True)
+    record.name = name
+    return s.new(record)
 
 
 def is_role(s: State, ref: Ref) -> bool:
