@@ -12,6 +12,7 @@ from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
+from gradcheck_tool.library.torch.settings import is_named_number, is_named_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +60,13 @@ def is_of(s: State, cls: Ref, record: Class, usage: Usage) -> bool:
     """Is something an object of a class that is no module, going by the methods of it that are called?"""
     own = usage.methods & record.attrs.keys()
     return bool(own) and not usage.called and usage.attributes <= members(s, cls)
+
+
+def is_option(name: str, usage: Usage) -> bool:
+    """Is it a configuration, or a number of one?"""
+    if usage.called or usage.methods & {"step", "zero_grad"}:
+        return False
+    return is_named_settings(name) or (is_named_number(name) and not usage.attributes)
 
 
 def fits(s: State, cls: Ref, usage: Usage, name: str) -> bool:

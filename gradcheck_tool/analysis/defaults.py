@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Dict, Func, Instance
@@ -11,11 +10,6 @@ from gradcheck_tool.library.torch.module_tree import is_module
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-
-# What holds the settings of a program is called so.
-_SETTINGS = re.compile(
-    r"(?:^|_)(?:args|opts?|cfg|conf|config|configuration|hparams?|hps|hyper_?params?|flags|settings)$"
-)
 
 
 def is_usual_default(s: State, default: Value) -> bool:
@@ -28,16 +22,9 @@ def is_usual_default(s: State, default: Value) -> bool:
     return is_callable or isinstance(default, LibraryObject) or is_made
 
 
-def holds_settings(name: str, default: Value | None, *, constructs: bool) -> bool:
-    """Is a parameter what a program is set up with?
-
-    Args:
-        name: what the parameter is called.
-        default: its default, if it has one.
-        constructs: whether it is one of a constructor, where a number by default stays one.
-    """
-    is_number = isinstance(default, Const) and type(default.value) is int
-    return _SETTINGS.search(name) is not None or (constructs and is_number)
+def is_whole_number(default: Value | None) -> bool:
+    """Is a default a whole number? What has one in a constructor stays one."""
+    return isinstance(default, Const) and type(default.value) is int
 
 
 def _is_configuration(s: State, value: Value) -> bool:

@@ -18,10 +18,11 @@ from gradcheck_tool.analysis.class_fit import (
     fits,
     has_all,
     is_of,
+    is_option,
     module_classes,
     plain_classes,
 )
-from gradcheck_tool.analysis.defaults import holds_settings, is_usual_default
+from gradcheck_tool.analysis.defaults import is_usual_default, is_whole_number
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
@@ -161,7 +162,7 @@ class Casting:
                 if is_batch and isinstance(value, Symbol) and "backward" not in usage[p.name].attributes:
                     value = unknown("data")
                 self._out.values[p.name] = value
-                self._note_settings(p.name, value, default)
+                self._note_settings(p.name, usage[p.name], value, default)
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
@@ -173,13 +174,13 @@ class Casting:
             self._out.assumes.append(f"`{name}` has its default")
         return is_usual
 
-    def _note_settings(self, name: str, value: Value, default: Value | None) -> None:
+    def _note_settings(self, name: str, usage: Usage, value: Value, default: Value | None) -> None:
         constructs = self._is_argument and self._place.function.name == "__init__"
         if not isinstance(value, Symbol) or value.kind is not None:
             return
         if default == TRUE:
             note_default(self._out.state, value, name)
-        elif holds_settings(name, default, constructs=constructs):
+        elif is_option(name, usage) or (constructs and is_whole_number(default)):
             note_settings(self._out.state, value, name)
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
@@ -210,11 +211,11 @@ class Casting:
     def _is_module(self, name: str, usage: Usage) -> bool:
         if any(callee in _WRAPPERS for callee, _ in usage.passed):
             return True
+        is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
         if not usage.called:
-            is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
             several = len(usage.methods & MODULE) > 1 or is_named
             return usage.optimized or (bool(usage.methods & PARAMETERS) and several)
-        return bool(usage.methods & MODULE) or (MODULE_NAME.search(name) is not None and self.trains)
+        return bool(usage.methods & MODULE) or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""
@@ -400,6 +401,8 @@ class Refinement:
     def _refined(
         self, s: State, place: Place, name: str, usage: Usage | None, value: Symbol, node: Any
     ) -> tuple[State, Value]:
+        if usage is not None and is_option(name, usage):
+            note_settings(s, value, name)
         if usage is None or not (usage.called or usage.methods or usage.iterated):
             return s, value
         casting = Casting(self._m, s, place, 1)

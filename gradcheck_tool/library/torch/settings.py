@@ -5,6 +5,7 @@ What is read of settings, or computed from them, is a constant where it meets a 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.values import Const, Symbol, Value
@@ -12,6 +13,27 @@ from gradcheck_tool.domain.values import Const, Symbol, Value
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+
+
+# What holds the settings of a program, and what single ones are called.
+_SETTINGS = re.compile(
+    r"(?:^|_)(?:args|opts?|options|cfg|conf|configs?|configuration|hparams?|hps?|hyper_?params?|flags|settings)$",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(
+    r"^_?(?:lambda|lam|lambd|lambda_?\w+|\w+_(?:lambda|coeff?|coefficient|decay|lr|rate)|coeff?|gamma|tau|T|"
+    r"temp|temperature|eps|epsilon|lr|margin|momentum|discount|loss_weight|\w+_loss_weight)$"
+)
+
+
+def is_named_settings(name: str) -> bool:
+    """Is it what configurations are called?"""
+    return _SETTINGS.search(name) is not None
+
+
+def is_named_number(name: str) -> bool:
+    """Is it what hyperparameters are called?"""
+    return _NUMBERS.search(name) is not None
 
 
 def note_settings(s: State, value: Symbol, name: str) -> None:
@@ -41,6 +63,8 @@ def settings_behind(s: State, value: Value) -> str:
     if isinstance(known, Const):
         return str(known.value)
     key = value.key if isinstance(value.key, tuple) else ()
+    if key[:1] == ("global",) and is_named_settings(str(key[-1])):
+        return str(key[-1])
     if key[:1] in (("attr",), ("item",)):
         return settings_behind(s, key[1])
     operands = (

@@ -41,7 +41,7 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
     settings = settings_behind(s, value) if value.kind is None else ""
     if settings:
         m.program.assume(f"`{settings}` has no tensor that requires a gradient")
-        s[ref].requires_grad, s[ref].leaf = False, True
+        s[ref].requires_grad, s[ref].leaf, s[ref].shape = False, True, ()
     s.memory[Symbol(("tensor", value))] = ref
     return ref
 
