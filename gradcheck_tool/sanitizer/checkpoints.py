@@ -64,7 +64,11 @@ def _when_needed(unpack: Callable[[Any], Any], recomputing: Recomputing) -> Call
 
     @wraps(unpack)
     def watched(holder: Any) -> Any:
-        tensor = unpack(holder)
+        recomputing.running += 1
+        try:
+            tensor = unpack(holder)
+        finally:
+            recomputing.running -= 1
         saved, hooks = vars(holder).pop(_MARK, None), saved_tensors_here()
         if hooks is not None and saved is not None:
             hooks.needs_recomputed(saved, tensor)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.sanitizer.grad_mode import records_graph, switched_off
 from gradcheck_tool.sanitizer.graphs import leaves_of
 from gradcheck_tool.sanitizer.memory import tensors_in
 from gradcheck_tool.sanitizer.replacing import replaced
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
 
+    from gradcheck_tool.sanitizer.functions import Call, Functions
+    from gradcheck_tool.sanitizer.grad_mode import Switch
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.steps import Steps
@@ -52,6 +55,8 @@ class Cut:
         operation: what does it, by its name in PyTorch; `backward` where gradients get no graph.
         site: where the program does it.
         tracked: whether grad mode was on.
+        switch: what had switched it off.
+        function: the custom Function that gives values without a graph.
         times: how often it happened.
         leaves: the tokens of the leaves that the values depend on.
         walks: the same for each value that was looked at.
@@ -61,6 +66,8 @@ class Cut:
     operation: str
     site: Site
     tracked: bool
+    switch: Switch | None = None
+    function: type[Any] | None = None
     times: int = 0
     leaves: set[int] = field(default_factory=set)
     walks: list[set[int]] = field(default_factory=list)
@@ -74,6 +81,8 @@ class Cut:
     @property
     def message(self) -> str:
         """What happens there, in words."""
+        if self.function is not None:
+            return f"`{self.operation}` is applied here, and gives this without a graph"
         if self.operation == "backward":
             return "these gradients have no graph of their own (create_graph is off)"
         if self.gives_numbers:
@@ -125,6 +134,7 @@ class Cuts:
 
     passes: Passes
     steps: Steps
+    functions: Functions
     watching: bool = True
     last: Cut | None = None
     known: dict[tuple[Site, str], Cut] = field(default_factory=dict)
@@ -148,6 +158,9 @@ class Cuts:
             return None if cut is None else _joined([Constant((cut,)), *constants])
         if constants:
             return _joined(constants)
+        left = next(filter(None, map(self.functions.made_in, given)), None)
+        if left is not None and not _is_in_function(frame):
+            return self._left_by(left)
         if func in _MADE_OF_NUMBERS and self.last is not None and self.last.gives_numbers:
             return Constant((self.last,)) if site_of(frame) is self.last.site else None
         return None
@@ -224,7 +237,7 @@ class Cuts:
         site = site_of(frame)
         if site is None or _is_in_function(frame):
             return None
-        cut = self._known(site, name, tracked=torch.is_grad_enabled())
+        cut = self._known(site, name, tracked=records_graph())
         times = cut.times
         if func in _NUMBERS or (times <= _LAST_WALK and not times & (times - 1)):
             leaves = {token_of(leaf) for tensor in tracked for leaf in leaves_of(tensor)}
@@ -234,10 +247,18 @@ class Cuts:
         self.last = cut
         return cut
 
+    def _left_by(self, call: Call) -> Constant | None:
+        """What is computed of a value that a custom Function has given without a graph."""
+        if call.site is None:
+            return None
+        cut = self._known(call.site, call.function.__name__, tracked=True)
+        cut.function = call.function
+        return Constant((cut,))
+
     def _known(self, site: Site, name: str, *, tracked: bool) -> Cut:
         cut = self.known.get((site, name))
         if cut is None:
-            cut = self.known[site, name] = Cut(name, site, tracked)
+            cut = self.known[site, name] = Cut(name, site, tracked, switch=switched_off())
         cut.times += 1
         return cut
 

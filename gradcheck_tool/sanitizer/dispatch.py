@@ -52,6 +52,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
         self._masks = records.masks
         self._reducing = records.reducing
         self._repeating = records.repeating
+        self._recomputing = records.recomputing
         self._sharing = records.hooks.sharing
         self._passes = records.passes
         # Whether the forward of a custom Function runs, as far as is known.
@@ -110,7 +111,7 @@ class Dispatch(Below):  # type: ignore[no-untyped-call]
             if call is not None:
                 self._functions.computed(call, name_of(func), args, result)
                 return
-        if self._passes.current is not None:
+        if self._passes.current is not None and not self._recomputing.running:
             self._functions.used(args, makes_node=is_new and torch.is_grad_enabled())
 
     def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

@@ -132,6 +132,13 @@ class Functions:
         """The last known call of a Function of this name."""
         return next((one for one in reversed(self._calls.values()) if one.function.__name__ == name), None)
 
+    def made_in(self, tensor: Tensor) -> Call | None:
+        """The call that has computed a tensor without a gradient of what has one."""
+        known = self._inside.get(storage_key(tensor)) if self._inside and not tensor.requires_grad else None
+        if known is None or known.tensor() is None or not known.varies:
+            return None
+        return next((call for call, made in reversed(known.calls.items()) if made is not None), None)
+
     def computed(self, call: Call, name: str, args: Sequence[Any], result: Any) -> None:
         """A forward has computed something."""
         given = list(tensors_in(args))

@@ -73,12 +73,14 @@ class Hooks:
         masks: what they set to zero.
         sharing: what else has the memory that they change.
         on_backwards: where hooks on the backward of modules were registered.
+        after: where hooks were registered that get a leaf once its gradient is added, and their names.
     """
 
     masks: Masks
     sharing: Sharing = field(default_factory=Sharing)
     known: dict[tuple[Site, str], Hook] = field(default_factory=dict)
     on_backwards: dict[Site, None] = field(default_factory=dict)
+    after: dict[tuple[Site, str], None] = field(default_factory=dict)
     _on_modules: WeakKeyDictionary[Any, Hook] = field(default_factory=WeakKeyDictionary)
 
     @unseen
@@ -134,6 +136,12 @@ class Hooks:
             self.on_backwards[site] = None
         if known is not None:
             self._on_modules[hook] = known
+
+    def after_adding(self, hook: Callable[..., Any]) -> None:
+        """A hook is registered on a leaf, to be called once its gradient is added."""
+        site = here()
+        if site is not None:
+            self.after[site, getattr(hook, "__name__", "hook")] = None
 
     def of_module(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         """A hook that a pass is to call on the backward of a module: its first calls are looked at."""
@@ -259,10 +267,16 @@ def hooks_watched(hooks: Hooks) -> Iterator[None]:
     of_tensor: Any = torch.Tensor.register_hook
     on_module: Any = nn.Module.register_full_backward_hook
     of_module: Any = nn.Module._get_backward_hooks
+    after: Any = torch.Tensor.register_post_accumulate_grad_hook
 
     @wraps(of_tensor)
     def register_hook(tensor: Tensor, hook: Callable[..., Any]) -> Any:
         return of_tensor(tensor, hooks.of_tensor(tensor, hook))
+
+    @wraps(after)
+    def register_after(tensor: Tensor, hook: Callable[..., Any]) -> Any:
+        hooks.after_adding(hook)
+        return after(tensor, hook)
 
     @wraps(on_module)
     def register_full_backward_hook(
@@ -280,7 +294,9 @@ def hooks_watched(hooks: Hooks) -> Iterator[None]:
         return [hooks.of_module(hook) for hook in full], others
 
     with (
-        replaced(torch.Tensor, register_hook=register_hook),
+        replaced(
+            torch.Tensor, register_hook=register_hook, register_post_accumulate_grad_hook=register_after
+        ),
         replaced(
             nn.Module,
             register_full_backward_hook=register_full_backward_hook,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import multiprocessing.process
 import os
 import re
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,19 +16,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from gradcheck_tool.findings import Position
 from gradcheck_tool.report.not_watched import HOOKS, PROCESS, THREAD, NotWatched
 from gradcheck_tool.sanitizer.compiled import compiled_functions
 from gradcheck_tool.sanitizer.logs import log_here
 from gradcheck_tool.sanitizer.replacing import replaced
-from gradcheck_tool.sanitizer.sites import here, source_text
+from gradcheck_tool.sanitizer.sites import first_row, here, source_text
 from gradcheck_tool.startup.launch import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
-    from gradcheck_tool.findings import Location
     from gradcheck_tool.sanitizer.passes import Pass, Passes
     from gradcheck_tool.sanitizer.sites import Site
 
@@ -52,7 +49,7 @@ class LeftAlone:
     def meets(self, why: str, site: Site | None) -> None:
         """Something happens that leads out of the watch."""
         if site is not None:
-            place = _first_row(site.location)
+            place = first_row(site.location)
             what = source_text(place).rstrip(":") or site.function
             self._met[NotWatched(what, why, place)] = None
 
@@ -130,14 +127,6 @@ def _looks_away(words: Sequence[Any]) -> bool:
         if set(word[1:]) & set("IES"):
             return True
     return False
-
-
-def _first_row(place: Location) -> Location:
-    """The place without what follows its first row: the block of a `with`."""
-    if place.start.row == place.end.row:
-        return place
-    line = linecache.getline(place.filename, place.start.row).rstrip("\n")
-    return replace(place, end=Position(place.start.row, len(line) + 1))
 
 
 def _is_worker() -> bool:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 import dis
-import linecache
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from gradcheck_tool.findings import Location, Position
-from gradcheck_tool.sanitizer.sites import source_lines
+from gradcheck_tool.sanitizer.sites import source_lines, whole_row
 from gradcheck_tool.sanitizer.unseen import unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
+
+    from gradcheck_tool.findings import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +33,34 @@ class Named:
 
 
 @unseen
-def receiver(frame: FrameType, place: Location) -> Named | None:
-    """The tensor whose method or operator stands at a place, or the first one that a function is given."""
+def receiver(
+    frame: FrameType, place: Location, fits: Callable[[Tensor], bool] = lambda _: True
+) -> Named | None:
+    """The tensor whose method or operator stands at a place, or the first one that a function is given.
+
+    It is the first one that `fits`.
+    """
     node = _parsed(place)
     if isinstance(node, (ast.Expr, ast.Return)):
         node = node.value
-    if isinstance(node, (ast.AugAssign, ast.Assign)):
-        found = _named(frame, node.target if isinstance(node, ast.AugAssign) else node.targets[0])
-        return found or _named(frame, node.value)
-    return _named(frame, node)
+    return next((one for one in _named(frame, node) if fits(one.tensor)), None)
 
 
-def bound_at(frame: FrameType, tensor: Tensor) -> Location | None:
-    """The place that gives the variable its value that holds a tensor, where there is only one such place."""
+@unseen
+def node_read(frame: FrameType, place: Location) -> Any:
+    """The node of the graph an attribute of which is read at a place."""
+    for one in ast.walk(_parsed(place) or ast.Pass()):
+        if isinstance(one, ast.Attribute):
+            owner = _value(frame, one.value)
+            if hasattr(owner, "next_functions"):
+                return owner
+    return None
+
+
+def bound_at(frame: FrameType, held: Any) -> Location | None:
+    """The place that gives the variable its value that holds something, where there is only one."""
     code = frame.f_code
-    names = [name for name, value in frame.f_locals.items() if value is tensor]
+    names = [name for name, value in frame.f_locals.items() if _holds(value, held)]
     if len(names) != 1 or names[0] in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         return None
     row, rows = 0, set()
@@ -54,7 +68,11 @@ def bound_at(frame: FrameType, tensor: Tensor) -> Location | None:
         row = _row_of(code, one.offset) or row
         if one.opname.startswith("STORE_") and one.argval == names[0]:
             rows.add(row)
-    return _line(code.co_filename, rows.pop()) if len(rows) == 1 else None
+    return whole_row(code.co_filename, rows.pop()) if len(rows) == 1 else None
+
+
+def _holds(value: Any, held: Any) -> bool:
+    return value is held or (type(value) in (list, tuple) and any(one is held for one in value))
 
 
 def _parsed(place: Location) -> ast.AST | None:
@@ -66,22 +84,38 @@ def _parsed(place: Location) -> ast.AST | None:
     return None
 
 
-def _named(frame: FrameType, node: ast.AST | None) -> Named | None:
-    """The first tensor of an expression: that of its receiver, or of its arguments that are no calls."""
-    if isinstance(node, ast.BinOp):
-        return _named(frame, node.left) or _named(frame, node.right)
-    if not isinstance(node, ast.Call):
+def _named(frame: FrameType, node: ast.AST | None) -> Iterator[Named]:
+    """The tensors of an expression: that of its receiver, then those of its arguments, calls last."""
+    if isinstance(node, ast.AugAssign):
+        parts: list[ast.AST] = [node.target, node.value]
+    elif isinstance(node, ast.Assign):
+        parts = [node.targets[0], node.value]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call):
+        arguments = [*node.args, *(one.value for one in node.keywords)]
+        yield from _of_receiver(frame, node)
+        yield from (
+            one for part in arguments if not isinstance(part, ast.Call) for one in _named(frame, part)
+        )
+        calls = (one for part in arguments if isinstance(part, ast.Call) for one in _named(frame, part))
+        yield from (replace(one, is_it=False) for one in calls)
+        return
+    else:
         value = _value(frame, node)
-        return Named(value) if isinstance(value, Tensor) else None
-    if isinstance(node.func, ast.Attribute):
-        owner = _named(frame, node.func.value)
-        if owner is not None:
-            inner = node.func.value
-            changes = isinstance(inner, ast.Call) and not _is_in_place(inner)
-            return replace(owner, is_it=False) if changes else owner
-    arguments = (*node.args, *(one.value for one in node.keywords))
-    values = (_value(frame, one) for one in arguments)
-    return next((Named(value) for value in values if isinstance(value, Tensor)), None)
+        if isinstance(value, Tensor):
+            yield Named(value)
+        return
+    for part in parts:
+        yield from _named(frame, part)
+
+
+def _of_receiver(frame: FrameType, call: ast.Call) -> Iterator[Named]:
+    """The tensors of what stands before the dot of a method."""
+    if isinstance(call.func, ast.Attribute):
+        inner = call.func.value
+        changes = isinstance(inner, ast.Call) and not _is_in_place(inner)
+        yield from (replace(one, is_it=one.is_it and not changes) for one in _named(frame, inner))
 
 
 def _is_in_place(call: ast.Call) -> bool:
@@ -124,9 +158,3 @@ def _attribute(owner: Any, name: str) -> Any:
 
 def _row_of(code: CodeType, offset: int) -> int | None:
     return next((row for first, last, row in code.co_lines() if first <= offset < last), None)
-
-
-def _line(filename: str, row: int) -> Location:
-    line = linecache.getline(filename, row).rstrip("\n")
-    indent = len(line) - len(line.lstrip())
-    return Location(filename, Position(row, indent + 1), Position(row, len(line) + 1))

@@ -125,11 +125,13 @@ class Recomputing:
 
     Attributes:
         room: how many bytes more may be kept.
+        running: how many parts are called again, one in another, for what a node needs.
         listeners: are told of each value that is another.
     """
 
     passes: Passes
     room: int = _ROOM
+    running: int = 0
     listeners: list[Callable[[Otherwise], None]] = field(default_factory=list)
     _calls: dict[Site | None, int] = field(default_factory=dict)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.arrays import Shared
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.passes import Pass
+    from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.storages import Left, StorageRecord
 
 NEED = "_gradlint_need"
@@ -35,11 +36,13 @@ class Saved:
         producer: for a node's own result: the node's name, and which result it is.
         shared: what its memory held if an array of NumPy has it, too.
         view: for a result that is a view: the tensor itself, which may be gone.
+        keeper: where a checkpoint keeps its input, which is saved for no node.
     """
 
     __slots__ = (
         "__weakref__",
         "had_history",
+        "keeper",
         "log",
         "number",
         "producer",
@@ -67,6 +70,12 @@ class Saved:
         self.producer: tuple[str, int] | None = None
         self.had_history = False
         self.view: weakref.ref[Tensor] | None = None
+        self.keeper: Site | None = None
+
+    @property
+    def site(self) -> Site | None:
+        """Where it was saved."""
+        return self.keeper or self.log.site(self.number)
 
     @property
     def is_noticed(self) -> bool:

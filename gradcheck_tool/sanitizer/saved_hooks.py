@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.below import Below
     from gradcheck_tool.sanitizer.records import Records
 
+_KEEPING = "_make_saved_tensor"
+"""The function of PyTorch with which checkpoints keep what they are given."""
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
 
@@ -69,11 +71,15 @@ class SavedTensors:
             saved.shared = shared
             return saved
         made = node._sequence_nr()
-        is_result = made == number or (hasattr(node, "_forward_cls") and _applies(frame.f_code))
+        keeps_input = _KEEPING in frame.f_code.co_names
+        is_result = (made == number and not keeps_input) or (
+            hasattr(node, "_forward_cls") and _applies(frame.f_code)
+        )
         if not is_result:
             saved = Saved(tensor, version, number, log, record)
             saved.had_history = True
             saved.shared = shared
+            saved.keeper = site_of(frame) if keeps_input else None
             return saved
         saved = Saved(_without_history(tensor), version, number, log, record)
         saved.producer = (node.name(), tensor.output_nr)
@@ -110,7 +116,7 @@ class SavedTensors:
             if self._needed is not None:
                 self._needed(saved.log.site(saved.number))
         current = self._passes.current
-        if current is not None and current.frees:
+        if current is not None and current.frees and saved.keeper is None:
             saved.log.freed(saved.number, current.number)
         producer = saved.producer
         if tensor.dtype is torch.bool or (producer is not None and producer[0] in SENSITIVE):
@@ -168,7 +174,8 @@ class SavedTensors:
 
     def _need(self, saved: Saved) -> Need:
         node = _current_node()
-        return Need(saved, node.name() if node is not None else "", self._passes.current)
+        name = "checkpoint" if saved.keeper is not None else node.name() if node is not None else ""
+        return Need(saved, name, self._passes.current)
 
 
 def _is_changed(saved: Saved) -> bool:

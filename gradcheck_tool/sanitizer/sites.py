@@ -9,6 +9,7 @@ import re
 import sys
 import sysconfig
 import weakref
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
@@ -31,6 +32,8 @@ _MACHINES = tuple(package + os.sep for package in ("torch", "_pytest", "pluggy")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 """Where packages are installed: an environment may take those of another one, and those of the user."""
 _STANDARD = tuple({_PATHS[key] + os.sep for key in ("stdlib", "platstdlib")})
+
+_COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 
 _USER, _LIBRARY, _MACHINE = range(3)
 _kinds: dict[str, int] = {}
@@ -74,6 +77,33 @@ class Site:
     def callers(self) -> Iterator[Location]:
         """The calls that led there, the nearest first."""
         return (_location(*frame) for frame in islice(self.frames, 1, None))
+
+    @property
+    def calls(self) -> Iterator[tuple[int, Location]]:
+        """The calls of functions that led there, each with the number of its frame."""
+        for index, ((callee, _), caller) in enumerate(pairwise(self.frames), 1):
+            if callee.co_name not in _COMPREHENSIONS:
+                yield index, _location(*caller)
+
+    def parts_from(self, other: Site) -> int | None:
+        """Which of the frames is the one that both places were reached from, by different ways?
+
+        None where they have none in common, or it is not known any more.
+        """
+        codes = [code for code, _ in other.frames]
+        found = None
+        for index in reversed(range(len(self.frames))):
+            code, instruction = self.frames[index]
+            if code not in codes:
+                if found is None:
+                    continue  # the other way is not known that far out
+                break
+            reached = codes.index(code)
+            found = index
+            if other.frames[reached][1] != instruction:
+                break
+            del codes[reached:]
+        return found
 
 
 _sites: dict[tuple[int, ...], Site] = {}
@@ -159,6 +189,16 @@ def only_return(code: CodeType) -> Location | None:
     return places.pop() if len(places) == 1 else None
 
 
+def only_use(code: CodeType, name: str) -> Location | None:
+    """The row in which a function calls a method; None where there are several."""
+    rows = {
+        _row(code, one.offset)
+        for one in dis.get_instructions(code)
+        if one.argval == name and one.opname in ("LOAD_ATTR", "LOAD_METHOD")
+    }
+    return whole_row(code.co_filename, rows.pop()) if len(rows) == 1 else None
+
+
 def reads_attribute(code: CodeType, name: str) -> bool:
     """May a function read this attribute of its first argument? It may if it hands that on to others."""
     instructions = list(dis.get_instructions(code))
@@ -239,10 +279,7 @@ def _location(code: CodeType, instruction: int) -> Location:
                 Position(row, column(code.co_filename, row, start)),
                 Position(end_row, column(code.co_filename, end_row, end)),
             )
-    row = _row(code, instruction)
-    line = linecache.getline(code.co_filename, row).rstrip("\n")
-    indent = len(line) - len(line.lstrip())
-    return Location(filename, Position(row, indent + 1), Position(row, max(len(line), indent + 1) + 1))
+    return whole_row(code.co_filename, _row(code, instruction))
 
 
 def _row(code: CodeType, instruction: int) -> int:
@@ -256,6 +293,22 @@ def column(filename: str, row: int, offset: int) -> int:
     """The 1-based column in characters of an offset in bytes."""
     line = linecache.getline(filename, row).encode()
     return len(line[:offset].decode(errors="replace")) + 1
+
+
+def first_row(place: Location) -> Location:
+    """A place without what follows its first row: the block of a `with`."""
+    if place.start.row == place.end.row:
+        return place
+    return replace(place, end=whole_row(place.filename, place.start.row).end)
+
+
+def whole_row(filename: str, row: int) -> Location:
+    """All that stands in a row."""
+    line = linecache.getline(filename, row).rstrip("\n")
+    indent = len(line) - len(line.lstrip())
+    return Location(
+        absolute(filename), Position(row, indent + 1), Position(row, max(len(line), indent + 1) + 1)
+    )
 
 
 def source_lines(location: Location) -> list[str]:

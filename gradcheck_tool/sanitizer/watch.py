@@ -13,6 +13,7 @@ from gradcheck_tool.sanitizer.clipping import clipping_watched
 from gradcheck_tool.sanitizer.cuts import lists_watched
 from gradcheck_tool.sanitizer.data import data_watched
 from gradcheck_tool.sanitizer.forward_hooks import forward_hooks_watched
+from gradcheck_tool.sanitizer.grad_mode import grad_mode_watched
 from gradcheck_tool.sanitizer.hooks import hooks_watched
 from gradcheck_tool.sanitizer.judges import overwritten, recomputed
 from gradcheck_tool.sanitizer.judges.ending import conclude
@@ -96,6 +97,7 @@ def observed(records: Records) -> Iterator[None]:
         stack.enter_context(checkpoints_watched(records.recomputing))
         stack.enter_context(reentrant_watched(records.replays))
         stack.enter_context(data_watched(records.storages.moves))
+        stack.enter_context(grad_mode_watched())
         stack.enter_context(lists_watched(records.cuts))
         stack.enter_context(hooks_watched(records.hooks))
         stack.enter_context(forward_hooks_watched(records.hooks))

@@ -250,3 +250,10 @@ def test_a_forward_may_make_nodes_of_its_own():
             weight.grad = None
         """
     )
+
+
+def test_what_a_checkpoint_is_given_may_be_what_the_same_function_has_computed():
+    text = checkpointed(False).replace(
+        "hidden = net(torch.rand(2, 3))", "kept = [net(torch.rand(2, 3))]; hidden = kept[0]"
+    )
+    check_left_alone(text.replace("            )\n", "            )\n            kept.append(hidden)\n"))

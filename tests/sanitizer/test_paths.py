@@ -119,7 +119,7 @@ PROGRAMS = {
         train()
         """,
         "GL504",
-        [4, 8, 10],
+        [4, 7, 8, 10],
         """
         def train():
             unused, head = torch.nn.GRUCell(2, 2), torch.nn.Linear(2, 1)

@@ -104,7 +104,7 @@ PROGRAMS = {
         y.sum().backward()
         """,
         "GL201",
-        [12, 13, 9],
+        [12, 13, 14, 9],
     ),
     "freed by another": (
         """
@@ -126,7 +126,7 @@ PROGRAMS = {
             loss.backward()
         """,
         "GL102",
-        [5, 7],
+        [5, 5, 7],
     ),
     "leaf": ("w = torch.rand(3, requires_grad=True)\nw.mul_(2)", "GL301", [1, 2]),
     "several elements": (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.sanitizer.cuts import Cut
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
-from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import cut_off, placed, quoted, step
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def judge(records: Records) -> Iterator[Told]:
         is_loss = term.site in records.graphs.sums and term.times >= OFTEN_ENOUGH
         if not is_loss or cut is None or not term.varies:
             continue
-        steps = (step(cut.site, cut.message), step(term.site, "what comes of it is added to the loss here"))
+        steps = (*cut_off(cut), step(term.site, "what comes of it is added to the loss here"))
         yield Told(
             _code_of(cut),
             cut.site.location,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.logs import log_here
+from gradcheck_tool.sanitizer.sites import only_return
 from gradcheck_tool.sanitizer.told import Told
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from gradcheck_tool.findings import Location
+    from gradcheck_tool.sanitizer.cuts import Cut
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.records import Records
     from gradcheck_tool.sanitizer.sites import Site
@@ -73,6 +75,13 @@ class Raised:
         node = getattr(tensor, "grad_fn", None)
         return self.log.site(node._sequence_nr()) if node is not None and self.log is not None else None
 
+    def is_in(self, site: Site | None) -> bool:
+        """Does a place stand in the expression that raises?"""
+        if site is None or site.location.filename != self.site.location.filename:
+            return False
+        one, whole = site.location, self.site.location
+        return whole.start <= one.start and one.end <= whole.end
+
     def told(
         self, code: str, message: str, *steps: TraceStep | None, location: Location | None = None
     ) -> Told:
@@ -88,7 +97,22 @@ def step(site: Site | None, message: str) -> TraceStep | None:
     """One step of a story, where its place is known; within a model it says in which module."""
     if site is None:
         return None
-    return TraceStep(site.location, f"{message} (in `{site.module}`)" if site.module else message)
+    return TraceStep(site.location, f"{message}{_in_module(site)}")
+
+
+def _in_module(site: Site) -> str:
+    return f" (in `{site.module}`)" if site.module else ""
+
+
+def cut_off(cut: Cut) -> Iterator[TraceStep]:
+    """Where values lose their graph, and because of what."""
+    if cut.switch is not None and not cut.tracked:
+        yield TraceStep(cut.switch.location, "gradients are switched off here")
+    yield TraceStep(cut.site.location, f"{cut.message}{_in_module(cut.site)}")
+    forward = getattr(getattr(cut.function, "forward", None), "__code__", None)
+    end = None if forward is None else only_return(forward)
+    if end is not None:
+        yield TraceStep(end, "of what its forward returns, a tensor gets a graph, or those of a tuple")
 
 
 def placed(*steps: TraceStep | None) -> tuple[TraceStep, ...]:
@@ -96,17 +120,19 @@ def placed(*steps: TraceStep | None) -> tuple[TraceStep, ...]:
     return tuple(one for one in steps if one is not None)
 
 
-def call_of(site: Site, reader: Site | None) -> TraceStep | None:
-    """The nearest call that led to a place in another function than the one that `reader` is in."""
-    if reader is not None and site.frames[0][0] is reader.frames[0][0]:
-        return None
-    location = next(site.callers, None)
-    return None if location is None else TraceStep(location, "called here")
+def calls_of(site: Site, other: Site | None) -> Iterator[TraceStep]:
+    """The calls that led to a place: the one in the function that led to the other place, and the nearest."""
+    calls = list(site.calls)
+    parting = None if other is None else site.parts_from(other)
+    nearest = calls[0][0] if calls else 0
+    for index, location in reversed(calls):
+        if index in (parting, nearest) and (parting is None or index <= parting):
+            yield TraceStep(location, "called here")
 
 
 def caller_of(site: Site) -> TraceStep | None:
     """The call of the function that a place is in; of a module it is the import that runs it."""
-    return None if site.function == "<module>" else call_of(site, None)
+    return None if site.function == "<module>" else next(calls_of(site, None), None)
 
 
 def quoted(site: Site | None, otherwise: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.sanitizer.judges.exception import Raised, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import Raised, calls_of, quoted, step
+from gradcheck_tool.sanitizer.receiver import node_read
 from gradcheck_tool.sanitizer.saved import NEED, Need
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gradcheck_tool.findings import TraceStep
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.sites import Site
@@ -26,19 +28,42 @@ def judge(raised: Raised) -> Told | None:
     need: Need | None = getattr(raised.error, NEED, None)
     if need is not None:
         by = need.saved.log.freed_by(need.saved.number)
-        return _told(raised, need.node, need.saved.log.site(need.saved.number), raised.records.passes.get(by))
+        freeing = raised.records.passes.get(by)
+        return _told(raised, need.node, need.saved.site, None, freeing)
     roots = raised.local("run_backward", "roots")
     if roots is None:
-        return raised.told(FIELD, "what the node saved was freed by an earlier backward")
-    node = _reached(raised, roots)
-    made = raised.log.site(node._sequence_nr()) if node is not None and raised.log is not None else None
-    return _told(raised, node.name() if node is not None else "a node", made, _freed_by(raised, node))
+        return _field(raised)
+    node, reader = _reached(raised, roots)
+    freeing = _freed_by(raised, node)
+    used = None
+    if reader is not None and freeing is not None and reader._sequence_nr() >= freeing.after:
+        used = _made(raised, reader)
+    return _told(raised, "a node" if node is None else node.name(), _made(raised, node), used, freeing)
 
 
-def _told(raised: Raised, name: str, made: Site | None, freeing: Pass | None) -> Told:
+def _field(raised: Raised) -> Told:
+    """What a node saved is read without a backward."""
+    frame = raised.frame
+    node = None if frame is None else node_read(frame, raised.site.location)
+    freeing = None if node is None else _freed_by(raised, node)
+    return raised.told(
+        FIELD,
+        "what the node saved was freed by an earlier backward",
+        step(_made(raised, node), "the node is made here"),
+        None if freeing is None else step(freeing.site, "this backward frees what it saved"),
+    )
+
+
+def _made(raised: Raised, node: Any) -> Site | None:
+    return raised.log.site(node._sequence_nr()) if node is not None and raised.log is not None else None
+
+
+def _told(raised: Raised, name: str, made: Site | None, used: Site | None, freeing: Pass | None) -> Told:
+    """`used` is where something has used the shared part since it was freed."""
     here = raised.site
     before = freeing.site if freeing is not None else None
     again = before is not None and before.location == here.location
+    is_same_way = again and before is not None and here.parts_from(before) in (0, None)
     built = quoted(made, f"`{name}`")
     return raised.told(
         CARRIED if again else SECOND,
@@ -48,45 +73,63 @@ def _told(raised: Raised, name: str, made: Site | None, freeing: Pass | None) ->
             if again
             else f"{quoted(before, 'an earlier backward')} has freed"
         ),
-        step(made, f"`{name}` is made here"),
-        None if again else step(before, "this backward frees it"),
+        *_told_with_calls(made, here, f"`{name}` is made here"),
+        *_told_with_calls(None if is_same_way else before, here, "this backward frees it"),
+        *_told_with_calls(
+            None if used == made or raised.is_in(used) else used,
+            here,
+            "what comes out of it is used again here",
+        ),
+        *(calls_of(here, before or made) if before or made else ()),
         step(
             here,
-            "this backward freed it, and needs it again: PyTorch raises" if again else "PyTorch raises here",
+            "this backward freed it, and needs it again: PyTorch raises"
+            if is_same_way
+            else "PyTorch raises here",
         ),
     )
 
 
+def _told_with_calls(site: Site | None, reader: Site, message: str) -> Iterator[TraceStep | None]:
+    if site is not None:
+        yield from calls_of(site, reader)
+        yield step(site, message)
+
+
 def nodes_of(roots: Sequence[Any]) -> Iterator[Any]:
     """The nodes behind tensors in the order in which a pass comes to them."""
+    return (node for node, _ in _nodes_and_readers(roots))
+
+
+def _nodes_and_readers(roots: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     first = [getattr(root, "grad_fn", None) or getattr(root, "node", None) for root in roots]
     queue = [(-node._sequence_nr(), index, node) for index, node in enumerate(first) if node is not None]
     heapq.heapify(queue)
-    seen = {node for _, _, node in queue}
+    readers: dict[Any, Any] = {node: None for _, _, node in queue}
     count = len(queue)
     while queue and count < _MOST_NODES:
         node = heapq.heappop(queue)[2]
-        yield node
+        yield node, readers[node]
         for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
+            if following is not None and following not in readers:
+                readers[following] = node
                 count += 1
                 heapq.heappush(queue, (-following._sequence_nr(), count, following))
 
 
-def _reached(raised: Raised, roots: Sequence[Any]) -> Any:
-    """The first node on the way that had been freed when the failed pass came to it."""
+def _reached(raised: Raised, roots: Sequence[Any]) -> tuple[Any, Any]:
+    """The first node on the way that had been freed before the failed pass came to it, and who reads it."""
     failed: Pass | None = raised.local("run_backward", "begun")
     log = raised.log
     if failed is None or log is None:
-        return None
+        return None, None
     earlier = raised.records.passes.freeing_before(failed)
-    for node in nodes_of(roots):
+    for node, reader in _nodes_and_readers(roots):
         number = node._sequence_nr()
         is_older = earlier is None or number < earlier.after
         if is_older and log.freed_by(number) != failed.number and _is_freed(node):
-            return node
-    return None
+            return node, reader
+    return None, None
 
 
 def _is_freed(node: Any) -> bool:

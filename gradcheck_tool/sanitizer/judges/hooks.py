@@ -39,10 +39,22 @@ def _registered(raised: Raised) -> Iterator[TraceStep | None]:
         yield step(site, "a full backward hook is registered here")
 
 
+def after(raised: Raised) -> Iterator[TraceStep | None]:
+    """Where hooks were registered that get a leaf once its gradient is added."""
+    for site, name in islice(raised.records.hooks.after, _NAMED):
+        yield step(site, f"`{name}` is registered here")
+
+
+def on_tensors(raised: Raised) -> Iterator[TraceStep | None]:
+    """Where hooks on gradients of tensors were registered."""
+    for hook in islice(raised.records.hooks.known.values(), _NAMED):
+        yield step(hook.site, f"`{hook.name}` is registered here")
+
+
 writes = refused_tensor(
     REFUSED,
     "writes in place to what a module with a full backward hook takes or returns",
-    _registered,
+    before=_registered,
 )
 """Tells what is written that a module with a hook on its backward takes or returns."""
 

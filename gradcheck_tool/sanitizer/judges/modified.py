@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import Raised, call_of, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import Raised, calls_of, quoted, step
 from gradcheck_tool.sanitizer.saved import NEED, Need
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def judge(raised: Raised) -> Told | None:
     need: Need | None = getattr(raised.error, NEED, None)
     if need is None:
         return raised.told(INPLACE, "a saved tensor was changed in place before the backward that needs it")
-    made = need.saved.log.site(need.saved.number)
+    made = need.saved.site
     writes = writes_since(need)
     last = writes[-1] if writes else None
     what = "its result" if need.saved.producer is not None else "a tensor"
@@ -33,6 +33,7 @@ def judge(raised: Raised) -> Told | None:
         f"{quoted(made, need.node)} saved {what} for its derivative, but {changed} changed it before "
         f"{quoted(raised.site, 'this backward')} needs it",
         *story(need, writes, raised.site),
+        *(() if last is None or last.site is None else calls_of(raised.site, last.site)),
         step(raised.site, f"`{need.node}` needs it here: PyTorch raises"),
     )
 
@@ -46,13 +47,19 @@ def writes_since(need: Need) -> list[Write]:
 def story(need: Need, writes: list[Write], reader: Site | None) -> list[TraceStep | None]:
     """Who saved, and the writes since then: each place once; `reader` needs what was saved."""
     saved = need.saved
-    made = saved.log.site(saved.number)
+    made = saved.site
     what = "its result" if saved.producer is not None else "this tensor"
-    steps = [step(made, f"`{need.node}` saves {what} here, in version {saved.version}")]
+    steps = [
+        *(() if made is None else calls_of(made, reader)),
+        step(made, f"`{need.node}` saves {what} here, in version {saved.version}"),
+    ]
     by_place = {write.site: write for write in writes if write.site is not None}
     for site, write in by_place.items():
         how = f", in a step of {write.optimizer}" if write.optimizer else ""
-        steps += [call_of(site, reader), step(site, f"`{write.operation}` changes its memory here{how}")]
+        steps += [
+            *calls_of(site, made or reader),
+            step(site, f"`{write.operation}` changes its memory here{how}"),
+        ]
     return steps
 
 

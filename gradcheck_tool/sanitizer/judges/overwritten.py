@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.judges.exception import call_of, placed, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import calls_of, placed, quoted, step
 from gradcheck_tool.sanitizer.judges.modified import STEP, story, writes_since
 from gradcheck_tool.sanitizer.judges.starved import names_of
 from gradcheck_tool.sanitizer.storages import Area
@@ -104,7 +104,7 @@ def _by_data(need: Need) -> Told | None:
         site.location,
         f"{'setting ' * is_assignment}{quoted(site, 'this')} gives other memory to",
         *story(need, [], None),
-        call_of(site, _backward(need)),
+        *calls_of(site, _backward(need)),
         step(site, "it is given other memory here"),
     )
 
@@ -125,7 +125,7 @@ def _by_array(need: Need) -> Told | None:
 
 
 def _changed(need: Need, code: str, place: Location, what: str, *steps: TraceStep | None) -> Told:
-    made, during = need.saved.log.site(need.saved.number), _backward(need)
+    made, during = need.saved.site, _backward(need)
     return Told(
         code,
         place,

@@ -6,11 +6,22 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torch import Tensor
 from torch.multiprocessing.spawn import ProcessRaisedException
 
 from gradcheck_tool.sanitizer.judges import disordered, freed, hooks, modified, no_gradient, roots
 from gradcheck_tool.sanitizer.judges.exception import Raised
-from gradcheck_tool.sanitizer.judges.plain import Judge, refused, refused_function, refused_tensor
+from gradcheck_tool.sanitizer.judges.plain import (
+    Judge,
+    base_written,
+    copied,
+    hooks_set,
+    inputs_given,
+    refused,
+    refused_forward,
+    refused_function,
+    refused_tensor,
+)
 from gradcheck_tool.sanitizer.sites import site_of_traceback
 
 if TYPE_CHECKING:
@@ -18,10 +29,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
     from gradcheck_tool.sanitizer.told import Told
 
-_VIEW = (
-    "is a view and (?:is being|its base)|is a view of a view which|"
-    "A view was created in (?:no_grad|inference) mode"
-)
+_VIEW = "is a view and is being|is a view of a view which|A view was created in (?:no_grad|inference) mode"
 _HOOK = (
     "can't retain_grad on Tensor|cannot register a hook on a tensor that doesn't require|"
     "post accumulate grad hooks cannot be registered on non-leaf"
@@ -32,12 +40,24 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ("does not require grad and does not have a grad_fn", roots.no_graph),
     ("grad can be implicitly created only for (?:real )?scalar outputs", roots.non_scalar),
     ("not have been used in the graph|One of the differentiated Tensors does not require grad", roots.unused),
-    ("`inputs` argument to `backward\\(\\)` cannot be empty", refused("GL105", "is given no inputs")),
+    (
+        "`inputs` argument to `backward\\(\\)` cannot be empty",
+        refused("GL105", "is given no inputs", inputs_given),
+    ),
     (
         "a (?:view of a )?leaf Variable that requires grad (?:is being|has been) used in an in-place",
         refused_tensor("GL301", "writes in place to a leaf that requires grad, while gradients are recorded"),
     ),
     ("Output 0 of BackwardHookFunction is a view", hooks.writes),
+    (
+        "is a view and its base",
+        refused_tensor(
+            "GL204",
+            "uses one of several views of a tensor that was written to since",
+            after=base_written,
+            fits=Tensor._is_view,
+        ),
+    ),
     (
         _VIEW,
         refused_tensor("GL204", "writes in place to a view that PyTorch does not let be written to"),
@@ -48,7 +68,11 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "Inference tensors cannot be saved for backward|(?:Inplace update to|=True on) inference tensor",
-        refused_tensor("GL207", "uses a tensor made in inference mode where gradients are recorded"),
+        refused_tensor(
+            "GL207",
+            "uses a tensor made in inference mode where gradients are recorded",
+            fits=Tensor.is_inference,
+        ),
     ),
     (
         "don't support automatic differentiation, but one of the arguments requires grad",
@@ -71,7 +95,11 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "support the deepcopy protocol",
-        refused_tensor("GL307", "copies a tensor that an operation computed, which has its graph with it"),
+        refused(
+            "GL307",
+            "copies a tensor that an operation computed, which has its graph with it",
+            copied,
+        ),
     ),
     (
         "data set to a tensor that requires gradients must be",
@@ -102,7 +130,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         "derivative for .* is not implemented",
-        refused("GL508", "goes through an operation without derivative"),
+        refused("GL508", "goes through an operation without derivative", roots.underived),
     ),
     (
         "returned an incorrect number of gradients",
@@ -111,10 +139,13 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
             "goes through a Function whose backward returns another number of gradients than it has inputs",
         ),
     ),
-    ("save_for_backward can only save variables", refused("GL703", "saves what is no tensor")),
+    (
+        "save_for_backward can only save variables",
+        refused_forward("GL703", "saves what is no tensor", "save_for_backward"),
+    ),
     (
         "marked as dirty during the forward method were not returned",
-        refused("GL704", "does not return what it marks"),
+        refused_forward("GL704", "does not return what it marks", "mark_dirty"),
     ),
     ("Legacy autograd function", refused("GL705", "calls an instance of a Function")),
     (
@@ -128,14 +159,17 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
             "GL727", "goes through a Function whose backward returns a gradient that does not fit its input"
         ),
     ),
-    ("hooks should return None", refused("GL814", "runs a post-accumulate hook that returns something")),
+    (
+        "hooks should return None",
+        refused("GL814", "runs a post-accumulate hook that returns something", hooks.after),
+    ),
     (
         "has changed the (?:size|type) of value|expected Variable, but hook returned",
-        refused("GL815", "runs a hook that returns what is no gradient of its tensor"),
+        refused("GL815", "runs a hook that returns what is no gradient of its tensor", hooks.on_tensors),
     ),
     (
         "outside of the 'allow_mutation_on_saved_tensors'|saved tensor (?:un)?pack_hook",
-        refused("GL816", "meets hooks on saved tensors that do not do what PyTorch asks of them"),
+        refused("GL816", "meets hooks on saved tensors that do not do what PyTorch asks of them", hooks_set),
     ),
     (
         "When use_reentrant=True, torch.utils.checkpoint is incompatible",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.sanitizer.judges import OFTEN_ENOUGH
-from gradcheck_tool.sanitizer.judges.exception import placed, quoted, step
+from gradcheck_tool.sanitizer.judges.exception import cut_off, placed, quoted, step
 from gradcheck_tool.sanitizer.judges.idle import is_idle
 from gradcheck_tool.sanitizer.sites import only_return
 from gradcheck_tool.sanitizer.told import Told
@@ -87,7 +87,7 @@ def _told(records: Records, optimizer: OptimizerRecord, cut: Cut, tokens: list[i
     shapes = {token: optimizer.parameters[token].shape for token in tokens}
     steps = (
         step(optimizer.site, f"these parameters are given to {optimizer.kind} here"),
-        step(cut.site, cut.message),
+        *cut_off(cut),
         step(optimizer.step_site, "none of the steps finds a gradient of theirs"),
     )
     return Told(
