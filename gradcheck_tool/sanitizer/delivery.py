@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,13 @@ def deliver(
         draft.replace(path)
     except OSError:
         return  # the command has ended: nobody reads it any more
+
+
+def put_aside(folder: Path) -> None:
+    """What this process has left is not replaced by what another program leaves under its number."""
+    path = folder / f"{os.getpid()}.json"
+    with suppress(OSError):
+        path.replace(path.with_stem(f"{path.stem}-{time.time_ns()}"))
 
 
 @dataclass(frozen=True, slots=True)

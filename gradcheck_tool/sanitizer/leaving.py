@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing.process
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 Heard = Callable[[Exception], None]
+_ENDING = ("SIGTERM", "SIGHUP")
 
 
 def hear_of_exceptions(heard: Heard) -> None:
@@ -44,6 +46,57 @@ def hear_of_exits(heard: Callable[[], None]) -> None:
         return original(*args, **kwargs)
 
     module._exit = leave
+
+
+def hear_of_replacements(heard: Callable[[], None]) -> None:
+    """Tell when another program is about to take the place of this one (`os.exec`): nothing else ends it."""
+    module: Any = os
+
+    def telling(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def execute(*args: Any, **kwargs: Any) -> Any:
+            with suppress(Exception):  # there would be no other program
+                heard()
+            return original(*args, **kwargs)
+
+        return execute
+
+    module.execv, module.execve = telling(os.execv), telling(os.execve)
+
+
+def hear_of_signals(heard: Callable[[], None]) -> None:
+    """Tell when a signal ends the process, which does nothing of its own about it; it ends it all the same.
+
+    The signal waits for what PyTorch computes at the moment, as with any function of Python that takes it. A
+    process that is forked off ends at once: locks may be held there that nobody gives back.
+    """
+    watched = os.getpid()
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() == watched:
+            with suppress(Exception):  # the process would not end
+                heard()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    def leave_alone() -> None:
+        """Python forgets signals that reach a process while it is forked off."""
+        put(end, signal.SIG_DFL)
+
+    def take_again() -> None:
+        put(signal.SIG_DFL, end)
+
+    def put(before: Any, after: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in taken:
+                if signal.getsignal(number) is before:
+                    signal.signal(number, after)
+
+    numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    take_again()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=leave_alone, after_in_parent=take_again)
 
 
 def _leave_program(heard: Heard) -> None:

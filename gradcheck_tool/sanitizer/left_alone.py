@@ -99,13 +99,23 @@ def _processes_noted(left_alone: LeftAlone) -> Iterator[None]:
         if not _is_worker() and runs_python_outside(args, options.get("env")):
             left_alone.meets(PROCESS, here())
 
+    def replaces(original: Any) -> Any:
+        @wraps(original)
+        def execute(path: Any, args: Any, *environment: Any) -> Any:
+            if runs_python_outside([path, *args[1:]], *(environment or (None,))):
+                left_alone.meets(PROCESS, here())
+            return original(path, args, *environment)
+
+        return execute
+
     @wraps(start)
     def starts(one: Any) -> None:
         start(one)
         if START not in os.environ and not _is_worker():
             left_alone.meets(PROCESS, here())
 
-    with replaced(popen, __init__=begins), replaced(process, start=starts):
+    executes = {name: replaces(getattr(os, name)) for name in ("execv", "execve")}
+    with replaced(popen, __init__=begins), replaced(process, start=starts), replaced(os, **executes):
         yield
 
 

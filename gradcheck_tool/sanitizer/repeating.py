@@ -5,13 +5,14 @@ be given. The second computation has memory of its own, and runs none of the pro
 Functions and checkpoints are called once, and each operation in them is computed twice. An operation that
 draws random numbers draws the same ones both times, as the generator is put back in between. One that talks
 to other processes or is none of PyTorch's own ends the second computation: it is not known then what the
-change does to gradients. So does a random one while another thread may draw, too. Values that become numbers
-of Python stay as they are.
+change does to gradients, and it is told why. So does a random one while another thread may draw, too. Values
+that become numbers of Python stay as they are.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,21 +22,22 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from gradcheck_tool.sanitizer.memory import PLAIN, storage_key, storage_of
+from gradcheck_tool.sanitizer.memory import PLAIN, a_share, storage_key, storage_of
 from gradcheck_tool.sanitizer.storages import Area
 from gradcheck_tool.sanitizer.tokens import shape_of, token_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from gradcheck_tool.sanitizer.passes import Pass, Passes
 
 _ROOM = 1 << 26
-"""So many bytes the second computation of a pass may have."""
+"""So many bytes the second computation of a pass may have, or what `a_share` is if that is more."""
 _REPEATED = 8
 """So often a pass is repeated for each change; then each time that their number is a power of two."""
 _RELATIVE, _ROUNDINGS = 1e-5, 16
 """Gradients that differ by less, or by so many roundings, are the same."""
+_AT_RANDOM = "draws random numbers while another thread runs"
 _RESHAPING = ("set_", "resize_", "resize_as_", "_resize_output_")
 _current_node: Any = torch._C._current_autograd_node
 _no_dispatch: Any = torch._C._DisableTorchDispatch
@@ -51,12 +53,16 @@ class Wrong:
     by: float
 
 
+Measured = Callable[[list[Wrong] | str], None]
+"""Is called with the gradients that are wrong, or with the reason why that is not known."""
+
+
 @dataclass(slots=True)
 class Change:
     """A change of saved values that the pass meets, and what is done once it is known what it does."""
 
     key: Hashable
-    told: Callable[[list[Wrong] | None], None]
+    told: Measured
 
 
 @dataclass(slots=True)
@@ -98,14 +104,14 @@ class Repeating:
     _changes: list[Change] = field(default_factory=list)
     _twins: dict[int, Twin] = field(default_factory=dict)
     _leaves: dict[int, Tensor] = field(default_factory=dict)
-    _lost: bool = False
+    # Why it is not known what gradients would be; empty while it is.
+    _lost: str = ""
+    _room: int = 0
     # How often a change was met, and what was wrong when a pass was repeated last.
     _met: dict[Hashable, int] = field(default_factory=dict)
-    _wrong: dict[Hashable, list[Wrong] | None] = field(default_factory=dict)
+    _wrong: dict[Hashable, list[Wrong] | str] = field(default_factory=dict)
 
-    def meets(
-        self, tensor: Tensor, was: Tensor, key: Hashable, told: Callable[[list[Wrong] | None], None]
-    ) -> None:
+    def meets(self, tensor: Tensor, was: Tensor, key: Hashable, told: Measured) -> None:
         """A pass meets a tensor that was something else when it was saved.
 
         `told` is called once it is known that gradients are wrong, and by how much, where that is known; not
@@ -115,7 +121,7 @@ class Repeating:
         if type(tensor) not in PLAIN or (was.device, was.dtype) != (tensor.device, tensor.dtype):
             return
         if was.shape != tensor.shape:
-            told(None)
+            told("the saved value had another shape")
             return
         with torch.no_grad(), _no_dispatch():
             if holds_the_same(tensor, was):
@@ -127,6 +133,7 @@ class Repeating:
                 return
             if not self.active:
                 self.active, self._of = True, self.passes.outermost
+                self._room = max(_ROOM, a_share())
             number = next((i for i, one in enumerate(self._changes) if one.key == key), len(self._changes))
             if number == len(self._changes):
                 self._changes.append(Change(key, told))
@@ -143,9 +150,13 @@ class Repeating:
             if twin is not None and twin.is_saved:
                 del self._twins[key]
 
-    def misses(self) -> None:
+    def misses(self, node: str) -> None:
         """A node of the pass computes what is not seen."""
-        self._lost |= self.active
+        if self.active:
+            self._loses(f"it is not seen what `{node}` computes")
+
+    def _loses(self, why: str) -> None:
+        self._lost = self._lost or why
 
     def begins(self, func: Any, args: Any, kwargs: Any, written: Iterable[Tensor]) -> Again | None:
         """An operation is about to be computed: it is computed with what it would be given."""
@@ -158,7 +169,9 @@ class Repeating:
             self._leaves[token_of(variable)] = variable
         causes = frozenset().union(*(twin.causes for twin in twins))
         try:
-            _check_repeatable(func, given)
+            if why := _once_only(func, given):
+                self._loses(why)
+                return None
             with torch.no_grad(), _no_dispatch():
                 for tensor in written:
                     twin = self._known(tensor) or self._twin_of(tensor, causes)
@@ -166,8 +179,9 @@ class Repeating:
                         twin.causes |= causes
                 with _generators_kept(func, given, kwargs):
                     result = func(*tree_map_only(Tensor, self._instead, args), **self._instead_of_all(kwargs))
-        except Exception:  # noqa: BLE001 - whatever it is, the first computation will say so
-            self._lost = True
+        except Exception as error:  # noqa: BLE001 - whatever it is, the first computation will say so
+            random = isinstance(error, _OtherNumbersError)
+            self._loses(f"`{_name(func)}` {_AT_RANDOM if random else 'fails when it is computed again'}")
             return None
         return Again(result, set(map(storage_key, given)), causes)
 
@@ -184,7 +198,7 @@ class Repeating:
             return  # a view: its memory has a twin
         storage, instead = storage_of(one), storage_of(other)
         if storage is None or instead is None or Area.of(one) != Area.of(other):
-            self._lost = True
+            self._loses("a result has no memory of its own")
         elif not holds_the_same(one, other):
             self._add(Twin(_weak(storage), instead, again.causes))
 
@@ -195,13 +209,14 @@ class Repeating:
         with torch.no_grad(), _no_dispatch():
             by_change = self._compared(ended, result)
         unknown = set(range(len(self._changes))) if self._lost else self._elsewhere()
+        why = self._lost or "something else than gradients has what comes of it"
         changes = self._changes
         self._forget()
         for number, change in enumerate(changes):
             wrong = by_change.get(number)
             if wrong or number in unknown:
-                self._wrong[change.key] = wrong
-                change.told(wrong)
+                self._wrong[change.key] = wrong or why
+                change.told(wrong or why)
 
     def pass_fails(self, failed: Pass) -> None:
         """A pass ends with an exception, which is told instead."""
@@ -213,8 +228,9 @@ class Repeating:
         found: dict[int, list[Wrong]] = {}
         for of, gradient in self._gradients(ended, result):
             twin = None if gradient is None else self._known(gradient)
+            if gradient is None:
+                self._loses("a gradient is gone when the backward ends")
             if gradient is None or twin is None:
-                self._lost |= gradient is None
                 continue
             by = _difference(gradient, self._instead(gradient))
             if by != 0:
@@ -240,7 +256,7 @@ class Repeating:
         return {cause for one in others for cause in one.causes}
 
     def _forget(self) -> None:
-        self.active, self._of, self._lost = False, None, False
+        self.active, self._of, self._lost = False, None, ""
         self._changes, self._twins, self._leaves = [], {}, {}
 
     def _known(self, tensor: Tensor) -> Twin | None:
@@ -252,7 +268,7 @@ class Repeating:
         """What stands for the memory of a tensor from now on: a copy."""
         storage = storage_of(tensor)
         if storage is None:
-            self._lost = True
+            self._loses("a tensor has no memory of its own")
             return None
         memory = Area(0, (storage.nbytes(),), (1,), 1).of_memory(storage, torch.uint8).clone()
         twin = Twin(_weak(storage), memory.untyped_storage(), causes)
@@ -261,10 +277,11 @@ class Repeating:
 
     def _add(self, twin: Twin) -> None:
         self._twins[twin.of.cdata] = twin
-        if sum(one.memory.nbytes() for one in self._twins.values()) > _ROOM:
+        if sum(one.memory.nbytes() for one in self._twins.values()) > self._room:
             self._twins = {key: one for key, one in self._twins.items() if not one.of.expired()}
-            if sum(one.memory.nbytes() for one in self._twins.values()) > _ROOM:
-                self._twins, self._lost = {}, True
+            if sum(one.memory.nbytes() for one in self._twins.values()) > self._room:
+                self._loses(f"to compute it again takes more than {self._room >> 20} MB")
+                self._twins = {}
 
     def _instead(self, tensor: Tensor) -> Tensor:
         """What a tensor would be."""
@@ -280,15 +297,23 @@ class Repeating:
         return found
 
 
-def _check_repeatable(func: Any, given: Iterable[Tensor]) -> None:
-    """May an operation be computed a second time, without harm and to the same end?
+def _once_only(func: Any, given: Iterable[Tensor]) -> str:
+    """Why an operation cannot be computed a second time to the same end; empty if it can."""
+    if func.namespace != "aten":
+        return f"`{_name(func)}` may be called once only"
+    if func.__name__.startswith(_RESHAPING):
+        return f"`{_name(func)}` gives a tensor other memory"
+    other = next((one for one in given if type(one) not in PLAIN), None)
+    return "" if other is None else f"`{type(other).__name__}` is a tensor with operations of its own"
 
-    Raises:
-        NotImplementedError: it may not.
-    """
-    is_own = func.namespace == "aten" and not func.__name__.startswith(_RESHAPING)
-    if not is_own or any(type(one) not in PLAIN for one in given):
-        raise NotImplementedError
+
+def _name(func: Any) -> str:
+    packet = getattr(func, "_overloadpacket", func)
+    return str(packet).removeprefix("aten.")
+
+
+class _OtherNumbersError(Exception):
+    """The same random numbers cannot be drawn again."""
 
 
 @contextmanager
@@ -296,13 +321,13 @@ def _generators_kept(func: Any, given: Iterable[Tensor], kwargs: dict[str, Any] 
     """What an operation draws inside is drawn again afterwards.
 
     Raises:
-        NotImplementedError: another thread may draw in between, or it is not known which generator draws.
+        _OtherNumbersError: another thread may draw in between, or it is not known which generator draws.
     """
     if torch.Tag.nondeterministic_seeded not in func.tags:
         yield
         return
     if threading.active_count() > 1:
-        raise NotImplementedError
+        raise _OtherNumbersError
     generator = (kwargs or {}).get("generator")
     generators = [_generator_of(tensor.device) for tensor in given] if generator is None else [generator]
     states = [(one, one.get_state()) for one in generators]
@@ -317,7 +342,7 @@ def _generator_of(device: torch.device) -> torch.Generator:
     """What draws the numbers of a device.
 
     Raises:
-        NotImplementedError: it is not known.
+        _OtherNumbersError: it is not known.
     """
     if device.type == "cpu":
         return torch.default_generator
@@ -325,14 +350,14 @@ def _generator_of(device: torch.device) -> torch.Generator:
         return torch.cuda.default_generators[
             torch.cuda.current_device() if device.index is None else device.index
         ]
-    raise NotImplementedError
+    raise _OtherNumbersError
 
 
 def holds_the_same(one: Tensor, other: Tensor) -> bool:
     """Do two tensors hold the same, also where that is no number? Some types cannot be compared."""
     try:
         return torch.equal(one, other) or bool(((one == other) | (one.isnan() & other.isnan())).all())
-    except (RuntimeError, NotImplementedError):
+    except (RuntimeError, _OtherNumbersError):
         return False
 
 

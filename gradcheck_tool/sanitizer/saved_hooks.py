@@ -147,7 +147,7 @@ class SavedTensors:
         """
         node = _current_node()
         if node is not None and node.name() in SENSITIVE and without(self._mode):
-            self._repeating.misses()
+            self._repeating.misses(node.name())
 
     def _kept(self, saved: Saved) -> None:
         """Without us, what an earlier pass had to free would be gone."""

@@ -6,14 +6,19 @@ import atexit
 import os
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver
+from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, deliver, put_aside
 from gradcheck_tool.sanitizer.judges.ending import as_if_ended, conclude
 from gradcheck_tool.sanitizer.judges.raised import explain
-from gradcheck_tool.sanitizer.leaving import hear_of_exceptions, hear_of_exits
+from gradcheck_tool.sanitizer.leaving import (
+    hear_of_exceptions,
+    hear_of_exits,
+    hear_of_replacements,
+    hear_of_signals,
+)
 from gradcheck_tool.sanitizer.lines import Lines
 from gradcheck_tool.sanitizer.ranks import Rank
 from gradcheck_tool.sanitizer.records import Records
@@ -54,6 +59,12 @@ class Report:
             self._at = now
             self._so_far = as_if_ended(self._records)
             self.leave()
+
+    def cut_short(self) -> None:
+        """The process ends at once, or gives its place to another program, which may be watched, too."""
+        with suppress(Exception):  # it may be in the middle of anything
+            self._so_far = as_if_ended(self._records)
+        self.leave()
 
     def ended(self) -> None:
         """The process ends."""
@@ -113,6 +124,16 @@ class Process:
             self._records.steps.listeners.remove(self._stepped)
             self._has_ended = True
 
+    def cut_short(self) -> None:
+        """A signal ends the process."""
+        if not self._has_ended:
+            self._report.cut_short()
+
+    def replaced(self) -> None:
+        """Another program takes the place of this one."""
+        self.cut_short()
+        put_aside(self._folder)
+
     def ends(self) -> None:
         """The process ends, in whichever way."""
         if not self._has_ended:
@@ -123,9 +144,15 @@ class Process:
 
 def start() -> None:
     """Watch this process from now on, to its end."""
+
+    def replaced() -> None:
+        process.replaced()
+
+    hear_of_replacements(replaced)  # it is called once all that watches has seen the call
     process = Process(Path(os.environ[RUN]), int(os.environ.get(STEPS, "0")))
     atexit.register(process.ends)
     hear_of_exits(process.ends)
+    hear_of_signals(process.cut_short)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=process.forked)
     hear_of_exceptions(process.raises)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _KEPT = 64
 """So many writes to one storage are remembered, the last ones."""
-_FOLLOWED_UP_TO = 1 << 26
-"""Of storages of more bytes it is not known what they held."""
 _no_dispatch: Any = torch._C._DisableTorchDispatch
 _EXACTLY_UP_TO = 1 << 28
 """Areas that reach further into a storage count as overlapping where their first and last bytes do."""
@@ -183,7 +181,7 @@ class StorageRecord:
 
     @property
     def _is_followed(self) -> bool:
-        return bool(self._storage.device.type == "cpu" and self._storage.nbytes() <= _FOLLOWED_UP_TO)
+        return bool(self._storage.device.type == "cpu")
 
     def since(self, total: int) -> list[Write]:
         """The remembered writes after the first `total`."""

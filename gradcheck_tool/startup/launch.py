@@ -55,9 +55,21 @@ def launch(arguments: Sequence[str], *starters: Starter) -> int:
             try:
                 status = process.wait()
             except KeyboardInterrupt:
-                # The command got it too and decides itself what to do about it.
+                if not _is_at_terminal():
+                    process.send_signal(signal.SIGINT)
                 continue
             return status if status >= 0 else 128 - status
+
+
+def _is_at_terminal() -> bool:
+    """Does an interrupt come from a terminal, which sends it to the command, too?"""
+    if sys.platform == "win32":
+        return True
+    try:
+        with Path("/dev/tty").open("rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 @contextmanager

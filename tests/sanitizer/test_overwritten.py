@@ -178,7 +178,7 @@ WRONG = {
         ended.set()
         other.join()
         """,
-        None,
+        "not known, as `bernoulli_` draws random numbers while another thread runs",
     ),
     "gradients that are taken away": (
         """
@@ -188,7 +188,7 @@ WRONG = {
         y.data.mul_(2)
         y.sum().backward()
         """,
-        None,
+        "not known, as a gradient is gone when the backward ends",
     ),
     "gradients that only a hook has": (
         """
@@ -200,7 +200,38 @@ WRONG = {
         z.data.mul_(2)
         z.sum().backward()
         """,
-        None,
+        "not known, as something else than gradients has what comes of it",
+    ),
+    "through a node that is not watched": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        y = w.prod().exp()
+        y.data.mul_(2)
+        y.sum().backward()
+        """,
+        "not known, as it is not seen what `ProdBackward0` computes",
+    ),
+    "through an operation of the program's own": (
+        """
+        @torch.library.custom_op("gradlint_tests::twice", mutates_args=())
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+        twice.register_autograd(lambda ctx, gradient: twice(gradient))
+        w = torch.rand(3, requires_grad=True)
+        y = twice(w).exp()
+        y.data.mul_(2)
+        y.sum().backward()
+        """,
+        "not known, as `gradlint_tests.twice` may be called once only",
+    ),
+    "more than is kept": (
+        """
+        w = torch.rand((1 << 24) + (1 << 22), requires_grad=True)
+        y = w.exp()
+        y.data[::2] = 0
+        y.sum().backward()
+        """,
+        "not known, as there is no room to keep the saved values",
     ),
 }
 
@@ -300,6 +331,24 @@ def test_how_wrong_gradients_are_is_told(name):
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_makes_no_gradient_wrong_is_no_mistake(name):
     check_left_alone(HARMLESS[name])
+
+
+def test_why_there_is_no_figure_stands_in_the_message():
+    _, told = _error(WRONG["through a node that is not watched"][0])
+    assert told.message.endswith(
+        "; by how much gradients are wrong is not known, as it is not seen what `ProdBackward0` computes"
+    )
+
+
+def test_memory_of_which_a_checksum_is_made_may_be_written_where_nothing_needs_it():
+    check_left_alone(
+        """
+        w = torch.rand((1 << 24) + (1 << 22), requires_grad=True)
+        y = w.exp()
+        y.data.add_(0)
+        y.sum().backward()
+        """
+    )
 
 
 def test_the_gradients_are_named():

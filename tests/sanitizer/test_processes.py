@@ -256,3 +256,80 @@ if __name__ == "__main__":
     assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "0\n")
     assert "= steps: 2 of 3" in seen.stderr
     assert seen.stderr.count("error[") == 1
+
+
+WAITING = """
+train(False, steps=3)
+print("ready", flush=True)
+import time
+for _ in range(600):
+    time.sleep(0.1)
+"""
+
+
+def _sent(project, number, *command):
+    (project / "train.py").write_text(STEPS + WAITING)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, *command, "train.py"],
+        cwd=project,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        return process.communicate(timeout=100)[1], process.returncode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_program_and_what_its_few_steps_showed_is_told(project, number):
+    seen, status = _sent(project, number, "-m", "gradcheck_tool", "run", "--no-record")
+    assert status == 128 + number
+    assert "= steps: 2 of 3" in seen
+    assert ("KeyboardInterrupt" in seen) == (number == signal.SIGINT)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such processes")
+def test_a_process_that_is_forked_off_ends_at_once_with_a_signal(project):
+    alone, seen = both(
+        project,
+        STEPS
+        + """
+import time
+process = mp.get_context("fork").Process(target=time.sleep, args=(60,))
+process.start()
+print(signal.getsignal(signal.SIGTERM) is not None)
+process.terminate()
+process.join(30)
+print(process.exitcode)
+""",
+        "train.py",
+    )
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "True\n-15\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there another process begins")
+def test_what_was_seen_before_another_program_takes_the_place_is_told(project):
+    program = (
+        STEPS
+        + """
+import sys
+if len(sys.argv) == 1:
+    train(False, steps=3)
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+train(True, steps=3)
+print(len(sys.argv))
+"""
+    )
+    alone, seen = both(project, program, "train.py")
+    assert (seen.returncode, seen.stdout) == (alone.returncode, alone.stdout) == (0, "2\n")
+    assert "= steps: 2 of 3" in seen.stderr
+    bare = "os.execve(sys.executable, [sys.executable, __file__, 'again'], {})"
+    program = program.replace('os.execv(sys.executable, [sys.executable, __file__, "again"])', bare)
+    _, seen = both(project, program, "train.py")
+    assert "= steps: 2 of 3" in seen.stderr
+    assert "it starts Python outside of the watch: `os.execve(" in seen.stderr

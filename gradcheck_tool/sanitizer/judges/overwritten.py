@@ -31,18 +31,22 @@ def judge(need: Need, records: Records) -> None:
         return
     was = need.was()
     if was is None or need.during is None:
-        records.told.add(told)
+        records.told.add(sized(told, "there is no room to keep the saved values", records))
     else:
         records.repeating.meets(
-            need.saved.tensor,
-            was,
-            told.key,
-            lambda wrong: records.told.add(told if wrong is None else sized(told, wrong, records)),
+            need.saved.tensor, was, told.key, lambda wrong: records.told.add(sized(told, wrong, records))
         )
 
 
-def sized(told: Told, wrong: list[Wrong], records: Records) -> Told:
-    """With the gradients that are wrong, and by how much."""
+def sized(told: Told, wrong: list[Wrong] | str, records: Records) -> Told:
+    """With the gradients that are wrong, and by how much, or with the reason why that is not known."""
+    if isinstance(wrong, str):
+        unknown = f"not known, as {wrong}"
+        return replace(
+            told,
+            message=f"{told.message}; by how much gradients are wrong is {unknown}",
+            evidence={**told.evidence, "error": unknown},
+        )
     of = names_of(records, {one.token: one.shape for one in wrong})
     several = len(wrong) > 1
     size = _size([one.by for one in wrong])

@@ -20,8 +20,8 @@ def judge(other: Otherwise, records: Records) -> None:
     if told is None:
         return
 
-    def measured(wrong: list[Wrong] | None) -> None:
-        if wrong is not None:
+    def measured(wrong: list[Wrong] | str) -> None:
+        if not isinstance(wrong, str):
             records.told.add(sized(told, wrong, records))
 
     records.repeating.meets(other.tensor, other.was, told.key, measured)
