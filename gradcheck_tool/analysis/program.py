@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.call_stack import with_room
 from gradcheck_tool.analysis.import_context import ImportContext
 
 if TYPE_CHECKING:
@@ -42,10 +43,13 @@ def check_source(
     Raises:
         libcst.ParserSyntaxError: the program is not Python.
     """
+    return with_room(lambda: _check(source, filename, ruleset, surroundings or ImportContext()))
+
+
+def _check(source: str, filename: str, ruleset: RuleSet, around: ImportContext) -> list[Finding]:
     from gradcheck_tool.ir.outline import outline
 
     outlined = outline(source)
-    around = surroundings or ImportContext()
     candidates = (
         None if outlined is None else ruleset.triage.candidates(outlined, around.leads, around.computes)
     )
