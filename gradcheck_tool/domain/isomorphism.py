@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
-from gradcheck_tool.domain.records import Dict, Frame, Generator, Instance, Iter, List, Record
+from gradcheck_tool.domain.records import Dict, Frame, Generator, Instance, Iter, List, Record, getter
 from gradcheck_tool.domain.values import (
     VERSION,
     Bound,
@@ -234,9 +234,8 @@ class WholeIsomorphism(Isomorphism):
             return all(map(self._stays, value))
         if kind is dict:
             return all(map(self._stays, value)) and all(map(self._stays, value.values()))
-        if kind in _LEADS_ON:
-            return all(self._stays(getattr(value, f)) for f in _LEADS_ON[kind])
-        return True
+        parts = _LEADING_ON.get(kind)
+        return parts is None or all(map(self._stays, parts(value)))
 
     def _symbols(self, a: Symbol, b: Symbol) -> bool:
         if VERSION in (a.kind, b.kind):
@@ -250,7 +249,8 @@ class WholeIsomorphism(Isomorphism):
 
     def records(self, a: Record, b: Record) -> bool:
         if a is b:
-            return all(self._stays(getattr(a, f)) for f in _LEADS_ON.get(type(a), ()))
+            parts = _LEADING_ON.get(type(a))
+            return parts is None or all(map(self._stays, parts(a)))
         return self._fields(a, b)
 
     def surroundings(self, a: Frame, b: Frame) -> bool:
@@ -288,6 +288,7 @@ _LEADS_ON: dict[type, tuple[str, ...]] = {
     Tensor: ("storage", "grad_fn", "base", "base_version", "grad", "version_counter", "memory", "grads_of"),
     Node: ("inputs", "saved_tensors", "function"),
 }
+_LEADING_ON = {kind: getter(names) for kind, names in _LEADS_ON.items()}
 
 
 # Most records of a program are neither, and beginning to go through one takes longer than this test.

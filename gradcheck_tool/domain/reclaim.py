@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.isomorphism import COMPOUND
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
-from gradcheck_tool.domain.records import Dict, Frame, Iter, List, Record, is_of_module
+from gradcheck_tool.domain.records import Dict, Frame, Iter, List, Record, getter, is_of_module
 from gradcheck_tool.domain.values import Const, Ref, Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from gradcheck_tool.domain.state import State
 
@@ -29,8 +29,32 @@ _PARTS: dict[type, tuple[str, ...]] = {
     GraphCut: ("sources", "storage"),
     ConstantInput: ("severed", "storage"),
 }
-# Fields of a frame that refer to other states of the heap, or to nothing.
+# Fields of a frame that refer to other states of the heap; those that refer to nothing.
 _NOT_FOLLOWED = frozenset({"entry", "iterations", "function", "env", "site", "name", "node"})
+_PLAIN = frozenset(
+    {
+        "backward_site",
+        "contiguous",
+        "detached_because",
+        "dtype",
+        "grad_state",
+        "grad_via_base",
+        "inference",
+        "is_param",
+        "is_summary",
+        "leaf",
+        "overlaps",
+        "requires_grad",
+        "retains_grad",
+        "shape",
+        "step_site",
+        "unsure_graph",
+        "view",
+    }
+)
+# What takes all that a value or record leads to out of it at once, by its type.
+_PARTS_OF = {kind: getter(parts) for kind, parts in _PARTS.items()}
+_FIELDS_OF: dict[type[Record], Callable[[Record], tuple[Any, ...]]] = {}
 
 
 def reclaim(s: State, first: int, roots: Iterable[Any], left: Ref | None = None) -> None:
@@ -99,10 +123,14 @@ def _stays(record: Record) -> bool:
     return type(record) not in _TEMPORARY or is_of_module(record)
 
 
-def _fields(record: Record) -> Iterator[Any]:
-    for name in (*record.STATE, *record.STORY):
-        if name not in _NOT_FOLLOWED:
-            yield getattr(record, name)
+def _fields(record: Record) -> tuple[Any, ...]:
+    kind = type(record)
+    fields = _FIELDS_OF.get(kind)
+    if fields is None:
+        skipped = _NOT_FOLLOWED | (_PLAIN if kind is Tensor else frozenset())
+        names = [name for name in (*kind.STATE, *kind.STORY) if name not in skipped]
+        fields = _FIELDS_OF[kind] = getter(names)
+    return fields(record)
 
 
 class _Reach:
@@ -122,13 +150,16 @@ class _Reach:
     def follow(self, values: Iterable[Any]) -> None:
         """Take what values lead to for reached."""
         todo = list(values)
+        young, found = self._young, self.found
         while todo:
             value = todo.pop()
             kind = type(value)
             if kind is Ref:
-                if value.id in self._young and value.id not in self.found:
-                    self.found.add(value.id)
+                if value.id in young and value.id not in found:
+                    found.add(value.id)
                     todo += _fields(dict.__getitem__(self._heap, value.id))
+            elif kind is Const:
+                continue
             elif kind is Symbol:
                 if type(value.key) is int:
                     self._symbols.add(value.key)
@@ -139,8 +170,8 @@ class _Reach:
             elif kind is dict:
                 todo += value
                 todo += value.values()
-            elif kind in _PARTS:
-                todo += [getattr(value, name) for name in _PARTS[kind]]
+            elif kind in _PARTS_OF:
+                todo += _PARTS_OF[kind](value)
 
     def includes(self, key: Any) -> bool:
         """Can something still ask for what is known under a key?"""
@@ -158,6 +189,6 @@ class _Reach:
                     return False
             elif kind is tuple:
                 todo += value
-            elif kind in _PARTS:
-                todo += [getattr(value, name) for name in _PARTS[kind]]
+            elif kind in _PARTS_OF:
+                todo += _PARTS_OF[kind](value)
         return True

@@ -70,7 +70,10 @@ class Budget:
         """How many states what is left allows to follow."""
         if self.is_narrow:
             return 1
-        return next((width for part, width in WIDTHS if self.left > part * self.given), 1)
+        for part, width in WIDTHS:
+            if self.left > part * self.given:
+                return width
+        return 1
 
     def few(self, states: list[T]) -> list[T]:
         """As many states as what is left allows: those that came last, which have executed the most."""

@@ -51,6 +51,7 @@ class Heads:
         # States that were at a head, by the head and the iterations of the loops around it.
         self._seen: dict[tuple[int, ...], list[tuple[int, State]]] = {}
         self._comparing: dict[int, bool] = {}
+        self._outer: dict[int, list[int]] = {}
 
     def repeats(self, s: State, block: int) -> bool:
         """Has a block been executed before, in an earlier iteration of a loop around it?"""
@@ -59,7 +60,11 @@ class Heads:
         return _is_past_first(s[s.frames[-1]].iterations, self._around(block))
 
     def _around(self, block: int) -> list[int]:
-        return [head for head, loop in self.function.loops.items() if block in loop.blocks]
+        known = self._outer.get(block)
+        if known is None:
+            known = [head for head, loop in self.function.loops.items() if block in loop.blocks]
+            self._outer[block] = known
+        return known
 
     def new(self, states: list[State], live: Any, head: int) -> tuple[list[State], list[State]]:
         """Which states are to run the loop's body, and which are only to leave the loop.

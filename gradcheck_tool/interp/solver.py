@@ -171,6 +171,7 @@ class Solver:
         first, most = fresh(), len(s.heap) + GROWTH
         pending: dict[int, list[State]] = {}
         heads = Heads(self, function, is_repeated=self._is_repeated)
+        lists = is_listing(function)
         start: list[tuple[int, State]] = []
         if self._goes_on(s, function.blocks[block], start, exits):
             start = self._run_block(s, function.blocks[block], index, exits)
@@ -180,14 +181,9 @@ class Solver:
             at = min(pending, key=rank.__getitem__)
             live = live_in(function).get(at)
             waiting = pending.pop(at)
-            if is_listing(function):
+            if lists:
                 waiting = _longest(waiting)
-            if self.budget.width == 1:
-                # Comparing states would take as long as following them.
-                waiting = self.budget.few(waiting)
-            self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // COMPARED)
-            joined = join(waiting, live, MAX_STATES, at not in function.loops)
-            states = self.budget.few(few(joined, live))
+            states = waiting if len(waiting) == 1 else self._joined(waiting, live, at not in function.loops)
             leaving: list[State] = []
             if at in function.loops:
                 for state in states:
@@ -208,6 +204,14 @@ class Solver:
                 is_over = function.kind in OVER and not (function.inner or function.is_generator)
                 reclaim(end.state, first, (end.value,), end.state.frames[-1] if is_over else None)
             end.state.changed |= before
+
+    def _joined(self, waiting: list[State], live: frozenset[str | int] | None, loose: bool) -> list[State]:
+        """The states that go on from a block where several have arrived."""
+        if self.budget.width == 1:
+            # Comparing states would take as long as following them.
+            waiting = self.budget.few(waiting)
+        self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // COMPARED)
+        return self.budget.few(few(join(waiting, live, MAX_STATES, loose), live))
 
     def _run_block(
         self, s: State, block: ir.Block, index: int, exits: list[FrameExit]
@@ -239,7 +243,8 @@ class Solver:
                     after = TRANSFER[type(instr)](self, state, instr)
                 at += 1
                 if after is not None:
-                    stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
+                    if len(after) > 1:
+                        stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
                     if not after or not self._goes_on(after[0], block, out, exits):
                         alive = False
                         break
@@ -363,7 +368,7 @@ class Solver:
 
     def get(self, s: State, reg: int) -> Value:
         """The value of a register of the running frame."""
-        value = s[s.frames[-1]].locals.get(reg)
+        value = s.heap[s.frames[-1].id].locals.get(reg)  # type: ignore[attr-defined]
         return value if value is not None else unknown()
 
     def set(self, s: State, reg: int, value: Value) -> None:

@@ -31,10 +31,12 @@ States = list[State] | None
 
 
 def _bind(m: Interpreter, dst: int, pairs: Outcomes) -> list[State]:
+    states = []
     for state, value in pairs:
         if state.exc is None:
             m.set(state, dst, value)
-    return [state for state, _ in pairs]
+        states.append(state)
+    return states
 
 
 def const(m: Interpreter, s: State, i: ir.Const) -> States:

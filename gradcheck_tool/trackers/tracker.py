@@ -95,7 +95,8 @@ class Tracker:
 
     def copied(self, numbers: Mapping[int, int]) -> None:
         """A call is not executed, as an earlier one did the same: what that made has copies, by number."""
-        self._cleared.update([numbers[number] for number in self._cleared & numbers.keys()])
+        if self._cleared:
+            self._cleared.update([numbers[number] for number in self._cleared & numbers.keys()])
         for _, about in self._held.values():
             about.update([numbers[number] for number in about & numbers.keys()])
 

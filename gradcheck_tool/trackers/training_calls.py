@@ -55,14 +55,15 @@ class TrainingCalls(Tracker):
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Does an optimizer clear its gradients, or code run that may store some?"""
-        now = self.moment.get(s, "")
+        func = fact.func
+        clears = isinstance(func, Method) and func.name == "zero_grad"
+        now = self.moment.get(s, "") if clears or isinstance(func, Symbol) else None
         if now is None:
             return
-        func = fact.func
-        if isinstance(func, Symbol):
-            self.moment.set(s, "", next(_MOMENTS))
-        elif isinstance(func, Method) and func.name == "zero_grad":
+        if isinstance(func, Method):
             self.emptied.set(s, func.receiver, now)
+        else:
+            self.moment.set(s, "", next(_MOMENTS))
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Report what the gradients are that an optimizer is about to apply."""
