@@ -130,6 +130,12 @@ class Casting:
         near = methods_of(s, cls) if is_trainer and cls is not None else ()
         return any(map(self._differentiates, (self._place.function, *near)))
 
+    @property
+    def _is_inside_module(self) -> bool:
+        """Is it what a module is made of that is looked at?"""
+        cls = self._place.cls
+        return not self._is_argument and cls is not None and is_module_class(self._out.state, cls)
+
     def _differentiates(self, function: ir.Function) -> bool:
         return self._m.program.refinement.evidence.differentiates(function)  # type: ignore[no-any-return]
 
@@ -215,7 +221,8 @@ class Casting:
         if not usage.called:
             several = len(usage.methods & MODULE) > 1 or is_named
             return usage.optimized or (bool(usage.methods & PARAMETERS) and several)
-        return bool(usage.methods & MODULE) or (is_named and self.trains)
+        is_usual = MODULE_NAME.search(name) is not None and self._is_inside_module
+        return bool(usage.methods & MODULE) or is_usual or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
         """An object of the one class of the file that has everything that is asked of the parameter."""

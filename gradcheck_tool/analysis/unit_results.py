@@ -99,6 +99,8 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     module = unit.func.env.module
     if is_of_tests(module) and _TRAINS.search(module.source) is None:
         return
+    if unit.is_loss and not unit.is_forward:
+        ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
     if unit.is_forward:
         assumes = (f"`{unit.taken_for_module}` is a module",) if unit.taken_for_module else ()
         ordinary_use.differentiate(m, ends, unit.name, (*unit.cast.assumes, *assumes))

@@ -86,7 +86,7 @@ class Used(Fact):
     """A value is used as what it has to be: entered by `with`, gone through by a `loop` or to `clip`.
 
     `drained`: an iterator has given `items` and is used up. `register_hook` and the like: it is a hook of
-    `owner` from now on.
+    `owner` from now on, None where that is not known.
     """
 
     value: Value

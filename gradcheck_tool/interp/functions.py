@@ -205,13 +205,18 @@ def merge_results(m: Interpreter, results: Outcomes) -> Outcomes:
 
 
 def _bind(s: State, func: Func, call: Call) -> dict[str, Value]:
-    """Parameters to values; what is not passed for sure is unknown."""
+    """Parameters to values; what is not passed for sure is unknown.
+
+    Where a keyword gives what a position would, a decorator out of sight takes the arguments from there on.
+    """
     params: list[ir.Parameter] = func.function.params
     bound: dict[str, Value] = {}
     rest = list(call.args)
     kwargs = dict(call.kwargs)
     for p in params:
         if p.is_positional:
+            if p.name in kwargs and p.kind is ir.ParamKind.POSITIONAL:
+                rest = []
             if rest:
                 bound[p.name] = rest.pop(0)
             elif p.name in kwargs and p.kind is ir.ParamKind.POSITIONAL:

@@ -127,10 +127,23 @@ def del_name(m: Interpreter, s: State, i: ir.DelName) -> States:
 def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
     obj = m.get(s, i.obj)
     pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
+    if len(pairs) == 1 and pairs[0][1] == Symbol(("attr", obj, i.name)) and s.get(obj, Instance) is not None:
+        pairs = [_inherited(m, s, obj, i)]  # type: ignore[arg-type]
     if isinstance(obj, Ref) and not in_model(s):
         state, value = pairs[0] if pairs else (s, NONE)
         m.tell(state, AttributeRead(obj, value, i))
     return _bind(m, i.dst, pairs)
+
+
+def _inherited(m: Interpreter, s: State, obj: Ref, i: ir.GetAttr) -> tuple[State, Value]:
+    """An attribute that a base class out of sight has given an object: what its uses show."""
+    unknown_yet = Symbol(("attr", obj, i.name))
+    if m.program.refinement is None:
+        return s, unknown_yet
+    state, value = m.program.refinement.attribute(s, obj, i.name, unknown_yet, i.node)
+    if value != unknown_yet:
+        state.edit(obj).attrs[i.name] = value
+    return state, value
 
 
 def set_attr(m: Interpreter, s: State, i: ir.SetAttr) -> States:

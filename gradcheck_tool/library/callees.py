@@ -12,6 +12,7 @@ from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
+from gradcheck_tool.interp.facts import Used
 from gradcheck_tool.interp.havoc import forget_groups, forget_missing
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.places import receiver_text
@@ -162,6 +163,8 @@ class SymbolModel(DtypeModel):
             is_data = obj.kind == "data" and not any(_is_unknown(value) for value in call.args)
             return [(s, _of_data(s, call))] if is_data else None
         name = str(key[2])
+        if name.startswith("register_") and name.endswith("hook") and call.args:
+            m.tell(s, Used(call.args[0], name, call.site))
         if name in _SIZES and obj.kind is None:
             return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
         if name in _OF_MODULES and _is_part(key[1]):

@@ -39,13 +39,13 @@ class Hooks(Tracker):
 
     def on_used(self, m: Interpreter, s: State, fact: Used) -> None:
         """A hook is registered: does it forget to return what it computes?"""
-        if fact.by not in REPLACED or fact.owner is None:
+        if fact.by not in REPLACED:
             return
         index, passes = REPLACED[fact.by]
         func, skip = _function(s, fact.value)
         if func is None or len(func.function.params) <= skip + index:
             return
-        name = str(s[fact.owner].name)
+        name = "" if fact.owner is None else str(s[fact.owner].name)
         subject = name if s.get(fact.owner, Tensor) is not None else receiver_text(fact.site, name)
         body = func.function.worked_out(FunctionBody)
         for i, made in _forgotten_values(func, body, body.params[skip + index]):

@@ -113,3 +113,70 @@ class RunningMean(nn.Module):
         return x - self.mean
 """
     )
+
+
+INHERITED = """
+from somewhere import BaseTrainer
+
+class Trainer(BaseTrainer):
+    def train_epoch(self):
+        self.model.train()
+        total = 0
+        for x, y in self.loader:
+            loss = self.criterion(self.model(x.to(self.device)), y.to(self.device))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += {}
+        return total / len(self.loader)
+"""
+
+
+def test_what_a_base_class_out_of_sight_gives_is_what_its_uses_show() -> None:
+    assert [finding.code for finding in told(HEAD + INHERITED.format("loss"))] == ["GL601"]
+    check_quiet(INHERITED.format("loss.item()"))
+
+
+def test_an_optimizer_of_a_base_class_out_of_sight() -> None:
+    wrong = INHERITED.format("loss.item()").replace("            self.optimizer.zero_grad()\n", "")
+    assert [finding.code for finding in told(HEAD + wrong)] == ["GL401"]
+
+
+DECORATED = """
+from somewhere import weighted
+
+@weighted
+def ranking(pred, target, margin=1.0, power=2.0):
+    gap = (pred - target).abs(){}
+    return torch.where(gap < margin, gap * power, gap - margin)
+
+class RankingLoss(nn.Module):
+    def __init__(self, margin=1.0):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, pred, target, weight=None):
+        return 0.5 * ranking(pred, target, weight, margin=self.margin)
+"""
+
+
+def test_a_decorator_out_of_sight_takes_arguments_of_its_own() -> None:
+    assert [finding.code for finding in told(HEAD + DECORATED.format(".data"))] == ["GL501"]
+    check_quiet(DECORATED.format(""))
+
+
+HOOKED = """
+class Editor:
+    def __init__(self, model, names):
+        for name, layer in model.named_modules():
+            if name in names:
+                layer.register_forward_hook(self.edit)
+
+    def edit(self, module, args, output):
+        {} output * 0.5
+"""
+
+
+def test_a_hook_of_a_layer_out_of_sight() -> None:
+    assert [finding.code for finding in told(HEAD + HOOKED.format("output ="))] == ["GL809"]
+    check_quiet(HOOKED.format("return"))

@@ -1,4 +1,4 @@
-"""What is read out of configurations and computed with is a number."""
+"""What is read out of configurations, and numbers that are known by their names, are constants."""
 
 from __future__ import annotations
 
