@@ -66,7 +66,9 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
             if name in ("__init_subclass__", "__class_getitem__"):
                 record.open = True
         out.append((state, ref))
-        m.tell(state, ObjectMade(ref, site))
+        # What the text of a class says is reported where the file is checked in which it stands.
+        if not m.program.importing:
+            m.tell(state, ObjectMade(ref, site))
     return out
 
 

@@ -46,8 +46,7 @@ def _record_truth(s: State, ref: Ref) -> bool | None:
 def decide(m: Interpreter, s: State, value: Value) -> list[tuple[State, bool]]:
     """Both ways where nothing decides, each remembering its assumption."""
     answer = known(s, value)
-    if answer is None:
-        counting.pin(s, value)
+    if answer is None and counting.pin(s, value):
         answer = known(s, value)
     if answer is not None:
         return [(s, answer)]

@@ -74,18 +74,20 @@ def answer(s: State, condition: Symbol) -> bool | None:
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
-def pin(s: State, condition: Value) -> None:
+def pin(s: State, condition: Value) -> bool:
     """Let a number be the very next one: no iteration of a short cycle, and none after a leap, is left out.
 
-    A leap leaves iterations out that went the other way. Before another leap there is one that does.
+    Says whether it is now. A leap leaves iterations out that went the other way. Before another leap there is
+    one that does.
     """
     number = _only_number(condition)
     key = _later(number)
     if number is None or key is None or not (_is_cycle(condition) or _is_leap(s, key.previous)):
-        return
+        return False
     least = next(_candidates(s, number), None)
     if least is not None:
         s.path_condition[_equals(number, least)] = True
+    return least is not None
 
 
 def _is_leap(s: State, number: Value) -> bool:
@@ -155,6 +157,11 @@ def _ordered(s: State, condition: Symbol) -> bool | None:
     return bounds.is_below(number) if op == "<" else bounds.equals(number)
 
 
+def _is_comparison(fact: Value) -> bool:
+    key = fact.key if type(fact) is Symbol else None
+    return type(key) is tuple and key[0] == "cmp"
+
+
 @lru_cache(maxsize=8192)
 def _sides(condition: Value) -> tuple[str, Value | None, Value | None, float] | None:
     """`left - right < number`, or `==`, of a comparison; None stands for zero."""
@@ -209,7 +216,7 @@ def _decided(s: State, left: Value | None, right: Value | None) -> _Bounds:
         return _Bounds(0, 0)
     found = _Bounds()
     for fact, is_true in _facts(s, frozenset((left, right))):
-        compared = _sides(fact)
+        compared = _sides(fact) if _is_comparison(fact) else None
         if compared is None or compared[1:3] not in ((left, right), (right, left)):
             continue
         op, first, _, number = compared
@@ -234,7 +241,7 @@ def comparisons(decided: dict[Value, bool]) -> dict[Compared, dict[Value, bool]]
     """What has been decided about the two sides of comparisons, and about numbers of later iterations."""
     found: dict[Compared, dict[Value, bool]] = {}
     for fact, is_true in dict.items(decided):
-        sides = _sides(fact)
+        sides = _sides(fact) if _is_comparison(fact) else None
         if sides is not None:
             found.setdefault(frozenset(sides[1:3]), {})[fact] = is_true
         number = _only_number(fact)

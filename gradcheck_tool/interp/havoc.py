@@ -181,10 +181,11 @@ def forget_groups(s: State) -> None:
     """Something unknown has run: it may have cleared or filled gradients that are not known."""
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.forgets = True
-    for number, record in list(dict.items(s.heap)):
-        if isinstance(record, Tensor) and record.is_summary and record.grad_state != "unknown":
+    tensors = [(number, record) for number, record in dict.items(s.heap) if type(record) is Tensor]
+    for number, record in tensors:
+        if record.is_summary and record.grad_state != "unknown":
             s.edit(Ref(number)).grad_state = "unknown"
-        elif isinstance(record, Tensor) and is_expected(record):
+        elif is_expected(record):
             forget_gradient(s, Ref(number))
 
 

@@ -20,6 +20,8 @@ def one_line(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     """Drop the comments of an expression that spans several lines."""
+    if "#" not in text:
+        return text
     # Parentheses let an expression continue past the end of a line.
     readline = io.StringIO(f"({text}\n)").readline
     lines = text.split("\n")

@@ -56,12 +56,11 @@ class Unregistered(Tracker):
         cls = s.get(record.cls, Class)
         if cls is None or cls.open or not is_module(s, record):
             return
+        stored = self._stored(s, ref, record)
+        if not stored:
+            return
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
-        buffers = record.attrs.get("#buffers", Tup(()))
-        for name, value in record.attrs.items():
-            site = self.stores.get(s, (ref, name))
-            if site is None or name.startswith("#") or Const(name) in buffers.items:  # type: ignore[union-attr]
-                continue
+        for name, value, site in stored:
             kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
             if kind:
                 call = text_of(site, getattr(site.node, "value", site.node))
@@ -70,6 +69,17 @@ class Unregistered(Tracker):
                     site=site, module=cls.name, attribute=name, kind=kind, call=call, unless=unless
                 )
                 self.hold(id(site.node), event, about)
+
+    def _stored(self, s: State, ref: Ref, record: Instance) -> list[tuple[str, Value, Site]]:
+        """The tensors and containers that attributes hold which are no buffers."""
+        buffers = record.attrs.get("#buffers", Tup(()))
+        return [
+            (name, value, site)
+            for name, value in record.attrs.items()
+            if not name.startswith("#")
+            and Const(name) not in buffers.items  # type: ignore[union-attr]
+            and (site := self.stores.get(s, (ref, name))) is not None
+        ]
 
 
 def _is_in_constructor(s: State) -> bool:
