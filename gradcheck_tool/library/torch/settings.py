@@ -21,8 +21,9 @@ _SETTINGS = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(
-    r"^_?(?:lambda|lam|lambd|lambda_?\w+|\w+_(?:lambda|coeff?|coefficient|decay|lr|rate)|coeff?|gamma|tau|T|"
-    r"temp|temperature|eps|epsilon|lr|margin|momentum|discount|loss_weight|\w+_loss_weight)$"
+    r"^_?(?:lam|lamb?da\w*|lambd|lmbda\w*|\w+_(?:lambda|decay|lr|rate)|\w*coeff?(?:icient)?s?|gamma|tau|T|"
+    r"temp|temperature|eps|epsilon|lr|margin|momentum|discount|"
+    r"(?:\w+_)?(?:loss|energy|force|reg|kl|aux|penalty|gp|gan|adv|rec|l1|l2)_weight)$"
 )
 
 

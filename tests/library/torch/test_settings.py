@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.open_programs import HEAD, Open, check_open
+from tests.open_programs import HEAD, Open, check_open, told
 
 OPEN = {
     "a loss with numbers for options": Open(
@@ -70,3 +70,30 @@ class Scaled(nn.Module):
 @pytest.mark.parametrize("case", OPEN.values(), ids=OPEN)
 def test_pytorch_agrees(case: Open) -> None:
     check_open(case)
+
+
+FIELD = """
+class Field(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.energy = nn.Linear(3, 1)
+
+    def forward(self, at):
+        at.requires_grad_()
+        energy = self.energy(at).pow(2).sum()
+        return energy, torch.autograd.grad(energy, at, {})[0]
+
+def step(model, optimizer, batch, force_weight):
+    energy, force = model(batch)
+    loss = energy + force_weight * F.mse_loss(force, torch.zeros_like(force))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_factor_that_callers_give_is_a_number() -> None:
+    found = told(HEAD + FIELD.format("retain_graph=True"))
+    assert [finding.code for finding in found] == ["GL803"]
+    assert "`force_weight` has no tensor that requires a gradient" in found[0].assumes
+    assert told(HEAD + FIELD.format("create_graph=True")) == []
