@@ -158,9 +158,10 @@ class Cuts:
             return None if cut is None else _joined([Constant((cut,)), *constants])
         if constants:
             return _joined(constants)
-        left = next(filter(None, map(self.functions.made_in, given)), None)
-        if left is not None and not _is_in_function(frame):
-            return self._left_by(left)
+        if self.functions.has_inside and records_graph():
+            left = next(filter(None, map(self.functions.made_in, given)), None)
+            if left is not None and not _is_in_function(frame):
+                return self._left_by(left)
         if func in _MADE_OF_NUMBERS and self.last is not None and self.last.gives_numbers:
             return Constant((self.last,)) if site_of(frame) is self.last.site else None
         return None

@@ -132,9 +132,14 @@ class Functions:
         """The last known call of a Function of this name."""
         return next((one for one in reversed(self._calls.values()) if one.function.__name__ == name), None)
 
+    @property
+    def has_inside(self) -> bool:
+        """Is there anything that a call has computed or was given?"""
+        return bool(self._inside)
+
     def made_in(self, tensor: Tensor) -> Call | None:
         """The call that has computed a tensor without a gradient of what has one."""
-        known = self._inside.get(storage_key(tensor)) if self._inside and not tensor.requires_grad else None
+        known = None if tensor.requires_grad else self._inside.get(storage_key(tensor))
         if known is None or known.tensor() is None or not known.varies:
             return None
         return next((call for call, made in reversed(known.calls.items()) if made is not None), None)
