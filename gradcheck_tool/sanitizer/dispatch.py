@@ -224,8 +224,9 @@ def _of_number(value: complex) -> Tensor:
 def _versioned(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, changed: list[Tensor]) -> Any:
     """Call an operation that leaves it to those that it is made of to count versions.
 
-    Below a dispatch mode those do not, where they are called at all.
+    Below a dispatch mode those do not, where they are called at all. Tensors of inference mode have none.
     """
+    changed = [tensor for tensor in changed if not tensor.is_inference()]
     before = [tensor._version for tensor in changed]
     result = func(*args, **(kwargs or {}))
     still = [tensor for tensor, version in zip(changed, before, strict=True) if tensor._version == version]

@@ -429,3 +429,13 @@ def test_data_can_be_compiled():
     with gradcheck_tool.watch(quiet=True):
         torch.compile(halved, backend="eager", fullgraph=True)(x, y).backward()
     assert torch.equal(y.grad, torch.full((3,), 0.5))
+
+
+def test_lists_of_inference_tensors_are_written_as_without_the_watch():
+    check_left_alone(
+        """
+        with torch.inference_mode():
+            values = [torch.rand(3), torch.rand(2)]
+            torch._foreach_mul_(values, 0.9)
+        """
+    )
