@@ -106,6 +106,14 @@ MISUSED_GRAD_MODE = Trigger(
 GRAD_MODE_IN_INFERENCE = Trigger(
     _MODES, _MODE, ignoring=_RIGHT_MODE, in_file=("inference_mode",), mentions=_MODES
 )
+# A manager as a statement, given out by a generator, or where a truth value stands.
+_MANAGER = r"[\w.]*(?:no_grad|enable_grad|inference_mode|autocast|no_sync)\([^\n]*\)"
+MANAGER_NOT_ENTERED = Trigger(
+    (*_MODES, "autocast(", "no_sync("),
+    rf"(?m)^[ \t]*(?:yield )?{_MANAGER}[ \t]*$|\b(?:if|elif|while|not|and|or) {_MANAGER}"
+    rf"|{_MANAGER} (?:and|or)\b",
+    callers=False,
+)
 INFERENCE_MODE = Trigger("inference_mode(", in_file=GRAD_SOURCES, mentions=("inference_mode",))
 
 # Writes in place.
@@ -135,6 +143,10 @@ INPLACE_LAYER = Trigger(
     where=Condition.CALLS_INPLACE_LAYER,
     callers=False,
 )
+# An attribute of a tensor that nothing else holds is assigned.
+WRITE_TO_TEMPORARY = Trigger(
+    (".data", ".grad", ".requires_grad"), r"[\])]\.(?:data|grad|requires_grad)\s*=(?!=)", callers=False
+)
 RESIZE = Trigger("resize_", r"\.resize_\(|resize_as_")
 SET = Trigger(".set_(")
 DETACH = Trigger("detach_(", ignoring=_TO_PARAMETERS)
@@ -154,6 +166,19 @@ PLAIN_CONTAINER = Trigger(
     r"(?m)self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|\w+\()",
     in_file=GRAD_SOURCES,
     where=Condition.KEEPS_IN_CONTAINER,
+    callers=False,
+)
+# What registers something, whose result is assigned.
+ASSIGNED_REGISTRATION = Trigger(
+    ("register_", "add_module("),
+    r"self\.\w+\s*(?::[^=\n]+)?=\s*self\.(?:register_(?:buffer|parameter|module)|add_module)\(",
+    callers=False,
+)
+# A mode of a module that is switched: by a class's own `train(mode)`, or where a condition stands.
+TRAIN_METHOD = Trigger("def train(self,", callers=False)
+SWITCH_AS_CONDITION = Trigger(
+    (".train()", ".eval()"),
+    r"\b(?:if|elif|while|and|or|not|assert)\s+\(?[\w.]+\.(?:train|eval)\(\)|\.(?:train|eval)\(\)\s+(?:and|or)\b",
     callers=False,
 )
 # What may be one of two optimizers.

@@ -99,15 +99,21 @@ class ModuleAttribute(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GradModeMisuse(Event):
-    """A grad mode is switched in a way that does not do what it says.
+    """A grad mode is switched in a way that does not do what it says, or a manager is never entered.
 
-    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement),
+    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement), `tested` (it
+    stands where a truth value is asked for), `yielded` (a generator that is a manager itself gives it out),
     `never-restored` (`torch.set_grad_enabled(False)` as a statement, and no path of the program
     turns it on again before a forward that is trained), `enable-in-inference` (enable_grad inside
     inference_mode).
     """
 
-    triggers = (when.MISUSED_GRAD_MODE, when.GRAD_MODE_IN_INFERENCE, when.INFERENCE_MODE)
+    triggers = (
+        when.MISUSED_GRAD_MODE,
+        when.GRAD_MODE_IN_INFERENCE,
+        when.INFERENCE_MODE,
+        when.MANAGER_NOT_ENTERED,
+    )
 
     kind: str
     call: str

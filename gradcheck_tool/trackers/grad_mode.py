@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.domain.events import Site
 from gradcheck_tool.domain.values import FALSE, TRUE, LibraryObject
 from gradcheck_tool.interp.places import running_function, text_of
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.function_text import FunctionBody
 from gradcheck_tool.library.torch.grad_modes import CLASSES
 from gradcheck_tool.trackers.events import GradModeMisuse
 from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.events import Site
+    from collections.abc import Iterator
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import Called, GradModeSwitched, ModuleCalled, Used
+    from gradcheck_tool.interp.facts import Called, GradModeSwitched, ModuleCalled, RunEnded, Used
+
+
+_MANAGERS = frozenset({*(name.rpartition(".")[2] for name in CLASSES), "autocast", "no_sync"})
 
 
 class Switch:
@@ -54,6 +60,14 @@ class GradMode(Tracker):
             if off and function.kind is not ir.FunctionKind.MODULE and not m.places.is_read(function, i.dst):
                 self.left_off.set(s, "switch", Switch(m.site(s, i.node), s.frames[-1]))
 
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """Is a manager made that nothing enters, in code that may not have been reached?"""
+        module = fact.module
+        own = {function.name for function in module.functions}
+        for function in (module.body, *module.functions) if own.isdisjoint(_MANAGERS) else ():
+            for call, kind in _unentered(function.worked_out(FunctionBody)):
+                self._misused(Site(module, call.node), kind)
+
     def on_used(self, m: Interpreter, s: State, fact: Used) -> None:
         """`with torch.no_grad:` enters a class, which is no manager."""
         if fact.by == "with" and isinstance(fact.value, LibraryObject) and fact.value.name in CLASSES:
@@ -76,3 +90,35 @@ class GradMode(Tracker):
         """Inside inference mode, gradients cannot be switched on."""
         if fact.on and s.inference and fact.site is not None:
             self._misused(fact.site, "enable-in-inference")
+
+
+def _unentered(body: FunctionBody) -> Iterator[tuple[ir.Call, str]]:
+    """The managers that a function makes and never enters, and what becomes of each."""
+    for call in body.instrs:
+        if not isinstance(call, ir.Call) or not _makes_manager(body, call):
+            continue
+        uses = list(body.uses(call.dst))
+        if not uses:
+            yield call, "bare"
+        elif any(isinstance(use, ir.Branch) for use in uses):
+            yield call, "tested"
+        elif all(isinstance(use, ir.Yield) for use in uses) and _is_manager(body.function):
+            yield call, "yielded"
+
+
+def _makes_manager(body: FunctionBody, call: ir.Call) -> bool:
+    """Does a call make a manager of torch that does nothing until it is entered, by its name?"""
+    func = body.made.get(call.func)
+    if isinstance(func, ir.GetAttr) and func.name == "no_sync":
+        return not call.args
+    name = func.name if isinstance(func, (ir.GetAttr, ir.LoadName)) else ""
+    while isinstance(func, ir.GetAttr):
+        func = body.made.get(func.obj)
+    return name in _MANAGERS and isinstance(func, ir.LoadName) and func.scope is ir.Scope.GLOBAL
+
+
+def _is_manager(function: ir.Function) -> bool:
+    """Is a generator what `with` enters, by its decorator?"""
+    decorators: Any = getattr(function.node, "decorators", ())
+    names = (getattr(d.decorator, "attr", d.decorator) for d in decorators)
+    return any(getattr(name, "value", "") == "contextmanager" for name in names)

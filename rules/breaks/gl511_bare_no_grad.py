@@ -10,12 +10,14 @@ class BareNoGrad(Rule):
 
     ## What it detects
 
-    `torch.no_grad()`, `torch.inference_mode()` or `torch.enable_grad()` as a statement of its own,
-    without `with`.
+    `torch.no_grad()`, `torch.inference_mode()`, `torch.enable_grad()`, `torch.autocast(...)` or the
+    `no_sync()` of DistributedDataParallel as a statement of its own, without `with`; where a truth value is
+    asked for, as in `with torch.no_grad() and other():`; and after `yield` in a `@contextmanager`.
 
     ## Why it is wrong
 
-    The object is discarded before it does anything: gradients are recorded as before. Nothing is
+    The object is discarded before it does anything: gradients are recorded as before, with autocast numbers
+    keep their type, and without `no_sync` gradients are reduced. `a() and b()` is `b()` alone. Nothing is
     raised.
 
     ## Example
@@ -51,12 +53,20 @@ class BareNoGrad(Rule):
     name = "bare-no-grad"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "gradients are recorded as before"
+    predicts = "nothing is switched"
     symptom = "assert output.requires_grad"
-    triggers = (when.MISUSED_GRAD_MODE,)
+    triggers = (when.MISUSED_GRAD_MODE, when.MANAGER_NOT_ENTERED)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:
-        if event.kind == "bare":
-            yield self.finding(
-                event, f"`{event.call}` as a statement has no effect", f"use `with {event.call}:`"
-            )
+        if event.kind in _HOW:
+            yield self.finding(event, f"`{event.call}` {_HOW[event.kind][0]}", _HOW[event.kind][1])
+
+
+_HOW = {
+    "bare": ("as a statement has no effect", "enter it by `with`"),
+    "tested": (
+        "is always true: of what `and` or `or` joins, one alone is entered",
+        "enter both: `with a(), b():`",
+    ),
+    "yielded": ("is given out and never entered", "enter it: `with ...:` around a `yield`"),
+}

@@ -27,6 +27,47 @@ out = net""",
         """with torch.no_grad():
     out = net""",
     ),
+    "of two that are joined one is entered": Mistake(
+        HEAD
+        + """
+import contextlib
+net = nn.Linear(2, 1)
+with torch.no_grad() and contextlib.nullcontext():  # <- GL511 GradModeMisuse
+    out = net(torch.ones(1, 2))
+symptom = out.requires_grad
+""",
+        "torch.no_grad() and contextlib",
+        "torch.no_grad(), contextlib",
+    ),
+    "a manager gives another one out": Mistake(
+        HEAD
+        + """
+import contextlib
+net = nn.Linear(2, 1)
+
+@contextlib.contextmanager
+def quiet():
+    yield torch.no_grad()  # <- GL511 GradModeMisuse
+
+with quiet():
+    out = net(torch.ones(1, 2))
+symptom = out.requires_grad
+""",
+        "    yield torch.no_grad()",
+        "    with torch.no_grad():\n        yield",
+    ),
+    "autocast that nothing enters": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+torch.autocast("cpu", dtype=torch.bfloat16)  # <- GL511 GradModeMisuse
+symptom = net(torch.ones(1, 2)).dtype == torch.float32
+""",
+        """torch.autocast("cpu", dtype=torch.bfloat16)  # <- GL511 GradModeMisuse
+symptom""",
+        """with torch.autocast("cpu", dtype=torch.bfloat16):
+    symptom""",
+    ),
     "a function that switches gradients off": Mistake(
         HEAD
         + """
@@ -73,3 +114,33 @@ def test_a_grad_mode_that_is_not_called_raises_and_is_reported() -> None:
     source = TRAINING + "with torch.no_grad:\n    net(torch.ones(2))\n"
     assert happened(source)[0] == source.count("\n") - 1
     assert [event.kind for event in events(source, "GradModeMisuse")] == ["not-called"]
+
+
+def test_gradients_are_synchronised_where_nothing_enters() -> None:
+    program = """
+from contextlib import contextmanager, nullcontext
+
+class Strategy:
+    @contextmanager
+    def quiet(self):
+        yield self.model.no_sync()
+
+    def manager(self, is_last):
+        return nullcontext() if is_last else self.model.no_sync()
+
+    def step(self, batch, is_last):
+        context = self.model.no_sync() if self.many else nullcontext()
+        with context:
+            self.model(batch).backward()
+        with is_last and self.model.no_sync() or nullcontext():
+            self.model(batch).backward()
+        self.model.no_sync()
+        self.no_grad()
+        batch.no_sync(self.model)
+
+def managers(net):
+    yield net.no_sync()
+"""
+    assert [e.site.node.func.value.value.value for e in events(HEAD + program, "GradModeMisuse")] == [
+        "self"
+    ] * 2
