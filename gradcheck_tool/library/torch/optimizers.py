@@ -75,9 +75,6 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
             raise engine.refused(
                 call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
             )
-        if tensor.leaf is None:  # It is taken, so it has no graph.
-            mine = s.edit(p)
-            mine.leaf, mine.grad_fn = True, None
     is_whole = bool(params) and {p.id for p in params} <= whole_groups(s)
     is_open = (is_open and not is_whole) or call.unsure
     if is_open:
@@ -90,6 +87,10 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
     listed = elements(s, call.args[0])[0] if call.args else []
     groups = [group for group in (s.get(item, Dict) for item in listed) if group is not None]
     m.tell(s, OptimizerMade(ref, params, is_open, call, groups))
+    for p in params:
+        if s[p].leaf is None:  # PyTorch has taken it, so it has no graph.
+            taken = s.edit(p)
+            taken.leaf, taken.grad_fn = True, None
 
 
 def _check_given(s: State, given: Value, call: Call) -> None:
