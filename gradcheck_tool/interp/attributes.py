@@ -38,6 +38,8 @@ MOST_WRAPPERS = 4
 # What is read of a tensor and has no graph, whatever the tensor has.
 GRAPHLESS = frozenset({"data", "device", "dtype", "is_cuda", "layout", "ndim", "shape"})
 _SIZES = frozenset({"ndim", "shape"})
+# Methods that give a number of elements or dimensions; `size` does of one dimension.
+COUNTS = frozenset({"dim", "nelement", "numel", "size"})
 _CONSTANTS: dict[str, Value] = {
     "math.pi": Const(math.pi),
     "math.e": Const(math.e),
@@ -128,7 +130,7 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
         kind = "int" if kind is None and name in _SIZES else kind
         # A model may have asked for gradients of what it was given (`batch.positions`).
-        is_given = name not in GRAPHLESS and Symbol(("given", obj)) in s.memory
+        is_given = name not in GRAPHLESS | COUNTS and Symbol(("given", obj)) in s.memory
         keeps_kind = kind in (GRAPH, "int") or (kind == "data" and not is_given and not is_marked(s, obj))
         key = Symbol(("attr", obj, name), kind if keeps_kind else None)
         return [(s, s.memory.get(key, key))]

@@ -131,11 +131,18 @@ def _advance_items(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) 
         if position >= KNOWN_LENGTH and not (position < KNOWN_TENSORS and _has_tensor(s, items[position])):
             return [(s, STOP)]
         return [(s, items[position])]
-    if not is_open or len(items) >= SEVERAL:
+    if not is_open or len(items) >= SEVERAL or _stands_for_all(s, items):
         # An open list may well end here; that it continues is one more case of the elements that are known.
         s.edit(ref).kind = "drained"
         return [(s, STOP)]
     return _unknown_next(s, ref, _another(items[-1]) if items else unknown())
+
+
+def _stands_for_all(s: State, items: list[Value]) -> bool:
+    """Is it the one that stands for all parameters of a module, or the row with its name?"""
+    last = items[-1] if items else None
+    tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
+    return tensor is not None and tensor.is_summary and tensor.is_param
 
 
 def _has_tensor(s: State, value: Value) -> bool:

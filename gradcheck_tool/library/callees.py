@@ -10,6 +10,7 @@ from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Method, Re
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.attributes import COUNTS
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
 from gradcheck_tool.interp.facts import Used
@@ -165,7 +166,7 @@ class SymbolModel(DtypeModel):
         name = str(key[2])
         if name.startswith("register_") and name.endswith("hook") and call.args:
             m.tell(s, Used(call.args[0], name, call.site))
-        if name in _SIZES and obj.kind is None:
+        if name in COUNTS and obj.kind is None:
             return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
         if name in _OF_MODULES and _is_part(key[1]):
             s.memory[key[1]] = learned = opaque_module(s, receiver_text(call.site), call.site)
@@ -195,7 +196,9 @@ class SymbolModel(DtypeModel):
             if part is not None:
                 return [(s, part)]
         if obj.kind == "data":
-            return [(s, _of_data(s, call))]
+            counts = name in COUNTS and (name != "size" or call.args)
+            number = Symbol(("call", name, (key[1], *call.args)), "int")
+            return [(s, number if counts else _of_data(s, call))]
         if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
             forget_groups(s)
         return None
@@ -205,8 +208,6 @@ class SymbolModel(DtypeModel):
 _OF_MODULES = frozenset({"named_parameters", "parameters"})
 # What tensors and structures of them have, which gives the same elsewhere.
 _MOVES = frozenset({"cpu", "cuda", "to"})
-# Methods that give numbers, or a tuple of them.
-_SIZES = frozenset({"dim", "nelement", "numel", "size"})
 # Methods of tensors that what a module returns may have otherwise.
 _OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
 

@@ -53,6 +53,8 @@ class RetainedGraphs(Tracker):
     # Places that store what may be there for another call: they matter only where something is trained.
     stored = RunNote[int, bool]()
     used = RunNote[int, bool]()
+    # Places of sums of which a pass has freed a part: no code that did not run can differentiate them.
+    spent = RunNote[int, bool]()
     # The first result that a place puts into a container, and the last that any does.
     first = RunNote[tuple[int, int], Ref]()
     last = RunNote[int, Ref]()
@@ -79,9 +81,12 @@ class RetainedGraphs(Tracker):
         old, given = fact.history, s.get(fact.arguments.get("other"), Tensor)
         if old is None or given is None or not _is_made_at(s, old, site):
             return
-        is_seen = not s.after_body or is_local(s, target) or _is_spent(s, old)
+        is_freed = _is_spent(s, old)
+        is_seen = not s.after_body or is_local(s, target) or is_freed
         if in_module(s) or not is_seen:
             return
+        if is_freed:
+            self.spent[key] = True
         kind = "attribute" if "." in target or "[" in target else "sum"
         self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind))
 
@@ -228,9 +233,11 @@ class RetainedGraphs(Tracker):
 
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
         """Report what nothing has used."""
-        if not fact.is_complete or True not in self.ends:
+        if True not in self.ends:
             return
         for key, event in self.events.items():
+            if not fact.is_complete and key not in self.spent:
+                continue
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:
                 self.report(event)

@@ -7,6 +7,7 @@ import pytest
 from tests.cases import (
     TRAINING,
 )
+from tests.open_programs import told
 from tests.running import events
 
 
@@ -22,3 +23,33 @@ from tests.running import events
 def test_an_iterator_of_parameters_is_used_up_by_an_optimizer(iterator: str, used_up: bool) -> None:
     source = TRAINING + f"it = {iterator}\ntorch.optim.SGD(it, lr=0.1)\nnn.utils.clip_grad_norm_(it, 1.0)\n"
     assert [e.iterator for e in events(source, "ExhaustedParameters")] == ["it"] * used_up
+
+
+GIVEN = """
+import torch
+class Trainer:
+    def __init__(self, model, cfg):
+        self.model = model
+        self.params = {params}
+        {between}
+        self.optimizer = torch.optim.Adam(self.params, lr=cfg.lr)
+
+    def step(self, x):
+        loss = self.model(x).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        {clip}
+        self.optimizer.step()
+"""
+COUNT = "print(sum(p.numel() for p in self.params))"
+CLIP = "torch.nn.utils.clip_grad_norm_(self.params, 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("between", "clip", "expected"), [(COUNT, "pass", "GL322"), ("pass", CLIP, "GL317"), ("pass", "pass", "")]
+)
+def test_all_parameters_of_a_module_that_is_given_are_used_up(between: str, clip: str, expected: str) -> None:
+    for made in ("model.parameters()", "filter(lambda p: p.requires_grad, model.parameters())"):
+        source = GIVEN.format(params=made, between=between, clip=clip)
+        assert [finding.code for finding in told(source)] == [expected] * bool(expected)
+    assert told(GIVEN.format(params="list(model.parameters())", between=between, clip=clip)) == []

@@ -368,3 +368,23 @@ def test_what_is_moved_keeps_its_graph() -> None:
     source = source.replace("sum(losses.values())", "criterion(out, batch)")
     assert [finding.code for finding in told(source % "out.cpu()")] == ["GL602"]
     assert told(source % "out.detach().cpu()") == []
+
+
+@pytest.mark.parametrize("size", ["x.size(0)", "x.shape[0]", "len(x)", "cfg.batch_size"])
+def test_a_loss_times_a_size_is_a_number(size: str) -> None:
+    source = (
+        OPEN
+        + f"""
+def train(model, optimizer, loader, cfg):
+    total = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss * {size}
+    print(total)
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL601"]
+    assert told(source.replace("total += loss", "total += loss.item()")) == []

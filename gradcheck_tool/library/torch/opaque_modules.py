@@ -56,7 +56,8 @@ _COMPUTES = re.compile(
     r"classif|head|reconstruct|project|denois|judge|loss|nll|predict"
 )
 _WITHOUT_GRAPH = re.compile(
-    r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|create|build|eval|train)(?:_|$)(?!prob)|"
+    r"^_|^(?:get|set|load|save|init|reset|is|has|num|add|remove|register|log|print|make|create|build|eval|train)(?:_|$)"
+    r"(?!prob|loss(?:$|_(?:for|of|on)_)|nll|elbo|logits?$)|"
     r"backward|step|update|optim|action$"
 )
 # Functions that stand for a model.

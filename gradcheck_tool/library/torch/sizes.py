@@ -10,6 +10,7 @@ from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Const, Ref, Symbol, 
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch.settings import settings_behind
+from gradcheck_tool.library.torch.tensor_values import is_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +148,7 @@ def _output_shape(
     everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
     if output.shape == "broadcast":
         if any(
-            isinstance(v, Symbol) and v.kind not in ("int", "float") and not settings_behind(s, v)
+            isinstance(v, Symbol) and not (v.kind in ("int", "float") or is_size(v) or settings_behind(s, v))
             for k, v in bound.items()
             if k in ("self", "other")
         ):

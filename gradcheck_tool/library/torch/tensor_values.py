@@ -26,7 +26,7 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
     """The value as a tensor: itself, or for a symbol an unknown tensor that stands for it from now on."""
     if isinstance(value, Ref):
         return value if isinstance(s.heap[value.id], Tensor) else None
-    if not isinstance(value, Symbol) or value.kind in ("int", "float", "bool", "str"):
+    if not isinstance(value, Symbol) or value.kind in ("int", "float", "bool", "str") or is_size(value):
         return None
     known = s.memory.get(Symbol(("tensor", value)))
     if isinstance(known, Ref):
@@ -53,6 +53,13 @@ def _set_graph(tensor: Tensor, node: Value | None) -> None:
         tensor.detached_because = "no-grad"
     elif isinstance(node, Ref):
         tensor.requires_grad, tensor.leaf, tensor.grad_fn = True, False, node
+
+
+def is_size(value: Symbol) -> bool:
+    """Is it the size of data in one dimension (`x.shape[0]`)?"""
+    source = value.key[1] if isinstance(value.key, tuple) and value.key[0] == "item" else None
+    key = source.key if isinstance(source, Symbol) else None
+    return isinstance(key, tuple) and key[0] == "attr" and key[2] == "shape"
 
 
 def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:

@@ -181,6 +181,8 @@ def test_parts_of_an_output_are_differentiated_on_their_own() -> None:
     [
         ("encode", True, True),
         ("get_action_logits", True, False),
+        ("get_loss_for_batch", True, True),
+        ("get_loss_weights", True, False),
         ("log_prob", True, True),
         ("predict_noise", True, True),
         ("save_features", True, False),
