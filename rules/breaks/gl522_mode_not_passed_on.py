@@ -44,7 +44,7 @@ class TrainMethods(Tracker):
         """Read a class that leaves `eval` to `nn.Module`, which calls `train(False)`."""
         record = s.get(fact.object, Class)
         func = s.get(record.attrs["train"], Func) if record is not None and "train" in record.attrs else None
-        if record is None or func is None or not _has_eval_of_module(s, record):
+        if record is None or func is None or not _has_eval_of_module(s, record, func):
             return
         mode = _mode(func)
         if not mode or any(isinstance(i, nodes.LoadName) and i.name == mode for i in _code(func)):
@@ -137,13 +137,13 @@ class ModeNotPassedOn(Rule):
         )
 
 
-def _has_eval_of_module(s: State, record: Class) -> bool:
-    """Does it derive from `nn.Module`, as far as one can see, and keep its `eval`?"""
+def _has_eval_of_module(s: State, record: Class, train: Func) -> bool:
+    """Does it derive from `nn.Module` and keep its `eval`? For a base out of sight the name `mode` says so."""
     inherited = [s.get(base, Class) for base in record.mro]
     if any(base is not None and "eval" in base.attrs for base in inherited):
         return False
     known = (base.name for base in record.mro if isinstance(base, LibraryObject))
-    return record.open or any(name.startswith("torch.nn.") for name in known)
+    return (record.open and _mode(train) == "mode") or any(name.startswith("torch.nn.") for name in known)
 
 
 def _mode(func: Func) -> str:

@@ -85,6 +85,13 @@ class Trainer:
         if self.train():
             return None
 """,
+    "training of a trainer with a base out of sight": """
+import other
+
+class Trainer(other.Trainer):
+    def train(self, resume=True):
+        self.net.train()
+""",
     "a chain": """
 def run(net: nn.Module, x):
     return net.eval()(x) if x is not None else net.train()
