@@ -73,8 +73,8 @@ _BATCH = re.compile(
     r"observations?|actions?|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
     r"masks?|real(?:_\w+)?|tokens|input_ids)$"
 )
-# What only scalers of gradients have, of which some are used.
-_SCALER = frozenset({"scale", "step", "unscale_", "update"})
+# What only scalers of gradients have both of.
+_SCALER = frozenset({"scale", "step"})
 # So many methods and attributes that are asked of an object tell its class among those of a repository.
 TELLING = 2
 # How deep objects are made for the arguments of constructors.
@@ -203,7 +203,7 @@ class Casting:
                 return self._module(name, node)
         if self._is_given(name, "data"):
             return unknown("data")
-        if "scale" in usage.methods and len(usage.methods & _SCALER) > 2:
+        if usage.methods >= _SCALER:
             return self._scaler(name)
         if usage.iterated and _DATA.search(name):
             return unknown("data")
@@ -343,7 +343,9 @@ class Casting:
         near = near or {
             name: inner for value in self._out.values.values() for name, inner in modules_inside(s, value)
         }
-        modules = [name for name in near if not is_averaged(name)]
+        trained = [name for name in near if not is_averaged(name)]
+        # A criterion may be a module, too: the optimizer is that of the model beside it.
+        modules = [name for name in trained if _CRITERION.search(name) is None] or trained
         held: list[Value] = []
         given = self._given.get(optimizer)
         alone = len(modules) == 1 and self._optimizers == 1

@@ -57,6 +57,19 @@ def equivalent(
     return naming is not None and not naming.second_knows_more
 
 
+def contradict(a: State, b: State) -> bool:
+    """Was something decided one way in one of the states, and the other way in the other?
+
+    What still comes on the way of the one is not what comes on the other's then.
+    """
+    others = b.path_condition
+    for key, fact in dict.items(a.path_condition):
+        other = dict.get(others, key)
+        if other is not None and other is not fact:
+            return True
+    return False
+
+
 def _isomorphism(
     a: State, b: State, live: frozenset[str | int] | None, loose: bool, exact: bool
 ) -> Isomorphism | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.join import equivalent, signature
+from gradcheck_tool.domain.join import contradict, equivalent, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
@@ -91,7 +91,8 @@ class Heads:
             counted = [*around, head] if most == MAX_BOUNDED else around
             before = self._seen.setdefault((head, *(counts.get(outer, 0) for outer in counted)), [])
             if most != MAX_PINNED and any(
-                mark == known and equivalent(old, state, live, loose) for known, old in before
+                mark == known and not contradict(old, state) and equivalent(old, state, live, loose)
+                for known, old in before
             ):
                 continue
             total = sum(len(group) for at, group in self._seen.items() if at[0] == head)

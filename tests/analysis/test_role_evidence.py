@@ -36,6 +36,37 @@ def test_what_a_grad_scaler_steps_is_an_optimizer() -> None:
     assert _codes(program) == ["GL401"]
 
 
+UPDATED = """
+def train(model, loader, optimizer, scaler):
+    for x in loader:
+        optimizer.zero_grad()
+        scaler.scale(model(x).mean()).backward()
+        scaler.step(optimizer)
+        {update}
+"""
+
+
+@pytest.mark.parametrize(("update", "found"), [("scaler.update()", []), ("pass", ["GL413"])])
+def test_a_grad_scaler_that_is_given_is_updated_after_each_step(update: str, found: list[str]) -> None:
+    assert _codes(UPDATED.format(update=update)) == found
+
+
+JUDGED = """
+def train(model, criterion, loader, optimizer):
+    model.train()
+    criterion.train()
+    for x, y in loader:
+        {clear}
+        criterion(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("clear", "found"), [("optimizer.zero_grad()", []), ("pass", ["GL401"])])
+def test_an_optimizer_is_that_of_the_model_and_not_of_its_criterion(clear: str, found: list[str]) -> None:
+    assert _codes(JUDGED.format(clear=clear)) == found
+
+
 CYCLE = """
 class Cycle:
     def __init__(self, G_AB, G_BA, D_A, optG, optD):

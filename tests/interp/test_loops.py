@@ -145,3 +145,40 @@ def test_a_number_that_each_iteration_sets_back_is_known(last: str, codes: list[
     source = SET_BACK.format(last=last)
     assert [code for _, code in findings(source)] == codes
     assert bool(happened(source)[1]) is bool(codes)
+
+
+CHOSEN = """
+import sys
+import torch
+
+def criterion(outputs):
+    return {{"a": outputs.sum()}}
+
+def train(model, loader, criterion, optimizer, flag):
+    for x in loader:
+        losses = sum(criterion(model(x)).values())
+        if flag:
+            optimizer.zero_grad()
+            losses.backward()
+            optimizer.step()
+        else:
+            {clear}
+            losses.backward()
+            optimizer.step()
+            norms.append(model.weight.grad.norm().item())
+
+norms = []
+"""
+DRIVER = """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train(model, [torch.ones(1, 2)] * 3, criterion, optimizer, False)
+assert norms[-1] < 2 * norms[0]
+"""
+
+
+@pytest.mark.parametrize(("clear", "codes"), [("pass", ["GL401"]), ("optimizer.zero_grad()", [])])
+def test_iterations_of_another_choice_are_not_those_that_were_before(clear: str, codes: list[str]) -> None:
+    source = CHOSEN.format(clear=clear)
+    assert [code for _, code in findings(source)] == codes
+    assert (happened(source + DRIVER) != (None, "")) is bool(codes)

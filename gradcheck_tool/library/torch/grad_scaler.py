@@ -123,7 +123,7 @@ def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) ->
     if "#scaled" not in record.attrs and name != "unscale_":
         text = f"Attempted {name} but _scale is None."
         raise Raised(_refusal(call, optimizer, known, "never-scaled", text), "AssertionError")
-    if known is None or known.open or name == "update":
+    if known is None or name == "update":
         return
     refused = _REFUSED.get((known.attrs.get(STAGE, NONE), name))
     if refused is not None:
