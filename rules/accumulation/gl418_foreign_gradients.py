@@ -79,6 +79,8 @@ class Aims(Tracker):
     found = RunNote[tuple[int, str], _Found]()
     # What a pass differentiates, by its node.
     roots = RunNote[int, str]()
+    # Passes that keep their graph: what goes through it again is meant to add to their gradients.
+    kept = RunNote[int, bool]()
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """Remember whose gradients are cleared."""
@@ -89,6 +91,8 @@ class Aims(Tracker):
         """Does a pass add to what another one has left, whose step is over?"""
         site = fact.run.site
         self.aims.pop(s, id(site.node))
+        if fact.run.retain:
+            self.kept[id(site.node)] = True
         self.roots[id(site.node)] = places.receiver_text(site, str(s[fact.run.roots[0]].name))
         for leaf in fact.run.leaves if fact.run.call == "backward" else ():
             tensor: Tensor = s[leaf]
@@ -115,7 +119,7 @@ class Aims(Tracker):
         """Remember a step on foreign gradients."""
         passes: tuple[Site, ...] = s[parameter].passes
         own, aim = passes[passes.index(foreign) + 1], self.aims.get(s, id(foreign.node))
-        if aim is None or aim.name == fact.name:
+        if aim is None or aim.name == fact.name or id(foreign.node) in self.kept:
             return
         root, of = self.roots[id(own.node)], self.roots[id(foreign.node)]
         story = (

@@ -86,7 +86,22 @@ for i in range(100):
     opt_net.step()
     opt_net.zero_grad()
 """
+TWICE = """
+E, G = nn.Linear(4, 4), nn.Linear(4, 4)
+opt_e, opt_g = torch.optim.Adam(E.parameters()), torch.optim.Adam(G.parameters())
+for x in [torch.randn(3, 4) for _ in range(5)]:
+    opt_e.zero_grad()
+    opt_g.zero_grad()
+    fake = G(torch.randn(3, 4))
+    loss = (G(E(x)) - x).pow(2).mean() + fake.mean()
+    loss.backward(retain_graph=True)
+    opt_e.step()
+    latent = E(fake).abs().mean()
+    latent.backward()
+    opt_g.step()
+"""
 RIGHT = {
+    "a pass that keeps its graph for the next": TWICE,
     "cleared before the own backward": SCRIPT.replace("    loss_d.backward()", CLEARED),
     "the other network is frozen": SCRIPT.replace("    loss_g = -D(fake).mean()", FROZEN),
     "one backward, two steps": EARLY.replace("    loss_d.backward()\n", "").replace(
