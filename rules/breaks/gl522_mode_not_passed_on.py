@@ -138,7 +138,7 @@ class ModeNotPassedOn(Rule):
 
 
 def _has_eval_of_module(s: State, record: Class, train: Func) -> bool:
-    """Does it derive from `nn.Module` and keep its `eval`? The name `mode` says so of a base out of sight."""
+    """Does it derive from `nn.Module` and keep its `eval`? Out of sight, the name `mode` tells a base."""
     inherited = [s.get(base, Class) for base in record.mro]
     if any(base is not None and "eval" in base.attrs for base in inherited):
         return False
