@@ -175,7 +175,9 @@ ASSIGNED_REGISTRATION = Trigger(
     callers=False,
 )
 # A mode of a module that is switched: by a class's own `train(mode)`, or where a condition stands.
-TRAIN_METHOD = Trigger("def train(self,", callers=False)
+TRAIN_METHOD = Trigger(
+    "def train(self,", r"def train\(self,\s*\w+\s*(?::\s*[\w.]+\s*)?=\s*True\s*,?\s*\)", callers=False
+)
 SWITCH_AS_CONDITION = Trigger(
     (".train()", ".eval()"),
     r"\b(?:if|elif|while|and|or|not|assert)\s+\(?[\w.]+\.(?:train|eval)\(\)|\.(?:train|eval)\(\)\s+(?:and|or)\b",
