@@ -151,8 +151,7 @@ _REFUSED: dict[tuple[Value, str], tuple[str, str]] = {
 
 @method("torch.amp.GradScaler", "load_state_dict")
 def restore(m: Interpreter, s: State, call: Call) -> Result:
-    """What was scaled before is not known."""
-    s.edit(call.self).open = True
+    """Sets how large the scale is to be: which losses were scaled and what has stepped stays as it is."""
     return NONE
 
 

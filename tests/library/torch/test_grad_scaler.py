@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gradcheck_tool.analysis.program import check_source
 from tests.cases import check_right, each
-from tests.running import RULES
+from tests.running import RULES, findings, happened
 
 # Right programs.
 RIGHT = {
@@ -157,3 +159,32 @@ def train(model, optimizer, loader):
 
 def test_of_a_subclass_nothing_is_known() -> None:
     assert check_source(OWN, "program.py", RULES) == []
+
+
+RESTORED = """
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+scaler.load_state_dict(torch.amp.GradScaler("cpu").state_dict())
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = model(torch.ones(1, 2)).sum()
+    {backward}
+    scaler.step(optimizer)
+    {update}
+"""
+PROTOCOLS = {
+    "all": ("scaler.scale(loss).backward()", "scaler.update()", []),
+    "no update": ("scaler.scale(loss).backward()", "pass", ["GL413"]),
+    "no scaled loss": ("loss.backward()", "scaler.update()", ["GL413"]),
+}
+
+
+@pytest.mark.parametrize(("backward", "update", "codes"), PROTOCOLS.values(), ids=PROTOCOLS)
+def test_a_state_that_is_loaded_leaves_the_protocol_as_it_is(
+    backward: str, update: str, codes: list[str]
+) -> None:
+    source = RESTORED.format(backward=backward, update=update)
+    assert [code for _, code in findings(source)] == codes
+    assert bool(happened(source)[1]) is bool(codes)
