@@ -17,8 +17,10 @@ from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.analysis.evidence import Place
 from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
 from gradcheck_tool.domain.events import NoGraph
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class, Instance
+from gradcheck_tool.domain.values import Ref, Tup
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT
 from gradcheck_tool.interp.places import is_of_tests
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gradcheck_tool.analysis.cast import Cast
-    from gradcheck_tool.domain.graph import GraphCut, Tensor
+    from gradcheck_tool.domain.graph import GraphCut
     from gradcheck_tool.domain.records import Func
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref, Value
+    from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 
@@ -153,7 +155,7 @@ def _is_indexed(m: Interpreter, unit: Unit, ends: list[FrameExit], name: str) ->
 
 def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: Cast) -> None:
     """Report a loss that was cut off from its arguments on each way on which it is a tensor."""
-    results = [(end.state, ref) for end in ends for ref in ordinary_use.tensors_in(end.state, end.value)]
+    results = [(end.state, ref) for end in ends for ref in _losses(end.state, end.value)]
     cuts = [_cut(s, ref) for s, ref in results]
     if not cuts or len(results) < len(ends):
         return
@@ -173,6 +175,12 @@ def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: C
         unit=unit.name,
     )
     m.program.ordinary.append(event)
+
+
+def _losses(s: State, value: Value) -> list[Ref]:
+    """What of a result is the loss: all of it, or the first of several values; the rest is to be shown."""
+    first = value.items[0] if isinstance(value, Tup) and value.items else value
+    return [first] if isinstance(first, Ref) and s.get(first, Tensor) is not None else []
 
 
 def _cut(s: State, ref: Ref) -> GraphCut | None:

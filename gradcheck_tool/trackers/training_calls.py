@@ -48,10 +48,13 @@ class TrainingCalls(Tracker):
     # is not in sight; and that at which an optimizer has cleared all of its gradients.
     moment = StoryNote[str, int]()
     emptied = StoryNote[Value, int]()
+    # Has the last pass started at a leaf, so that it has stored no gradient in anything else?
+    fruitless = StoryNote[str, bool]()
 
     def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
         """A pass stores gradients."""
         self.moment.set(s, "", next(_MOMENTS))
+        self.fruitless.set(s, "", all(s[root].leaf for root in fact.run.roots))
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Does an optimizer clear its gradients, or code run that may store some?"""
@@ -74,6 +77,8 @@ class TrainingCalls(Tracker):
         emptied = self.emptied.get(s, fact.optimizer)
         if emptied is not None and emptied == self.moment.get(s, ""):
             kinds = (kinds - {"unknown"}) or frozenset({"zeroed"})
+        if kinds == {"zeroed"} and self.fruitless.get(s, ""):
+            kinds = frozenset({"unused"})
         self.report(
             OptimizerStep(
                 site=fact.site,

@@ -121,3 +121,24 @@ def test_a_class_of_unknown_base_that_holds_layers_is_a_module(
         real = program.replace("from elsewhere import Base", "Base = nn.Module")
         raised, _ = happened(f"{real}\nEncoder(3)(torch.ones(2, 3)).sum().backward()\n")
         assert raised is not None
+
+
+@pytest.mark.parametrize(("result", "expected"), [("parts, shown", []), ("loss, shown", ["GL501"])])
+def test_what_is_returned_beside_a_loss_needs_no_graph(result: str, expected: list[str]) -> None:
+    source = (
+        HEAD
+        + f"""
+class Stage(nn.Module):
+    def __init__(self, flow, losses):
+        super().__init__()
+        self.flow, self.losses = flow, losses
+
+    def compute_loss(self, first, second):
+        flow = self.flow(first, second)
+        parts = self.losses.distortion(second, flow)
+        loss = (flow - second).pow(2).mean().detach()
+        shown = {{"flow": flow.detach(), "second": second.detach()}}
+        return {result}
+"""
+    )
+    assert [code for _, code in findings(source)] == expected

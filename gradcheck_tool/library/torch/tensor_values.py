@@ -40,7 +40,7 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         _set_graph(s[ref], node_of(s, value))
     settings = settings_behind(s, value) if value.kind is None else ""
     if settings:
-        m.program.assume(f"`{settings}` has no tensor that requires a gradient")
+        m.program.assume(f"`{settings}` is a constant")
         s[ref].requires_grad, s[ref].leaf, s[ref].shape = False, True, ()
     s.memory[Symbol(("tensor", value))] = ref
     return ref

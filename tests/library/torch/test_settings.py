@@ -24,7 +24,7 @@ class OverlapLoss(nn.Module):
         "(torch.sigmoid(pred) > 0.5).float()  # <- GL501",
         "torch.sigmoid(pred)",
         "OverlapLoss()(torch.randn(4, requires_grad=True), torch.ones(4)).backward()",
-        ("`smooth` has no tensor that requires a gradient",),
+        ("`smooth` is a constant",),
     ),
     "a penalty with a factor of a configuration": Open(
         HEAD
@@ -95,5 +95,32 @@ def step(model, optimizer, batch, force_weight):
 def test_a_factor_that_callers_give_is_a_number() -> None:
     found = told(HEAD + FIELD.format("retain_graph=True"))
     assert [finding.code for finding in found] == ["GL803"]
-    assert "`force_weight` has no tensor that requires a gradient" in found[0].assumes
+    assert "`force_weight` is a constant" in found[0].assumes
     assert told(HEAD + FIELD.format("create_graph=True")) == []
+
+
+def test_an_option_that_is_an_integer_leaves_what_it_shapes_as_it_is() -> None:
+    source = (
+        HEAD
+        + """
+class Pass(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+class Block(nn.Module):
+    def __init__(self, width, stride=1):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3, stride=stride)
+
+    def forward(self, x):
+        out = Pass.apply(self.conv(x))
+        out += x
+        return out
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL204"]
