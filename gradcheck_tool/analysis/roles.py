@@ -186,7 +186,9 @@ class Casting:
             return
         if default == TRUE:
             note_default(self._out.state, value, name)
-        elif is_option(name, usage) or (constructs and is_whole_number(default)):
+        elif constructs and is_whole_number(default):
+            note_settings(self._out.state, value, "")
+        elif is_option(name, usage):
             note_settings(self._out.state, value, name)
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:

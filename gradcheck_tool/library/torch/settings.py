@@ -38,7 +38,7 @@ def is_named_number(name: str) -> bool:
 
 
 def note_settings(s: State, value: Symbol, name: str) -> None:
-    """From now on, what is read of a value is a constant."""
+    """From now on, what is read of a value is a constant; without a name, that is no assumption."""
     s.memory[Symbol(("settings", value))] = Const(name)
 
 
@@ -56,10 +56,10 @@ def is_on_by_default(m: Interpreter, s: State, value: Value | None) -> bool:
     return True
 
 
-def settings_behind(s: State, value: Value) -> str:
-    """What the settings are called that a value was read of or computed from; empty for other values."""
+def settings_behind(s: State, value: Value) -> str | None:
+    """What the settings are called that a value was read of or computed from; None for other values."""
     if not isinstance(value, Symbol):
-        return ""
+        return None
     known = s.memory.get(Symbol(("settings", value)))
     if isinstance(known, Const):
         return str(known.value)
@@ -72,4 +72,5 @@ def settings_behind(s: State, value: Value) -> str:
         [part for part in key[2:] if not isinstance(part, Const)] if key[:1] in (("op",), ("unary",)) else []
     )
     names = [settings_behind(s, part) for part in operands]
-    return names[0] if names and all(names) else ""
+    known_names = [name for name in names if name is not None]
+    return max(known_names) if names and len(known_names) == len(names) else None

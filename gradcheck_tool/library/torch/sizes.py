@@ -127,6 +127,10 @@ def _count(s: State, leaf: str, bound: Mapping[str, Value | list[Value]], tensor
     return 4
 
 
+def _is_number(s: State, value: Symbol) -> bool:
+    return value.kind in ("int", "float") or is_size(value) or settings_behind(s, value) is not None
+
+
 def _output_shape(
     s: State,
     output: Output,
@@ -148,7 +152,8 @@ def _output_shape(
     everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
     if output.shape == "broadcast":
         if any(
-            isinstance(v, Symbol) and not (v.kind in ("int", "float") or is_size(v) or settings_behind(s, v))
+            isinstance(v, Symbol)
+            and not (v.kind in ("int", "float") or is_size(v) or settings_behind(s, v) is not None)
             for k, v in bound.items()
             if k in ("self", "other")
         ):

@@ -38,9 +38,10 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         tensor.severed = s.severed.get(value, ())
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
-    settings = settings_behind(s, value) if value.kind is None else ""
+    settings = settings_behind(s, value) if value.kind is None else None
     if settings:
         m.program.assume(f"`{settings}` is a constant")
+    if settings is not None:
         s[ref].requires_grad, s[ref].leaf, s[ref].shape = False, True, ()
     s.memory[Symbol(("tensor", value))] = ref
     return ref

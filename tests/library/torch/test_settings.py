@@ -24,7 +24,6 @@ class OverlapLoss(nn.Module):
         "(torch.sigmoid(pred) > 0.5).float()  # <- GL501",
         "torch.sigmoid(pred)",
         "OverlapLoss()(torch.randn(4, requires_grad=True), torch.ones(4)).backward()",
-        ("`smooth` is a constant",),
     ),
     "a penalty with a factor of a configuration": Open(
         HEAD
