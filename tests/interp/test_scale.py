@@ -152,7 +152,9 @@ def test_a_mistake_after_many_ways_is_found(body: str, limit: int) -> None:
     "body", [body for name, (body, _) in BODIES.items() if "unknown function" not in name]
 )
 def test_pytorch_raises_there_too(body: str) -> None:
-    source = f"{START}{body}{END}"
+    # It does however often the loops run.
+    shorter = body.replace('os.listdir("/")', '["a", "b"]').replace("range(99)", "range(3)")
+    source = f"{START}{shorter}{END}"
     assert happened(source)[0] == source.count("\n")
 
 
@@ -163,7 +165,7 @@ for epoch in range(9):
     for x, y in loader:
         for name in os.listdir("/"):
             loss = F.mse_loss(model(x), y)
-            total += loss
+            total += F.l1_loss(model(x), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

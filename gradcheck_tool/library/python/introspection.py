@@ -204,5 +204,8 @@ def callable_(m: Interpreter, s: State, call: Call) -> Result:
 
 @function("builtins.type")
 def type_(m: Interpreter, s: State, call: Call) -> Result:
-    record = s.get(call.args[0], Instance) if len(call.args) == 1 else None
-    return record.cls if record is not None else unknown("data")
+    given = call.args[0] if len(call.args) == 1 else None
+    record = s.heap.get(given.id) if isinstance(given, Ref) else None
+    if isinstance(record, Tensor):
+        return LibraryObject("torch.nn.Parameter" if record.is_param else "torch.Tensor")
+    return record.cls if isinstance(record, Instance) else unknown("data")

@@ -18,6 +18,18 @@ for _ in range(3):
     h = [v * w for v in detached(h)]
     sum(v.sum() for v in h).backward()
 """,
+    "the type of a tensor": """
+import torch
+def schedule(t):
+    if not type(t) == torch.Tensor:
+        t = torch.tensor(t)
+    return 3 * t + 1
+t = torch.tensor(0.5, requires_grad=True)
+torch.autograd.grad((schedule(t) ** 2).sum(), t)
+weight = torch.nn.Parameter(torch.ones(2))
+if type(weight) is torch.Tensor:
+    weight.mul_(2)
+""",
     "every tensor has data": """
 import torch
 def clipped(boxes):
