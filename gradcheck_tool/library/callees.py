@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Method, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
@@ -224,9 +224,6 @@ def _part_of(s: State, result: Symbol, name: str, call: Call) -> Value | None:
         return graph_symbol(s, node_of(s, result) or unknown())
     if name in ("get", "pop") and call.args:
         return Symbol(("item", result, call.args[0]), GRAPH)
-    if name == "items":
-        parts = (unknown("str"), Symbol(("attr", result, "values"), GRAPH))
-        return s.new(Iter("zip", tuple(s.new(Iter("unknown", (part,))) for part in parts)))
     return None
 
 
