@@ -66,7 +66,7 @@ PROGRAMS = {
         assert (of_x.tolist(), of_z.tolist()) == ([1, 1, 1], [0, 0])
         """,
         "GL801",
-        [],
+        [2, 3],
     ),
 }
 

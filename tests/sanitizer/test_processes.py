@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -267,18 +268,31 @@ for _ in range(600):
 """
 
 
+@contextmanager
+def _hangups_heeded():
+    """A program that is started here does not ignore this signal, as one under `nohup` does."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def _sent(project, number, *command):
     (project / "train.py").write_text(STEPS + WAITING)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(
-        [sys.executable, *command, "train.py"],
-        cwd=project,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        _hangups_heeded(),
+        subprocess.Popen(
+            [sys.executable, *command, "train.py"],
+            cwd=project,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         return process.communicate(timeout=100)[1], process.returncode
