@@ -269,20 +269,21 @@ for _ in range(600):
 
 
 @contextmanager
-def _hangups_heeded():
-    """A program that is started here does not ignore this signal, as one under `nohup` does."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def _signals_heeded():
+    """What is started here ignores no signal, as programs under `nohup` or in the background of a shell do."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _sent(project, number, *command):
     (project / "train.py").write_text(STEPS + WAITING)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with (
-        _hangups_heeded(),
+        _signals_heeded(),
         subprocess.Popen(
             [sys.executable, *command, "train.py"],
             cwd=project,
