@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import SavedTensorModified, UnversionedWrite
 from gradcheck_tool.domain.graph import Storage, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import LibraryObject, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import GRAPH, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.library.torch.graph_symbols import node_of
+from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +55,7 @@ def is_module_class(s: State, cls: Value) -> bool:
 def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes: Iterable[str] = ()) -> None:
     """Differentiate what a forward returned, each way, and note what goes wrong."""
     for end in ends:
+        _take_for_tensors(m, end.state, end.value)
         event = differentiated(end.state, end.value, name)
         if event is not None:
             told = dict.fromkeys((*event.assumes, *m.program.assumes, *assumes))
@@ -165,6 +168,16 @@ def differentiated(s: State, value: Value, name: str) -> Event | None:
     return _where_it_is_made(p.silent[0], name) if p.silent else None
 
 
+def _take_for_tensors(m: Interpreter, s: State, value: Value, depth: int = DEPTH) -> None:
+    """What layers out of sight have returned are tensors where a forward returns it."""
+    if isinstance(value, Symbol) and value.kind == GRAPH:
+        node = node_of(s, value)
+        if isinstance(node, Ref):
+            as_tensor(m, s, value, s[node].site)
+    for part in _parts(s, value) if depth else ():
+        _take_for_tensors(m, s, part, depth - 1)
+
+
 def news(ordinary: Iterable[Event], events: Iterable[Event]) -> list[Event]:
     """What ordinary use shows that no event shows in a backward of the program's own, each once."""
     shown = {_key(event) for event in events}
@@ -193,6 +206,7 @@ def roots_in(s: State, value: Value) -> list[Ref]:
 
 def tensors_in(s: State, value: Value, depth: int = DEPTH) -> list[Ref]:
     """The tensors in a result: itself, or the elements of tuples, lists, dictionaries and plain objects."""
+    value = s.memory.get(Symbol(("tensor", value)), value)
     if isinstance(value, Ref) and s.get(value, Tensor) is not None:
         return [value]
     if not depth:

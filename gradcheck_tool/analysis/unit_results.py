@@ -8,7 +8,6 @@ has no graph then, on any way on which it is a tensor, trains nothing.
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis import ordinary_use
@@ -19,12 +18,12 @@ from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.isomorphism import is_number
-from gradcheck_tool.domain.records import Class, Instance
+from gradcheck_tool.domain.records import Class
 from gradcheck_tool.domain.values import Ref, Tup
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT
 from gradcheck_tool.interp.places import is_of_tests
-from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.library.torch.shown_modules import shown_as
 from gradcheck_tool.triage.losses import computes_loss
 
 if TYPE_CHECKING:
@@ -74,20 +73,8 @@ class Unit:
     @property
     def is_forward(self) -> bool:
         """Is it the `forward` of a module?"""
-        return self.func.function.name == "forward" and (self._is_module or bool(self.taken_for_module))
-
-    @property
-    def _is_module(self) -> bool:
-        return self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
-
-    @cached_property
-    def taken_for_module(self) -> str:
-        """A class of unknown base whose objects hold layers, as those of modules do; empty for any other."""
-        cls, held = self.start.get(self.cls, Class), self.start.get(self.receiver, Instance)
-        if cls is None or held is None or not cls.open or self._is_module:
-            return ""
-        layers = [self.start.get(value, Instance) for value in held.attrs.values()]
-        return cls.name if any(layer is not None and is_module(self.start, layer) for layer in layers) else ""
+        is_module = self.cls is not None and ordinary_use.is_module_class(self.start, self.cls)
+        return self.func.function.name == "forward" and is_module
 
     @property
     def is_loss(self) -> bool:
@@ -104,8 +91,8 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     if unit.is_loss and not unit.is_forward:
         ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
     if unit.is_forward:
-        assumes = (f"`{unit.taken_for_module}` is a module",) if unit.taken_for_module else ()
-        ordinary_use.differentiate(m, ends, unit.name, (*unit.cast.assumes, *assumes))
+        shown = filter(None, [shown_as(unit.start, unit.cls)])
+        ordinary_use.differentiate(m, ends, unit.name, (*unit.cast.assumes, *shown))
     defaults = unit.func.defaults
     given = {name: value for name, value in unit.cast.values.items() if not is_number(defaults.get(name))}
     if unit.is_loss:

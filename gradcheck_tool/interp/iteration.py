@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Dict, Generator, Instance, Iter, List
+from gradcheck_tool.domain.records import Dict, Func, Generator, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     GRAPH,
     NONE,
@@ -341,7 +341,17 @@ def _advance_object(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any)
             state.exc = None
             value = STOP
         out.append((state, value))
+    (state, value), *others = out
+    if not others and value is not STOP and not _is_followed(m, state, record.parts[0]):
+        return _unknown_next(state, ref, value)
     return out
+
+
+def _is_followed(m: Interpreter, s: State, iterator: Value) -> bool:
+    """Has an iterator a `__next__` of the repository that is not too much work to execute?"""
+    made = s.get(iterator, Instance)
+    method = None if made is None else s.get(attributes.in_class(s, made.cls, "__next__"), Func)
+    return method is not None and (id(method.function), m.budget.is_narrow) not in m.budget.too_little
 
 
 def _advance_getitem(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:

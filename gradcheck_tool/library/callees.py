@@ -36,7 +36,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
-from gradcheck_tool.library.torch.unknown_layers import call_layer
+from gradcheck_tool.library.torch.unknown_layers import call_inherited, call_layer
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -178,6 +178,9 @@ class SymbolModel(DtypeModel):
         if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):
             m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[key[1]].name}`")
             return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
+        inherited = call_inherited(m, s, key[1], name, call) if isinstance(key[1], Ref) else None
+        if inherited is not None:
+            return [(s, inherited)]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
         # Modules have this, too; data and sums are none.
         is_tensors = is_tensors or (name == "requires_grad_" and (_is_data(key[1]) or _is_computed(key[1])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcheck_tool import FreedGraph
 from tests.cases import TRAINING, check_agreement, check_raises, each
+from tests.open_programs import HEAD, Open, check_open
 from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
@@ -177,3 +178,38 @@ total.backward()
 """
     )
     assert events(source, FreedGraph)
+
+
+ELSEWHERE = """
+import sys
+import types
+import torch
+elsewhere = types.ModuleType("elsewhere")
+elsewhere.source = lambda data: iter([torch.ones(2, 2)] * 3)
+sys.modules["elsewhere"] = elsewhere
+"""
+
+
+def test_an_iterator_of_which_nothing_is_known_ends() -> None:
+    check_open(
+        Open(
+            HEAD
+            + """
+from elsewhere import source
+
+class Data:
+    def __iter__(self):
+        return source(self)
+
+net = nn.Linear(2, 2)
+for x in Data():
+    loss = net(x).mean()
+    loss.backward()
+loss.backward()  # <- GL101
+""",
+            "loss.backward()  # <- GL101",
+            "print(loss.item())",
+            "",
+        ),
+        ELSEWHERE,
+    )

@@ -63,8 +63,6 @@ def _instance_of(s: State, value: Value, kind: Value) -> bool | None:
         answers = [_instance_of(s, value, k) for k in kind.items]
         return True if True in answers else None if None in answers else False
     name = lib_name(kind)
-    if isinstance(value, Symbol):
-        return None
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, Tensor):
         if name == "torch.nn.Parameter":
@@ -117,7 +115,7 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
         return range if isinstance(record, Iter) and record.kind == "range" else GeneratorType
     if isinstance(value, Slice):
         return slice
-    return None
+    return int if isinstance(value, Symbol) and value.kind == "int" else None
 
 
 @function("builtins.hasattr")

@@ -29,6 +29,7 @@ from gradcheck_tool.library.torch.data import batch
 from gradcheck_tool.library.torch.model_names import find_method
 from gradcheck_tool.library.torch.module_containers import container
 from gradcheck_tool.library.torch.module_names import MODULE_METHODS
+from gradcheck_tool.library.torch.shown_modules import assume_shown, show
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -98,6 +99,7 @@ class InstanceModel(ObjectModel[Ref]):
         if own is not None:
             return m.call(s, Bound(obj, own), call.args, call.kwargs, call.site, call.text, call.unsure)
         if module_tree.is_module(s, record):
+            assume_shown(m, s, record)
             return guard(m, s, module_calls.call_module, m, s, obj, call)
         call.receiver = obj
         native = find_method(s, obj, "__call__")
@@ -137,6 +139,9 @@ class ClassModel(ObjectModel[Ref]):
 
     def method(self, s: State, obj: Ref, name: str) -> Native | None:
         return find_method(s, obj, name)
+
+    def created(self, s: State, obj: Ref) -> None:
+        show(s, obj)
 
 
 @models(Super)

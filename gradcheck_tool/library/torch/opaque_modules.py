@@ -87,7 +87,12 @@ def is_role(s: State, ref: Ref) -> bool:
 def computes(name: str, call: Call) -> bool:
     """Does a method of a module, by its name and what it gets, compute with the module's parameters?"""
     given = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, Const)]
-    return bool(given) and _COMPUTES.search(name) is not None and _WITHOUT_GRAPH.search(name) is None
+    return bool(given) and _COMPUTES.search(name) is not None and is_computation(name)
+
+
+def is_computation(name: str) -> bool:
+    """May a method that is called so compute a result with a graph?"""
+    return _WITHOUT_GRAPH.search(name) is None
 
 
 def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_method: bool = False) -> Value:

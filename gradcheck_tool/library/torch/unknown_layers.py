@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.values import GRAPH, Const, Symbol, Value
-from gradcheck_tool.library.torch.opaque_modules import call_is_recorded, call_opaque_function
+from gradcheck_tool.domain.records import Class, Instance
+from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value
+from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.library.torch.opaque_modules import call_is_recorded, call_opaque_function, is_computation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 
 # What modules keep and call that gives indices, words or scores to log; or that follows another module.
 _NO_LAYER = re.compile(
-    r"match|assign|sampl|metric|accura|(?:^|_)acc(?:_|$)|token|coder$|nms|post_?proc|(?:^|_)log|meter|sched|augment|"
-    r"transform$|transforms$|anchor|generator|generate|search|index|hash|env|callback|hook|getter|callable|lookup|"
-    r"teacher|ema|target|momentum|shadow|frozen|pretrain|detect|parse|extractor|quantil|cache|pad|collat|read|writ|print"
+    r"match|assign|sampl|metric|accura|(?:^|_)(?:acc|log)(?:_|$)|token|coder$|post_?proc|meter|sched|augment|"
+    r"transform$|transforms$|anchor|generator|generate|search|index|callback|hook|getter|callable|lookup|"
+    r"teacher|target|momentum|shadow|frozen|pretrain|detect|parse|extractor|quantil|cache|collat|"
+    r"(?:^|_)(?:ema|env|hash|nms|pad|print|read|writ)"
 )
 
 
@@ -44,6 +47,23 @@ def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:
     if not isinstance(name, Const) or not call.args or not _is_recorded(s, call.args[0]):
         return None
     m.program.assume(f"`{f'self.{name.value}' if name.value else call.text}` computes from what it is given")
+    return call_opaque_function(s, call)
+
+
+def call_inherited(m: Interpreter, s: State, receiver: Ref, name: str, call: Call) -> Value | None:
+    """What a method that a layer has from a base out of sight makes of tensors that require a gradient.
+
+    None for methods that do something else by their names, and for objects that are no modules.
+    """
+    itself = s.get(receiver, Instance)
+    cls = s.get(itself.cls, Class) if itself is not None else None
+    if itself is None or cls is None or not cls.open or not is_module(s, itself):
+        return None
+    if not is_computation(name) or _NO_LAYER.search(name.lower()) is not None:
+        return None
+    if not any(_is_recorded(s, value) for value in (*call.args, *call.kwargs.values())):
+        return None
+    m.program.assume(f"`self.{name}` computes from what it is given")
     return call_opaque_function(s, call)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_agreement, each
+from tests.open_programs import check_quiet
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -94,3 +95,19 @@ other.backward()  # raises
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
+
+
+def test_a_number_is_no_slice() -> None:
+    check_quiet(
+        """
+from elsewhere import rows
+w = torch.ones(2, requires_grad=True)
+loss = (w * w).sum()
+def part(at):
+    if isinstance(at, slice):
+        loss.backward()
+    return w * at
+part(len(rows)).sum().backward()
+loss.backward()
+"""
+    )

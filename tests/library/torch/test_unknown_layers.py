@@ -46,6 +46,25 @@ class Stack(nn.Module):
         "x = x + block(self.norm(x))",
         "Stack(3, 2, lambda dim: nn.Linear(dim, dim))(torch.ones(2, 3)).sum().backward()",
     ),
+    "what a layer out of sight returns is differentiated": Open(
+        HEAD
+        + """
+class Head(nn.Module):
+    def __init__(self, dim, project):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.project = project
+
+    def forward(self, x):
+        x = torch.sigmoid(self.norm(x))
+        x += 1  # <- GL201
+        return {"logits": self.project(x)}
+""",
+        "x += 1  # <- GL201",
+        "x = x + 1",
+        "Head(3, nn.Linear(3, 3))(torch.ones(2, 3))['logits'].sum().backward()",
+        ("`self.project` computes from what it is given",),
+    ),
 }
 
 
