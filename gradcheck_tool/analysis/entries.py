@@ -27,6 +27,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
+from gradcheck_tool.library.torch.shown_modules import shown_as
 from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.tracker import Tracker, listen
 
@@ -291,9 +292,12 @@ def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Fun
     s = base.fork()
     entry = base[base.frames[0]].function
     site = m.site(s, own.function.node)
+    before, shown = m.program.assumes, shown_as(s, s[receiver].cls)  # type: ignore[index]
+    m.program.assumes = (*before, *filter(None, [shown]))
     with _on_its_own(m, own):
         for end in bounded(m, lambda start: _as_exits(m.call(start, method, [receiver], {}, site)), s, entry):
             _report(m, end)
+    m.program.assumes = before
 
 
 def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value]]:

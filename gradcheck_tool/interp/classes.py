@@ -65,7 +65,7 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
             _adopt(state, ref, value)
             if name in ("__init_subclass__", "__class_getitem__"):
                 record.open = True
-        model_of(state, ref).created(state, ref)
+        model_of(state, ref).defined(m, state, ref, site)
         out.append((state, ref))
         # What the text of a class says is reported where the file is checked in which it stands.
         if not m.program.importing:

@@ -86,6 +86,9 @@ class ObjectModel(Generic[V]):
     def created(self, s: State, obj: V) -> None:
         """The object is new: `__init__` runs next."""
 
+    def defined(self, m: Interpreter, s: State, obj: V, site: Any) -> None:
+        """The class statement has been executed: what a class shows beyond its bases is looked at."""
+
     def elements(self, s: State, obj: V) -> list[Value] | None:
         """The elements that are known, where iterating over the object runs no code of its own."""
         return None

@@ -140,8 +140,8 @@ class ClassModel(ObjectModel[Ref]):
     def method(self, s: State, obj: Ref, name: str) -> Native | None:
         return find_method(s, obj, name)
 
-    def created(self, s: State, obj: Ref) -> None:
-        show(s, obj)
+    def defined(self, m: Interpreter, s: State, obj: Ref, site: Any) -> None:
+        show(m, s, obj, site)
 
 
 @models(Super)

@@ -1,16 +1,18 @@
 """Classes whose base is out of sight and that show themselves to be modules.
 
 `class Convolution(MessagePassing)` with a `forward` that takes something is a module in a file that uses
-PyTorch: it gets what a module has, and stays open for what its base adds.
+PyTorch; what has a `training_step` and configures its optimizers is one that Lightning trains. Such a class
+gets what that base has, and stays open for what its own base adds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.packs import resolved
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter
 
 MODULE = LibraryObject("torch.nn.Module")
+# What Lightning trains, by the two methods that it asks for.
+LIGHTNING = LibraryObject("lightning.pytorch.LightningModule")
+_OF_LIGHTNING = frozenset({"training_step", "configure_optimizers"})
 # Under this name a class says that it was taken for one of modules.
 SHOWN = "#shown-module"
 # What has one of these computes its gradients itself, is called otherwise or trains.
@@ -27,14 +32,21 @@ _OTHERS = frozenset({"__call__", "backward", "optimize_parameters", "fit", "trai
 _TRAINS = frozenset({"backward", "step", "zero_grad"})
 
 
-def show(s: State, cls: Ref) -> None:
-    """Let a class derive from `nn.Module`, too, if it shows that."""
+def show(m: Interpreter, s: State, cls: Ref, site: Any) -> None:
+    """Let a class derive from what it shows to be its base, too: `nn.Module` or Lightning's module."""
     record: Class = s[cls]
-    known = any(isinstance(base, LibraryObject) and base.name.startswith("torch.") for base in record.mro)
-    if record.open and not known and _shows(s, record):
-        mine: Class = s.edit(cls)
-        mine.mro = (*record.mro, MODULE)
-        mine.attrs[SHOWN] = TRUE
+    if not record.open or any(_is_of_torch(base) for base in record.mro):
+        return
+    if record.attrs.keys() >= _OF_LIGHTNING:
+        base = s.get(resolved(m, s, LIGHTNING, site), Class)
+        shown = (MODULE,) if base is None else base.mro
+    elif _is_layer(s, record):
+        shown = (MODULE,)
+    else:
+        return
+    mine: Class = s.edit(cls)
+    mine.mro = (*record.mro, *shown)
+    mine.attrs[SHOWN] = TRUE
 
 
 def shown_as(s: State, cls: Value | None) -> str:
@@ -52,7 +64,12 @@ def assume_shown(m: Interpreter, s: State, record: Instance) -> None:
         m.program.assume(assumed)
 
 
-def _shows(s: State, record: Class) -> bool:
+def _is_of_torch(base: Value) -> bool:
+    return isinstance(base, LibraryObject) and base.name.startswith("torch.")
+
+
+def _is_layer(s: State, record: Class) -> bool:
+    """Has it a `forward` that takes something, in a file that uses PyTorch?"""
     forward = s.get(record.attrs.get("forward"), Func)
     if forward is None or len(forward.function.params) < 2 or _OTHERS & record.attrs.keys():
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.open_programs import HEAD, Open, check_open, check_quiet
+from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
 BASE = """
 import sys
@@ -126,3 +126,28 @@ class Translation(Base):
         return self.fake
 """
     )
+
+
+STEP = """
+from elsewhere import Base
+
+class Classifier(Base):
+    def __init__(self, dim):
+        super().__init__()
+        self.layer = nn.Linear(dim, 2)
+
+    def training_step(self, batch, at):
+        x, y = batch
+        loss = F.cross_entropy(self.layer(x), y)
+        return {"loss": loss.detach()}
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+"""
+
+
+def test_what_configures_its_optimizers_is_trained_as_lightning_does_it() -> None:
+    (finding,) = told(HEAD + STEP)
+    assert finding.code == "GL501"
+    assert finding.assumes == ("`Classifier` is a module",)
+    assert told(HEAD + STEP.replace(".detach()", "")) == []
