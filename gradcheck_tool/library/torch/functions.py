@@ -159,10 +159,19 @@ def call_named(
 def _resolved(
     spec: optable.OpSpec, facts: dict[str, ArgFact], bound: Mapping[str, Value | list[Value]]
 ) -> Profile | None:
-    """The profile for the arguments: what an opaque module returned is a tensor where a tensor fits."""
-    parts = [p for p, v in bound.items() if isinstance(v, Symbol) and v.kind == GRAPH]
+    """The profile for the arguments: what a module returned, or was computed, is a tensor if that fits.
+
+    A dimension has a name or is written as a number.
+    """
+    parts = [p for p, v in bound.items() if isinstance(v, Symbol) and (v.kind == GRAPH or _is_computed(v))]
     profile = spec.resolve({**facts, **dict.fromkeys(parts, "tensor")})
     return profile if profile is not None or not parts else spec.resolve(facts)
+
+
+def _is_computed(value: Symbol) -> bool:
+    """Is it the sum, difference, product or quotient of what is not known?"""
+    is_term = isinstance(value.key, tuple) and value.key[0] == "op" and value.key[1] in ("+", "-", "*", "/")
+    return value.kind in (None, "data") and is_term
 
 
 def _differentiable(spec: optable.OpSpec, profile: Profile) -> Profile:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, check_raises, check_right, check_runs, each
+from tests.running import findings
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -124,6 +127,26 @@ g, = torch.autograd.grad(1.0 / s, s, create_graph=True)
 torch.autograd.grad(-g, s)
 """,
 }
+
+BOUNDED = """
+import torch
+def attack(x, step, width):
+    moved = torch.rand(3).requires_grad_(True)
+    for _ in range(3):
+        moved.pow(2).sum().backward()
+        moved = moved + step * moved.grad.sign()
+        moved = {}
+    return moved
+"""
+
+
+@pytest.mark.parametrize("bounded", ["torch.max(moved, x - width)", "torch.min(moved, x + 0.1)"])
+def test_a_sum_is_no_dimension(bounded: str) -> None:
+    assert findings(BOUNDED.format(bounded)) == [(7, "GL302")]
+
+
+def test_what_may_be_a_dimension_is_not_taken_for_a_tensor() -> None:
+    assert findings(BOUNDED.format("torch.max(moved, width)")) == []
 
 
 @each(PROGRAMS)
