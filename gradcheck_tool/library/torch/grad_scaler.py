@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ScalerError
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # An attribute of a GradScaler: has it scaled a loss, and neither a step nor `unscale_` followed?
 CARRIED = "#carried"
+# A test of whether precision is mixed.
+_TESTED = re.compile(r"\b(?:if|elif|not|assert|while)\b[^\n]*(?:amp|fp16|half|mixed|scaler|precision)")
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 
@@ -65,9 +68,19 @@ def scale(m: Interpreter, s: State, call: Call) -> Result:
     if isinstance(loss, Symbol):
         return loss
     out = call_named(m, s, "operator.*", [loss, Symbol(fresh(), "float")], {}, call.site, call.text)
-    if _is_on(s, call.self) and not s[call.self].open:
+    on = _is_on(s, call.self)
+    if on is None and _is_used_alike(call):
+        on = True
+        m.program.assume(f"`{receiver_text(call.site, 'scaler')}` is enabled")
+    if on and not s[call.self].open:
         s.memory[Symbol(("scaled", out))] = TRUE
     return out
+
+
+def _is_used_alike(call: Call) -> bool:
+    """Does the code go the same way whether a scaler is enabled or not, and never take the scale off?"""
+    source = call.site.module.source
+    return "unscale_" not in source and _TESTED.search(source) is None
 
 
 def forget_scaling(s: State) -> None:

@@ -81,6 +81,33 @@ def test_a_scaler_that_is_switched_off_scales_nothing() -> None:
     assert check_source(AMP.replace("enabled=uses_amp", "enabled=False"), "program.py", RULES) == []
 
 
+ALIKE = """
+import torch
+class Trainer:
+    def __init__(self, model, optimizer, criterion, uses_amp):
+        self.model, self.optimizer, self.criterion = model, optimizer, criterion
+        self.scaler = torch.amp.GradScaler(enabled=uses_amp)
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = self.criterion(self.model(x), y)
+        self.scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+
+
+def test_a_scaler_is_taken_for_enabled_where_the_code_does_the_same_in_any_case() -> None:
+    (found,) = check_source(ALIKE, "program.py", RULES)
+    assert (found.code, found.location.start.row) == ("GL411", 12)
+    assert "`self.scaler` is enabled" in found.assumes
+    tested = ALIKE.replace(
+        "        torch.nn", "        if self.scaler.is_enabled():\n            print()\n        torch.nn"
+    )
+    assert check_source(tested, "program.py", RULES) == []
+
+
 CHOSEN = """
 import torch
 from nets import build
