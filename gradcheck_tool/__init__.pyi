@@ -124,3 +124,4 @@ from gradcheck_tool.trackers.events import ClipGradients as ClipGradients
 from gradcheck_tool.trackers.events import GradientsCleared as GradientsCleared
 from gradcheck_tool.trackers.events import GraphBreak as GraphBreak
 from gradcheck_tool.trackers.events import OptimizerStep as OptimizerStep
+from gradcheck_tool.trackers.events import ParameterCutOff as ParameterCutOff

@@ -127,9 +127,13 @@ SHARED_WRITE = Trigger(
 WRITE_ELSEWHERE = Trigger(in_file=GRAD_SOURCES, where=Condition.CALLS_WRITER)
 # A module that writes in place: what its forward returns is differentiated.
 FORWARD_WRITE = Trigger(pattern=WRITE, where=Condition.IN_FORWARD, callers=False)
+# One that calls a method of its own that does.
+FORWARD_HELPER_WRITE = Trigger("def ", where=Condition.HELPS_FORWARD_WRITE, callers=False)
 # A loss that writes in place, or may cut itself off from what it is computed from.
 LOSS_WRITE = Trigger(pattern=WRITE, where=Condition.COMPUTES_LOSS, callers=False)
 LOSS_CUT = Trigger("def ", where=Condition.CUTS_LOSS, callers=False)
+# A module that may cut parameters off from what it returns.
+FORWARD_CUT = Trigger("def ", where=Condition.CUTS_FORWARD, callers=False)
 FORWARD_INPLACE_LAYER = Trigger(
     pattern=r"\bself\.\w+\(|inplace=True",
     in_file=("inplace=True",),

@@ -20,6 +20,7 @@ from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.library.torch.graph_symbols import node_of
 from gradcheck_tool.library.torch.tensor_values import as_tensor
+from gradcheck_tool.trackers.events import BackwardCall, ParameterCutOff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -178,14 +179,22 @@ def _take_for_tensors(m: Interpreter, s: State, value: Value, depth: int = DEPTH
         _take_for_tensors(m, s, part, depth - 1)
 
 
-def news(ordinary: Iterable[Event], events: Iterable[Event]) -> list[Event]:
-    """What ordinary use shows that no event shows in a backward of the program's own, each once."""
+def news(ordinary: Iterable[Event], events: Iterable[Event], reached: set[int]) -> list[Event]:
+    """What ordinary use shows that no event shows in a backward of the program's own, each once.
+
+    Parameters that are `reached` from elsewhere are not cut off.
+    """
     shown = {_key(event) for event in events}
     found = {_key(event): event for event in reversed(list(ordinary))}
-    return [event for key, event in reversed(found.items()) if key not in shown]
+    news = [event for key, event in reversed(found.items()) if key not in shown]
+    return [each for each in news if not isinstance(each, ParameterCutOff) or not each.places & reached]
 
 
 def _key(event: Event) -> tuple[object, ...]:
+    if isinstance(event, ParameterCutOff):
+        return type(event), event.parameter, id(event.site.node)
+    if isinstance(event, BackwardCall):
+        return type(event), id(event)
     return type(event), *(id(step.site.node) for step in event.story)
 
 

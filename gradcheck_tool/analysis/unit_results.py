@@ -8,9 +8,10 @@ has no graph then, on any way on which it is a tensor, trains nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis import ordinary_use
+from gradcheck_tool.analysis import cut_parameters, ordinary_use
 from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.analysis.evidence import Place
@@ -20,10 +21,12 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class
 from gradcheck_tool.domain.values import Ref, Tup
+from gradcheck_tool.engine.backward import BackwardPass, run_backward
 from gradcheck_tool.engine.cuts import cuts_of
-from gradcheck_tool.engine.errors import NO_GRAPH_AT
+from gradcheck_tool.engine.errors import NO_GRAPH_AT, Raised
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.library.torch.shown_modules import shown_as
+from gradcheck_tool.trackers.constant_terms import backward_call
 from gradcheck_tool.triage.losses import computes_loss
 
 if TYPE_CHECKING:
@@ -88,6 +91,7 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     module = unit.func.env.module
     if is_of_tests(module) and _TRAINS.search(module.source) is None:
         return
+    _note_cuts(m, unit, ends)
     if unit.is_loss and not unit.is_forward:
         ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
     if unit.is_forward:
@@ -104,9 +108,31 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     if trained is None:
         return
     others = unit.run(trained)
+    _note_cuts(m, unit, others)
+    if unit.is_loss:
+        _differentiate_loss(m, unit, others, trained)
     ordinary_use.differentiate(m, others, unit.name, trained.assumes)
     if unit.is_loss:
         _report_constant(m, unit, others, trained)
+
+
+def _differentiate_loss(m: Interpreter, unit: Unit, ends: list[FrameExit], given: Cast) -> None:
+    """Note the pass that whoever calls a loss makes, each way."""
+    assumed = (f"the result of `{unit.name}` is differentiated", *m.program.assumes, *given.assumes)
+    for s, ref in ((end.state.fork(), ref) for end in ends for ref in _losses(end.state, end.value)):
+        text = f"{unit.name}(...)"
+        run = BackwardPass([ref], [False], retain=False, create=False, site=s[ref].site, text=text)
+        try:
+            run_backward(s, run)
+        except Raised:
+            continue
+        m.program.ordinary.append(replace(backward_call(s, run, text), assumes=assumed, unit=unit.name))
+
+
+def _note_cuts(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
+    """Note which parameters of a module what it returns is cut off from."""
+    if unit.is_forward and unit.cls is not None:
+        cut_parameters.note(m, unit.start, unit.receiver, ends, unit.name)
 
 
 def _as_loss(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:

@@ -110,6 +110,7 @@ class SavedTensorModified(EngineError):
     triggers = (
         *when.DIFFERENTIATION,
         when.FORWARD_WRITE,
+        when.FORWARD_HELPER_WRITE,
         when.LOSS_WRITE,
         when.WRITE_ELSEWHERE,
         when.FORWARD_INPLACE_LAYER,

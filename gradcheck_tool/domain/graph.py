@@ -245,12 +245,14 @@ class Node(Record):
     gradient reads; None where that is unknown. `function` is the custom autograd.Function it applies,
     `broken` what its backward raises whatever happens (a derivative that does not exist). `saving_hooks` is
     the `SavingHooks` that has what it saved. `reentrant`: its gradients are computed by a pass of their
-    own, inside the backward of a reentrant checkpoint.
+    own, inside the backward of a reentrant checkpoint. `doubtful_cuts` are what the
+    inputs that may have a graph were made of and that was cut off.
     """
 
     __slots__ = (
         "broken",
         "constant_inputs",
+        "doubtful_cuts",
         "freed",
         "freed_site",
         "freed_text",
@@ -279,7 +281,16 @@ class Node(Record):
         "saving_hooks",
         "reentrant",
     )
-    STORY = ("op", "text", "site", "iterations", "freed_site", "freed_text", "constant_inputs")
+    STORY = (
+        "op",
+        "text",
+        "site",
+        "iterations",
+        "freed_site",
+        "freed_text",
+        "constant_inputs",
+        "doubtful_cuts",
+    )
 
     def __init__(self, op: str, text: Text, site: Any) -> None:
         self.op = op
@@ -287,6 +298,7 @@ class Node(Record):
         self.site = site
         self.inputs: tuple[Value, ...] = ()
         self.constant_inputs: tuple[ConstantInput, ...] = ()
+        self.doubtful_cuts: tuple[GraphCut, ...] = ()
         self.saved_tensors: tuple[SavedTensor, ...] = ()
         self.frees: bool | None = False
         self.freed = False

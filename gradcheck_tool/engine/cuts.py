@@ -23,6 +23,18 @@ def cuts_of(s: State, ref: Ref) -> tuple[GraphCut, ...]:
     return tensor.severed + written if tensor.requires_grad is False or tensor.grad_via_base else written
 
 
+def doubtful_cuts(s: State, refs: Iterable[Ref]) -> tuple[GraphCut, ...]:
+    """What tensors of which it is not known whether they have a graph were made of and that was cut off."""
+    cuts = (cut for ref in refs if s[ref].requires_grad is None for cut in s[ref].severed)
+    return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
+def hand_on(s: State, out: Tensor, refs: Sequence[Ref]) -> None:
+    """Remember on a result that may have a graph what its operands were cut off from."""
+    cuts = (*(cut for ref in refs for cut in cuts_of(s, ref)), *doubtful_cuts(s, refs))
+    out.severed = tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
 def cut_off(s: State, out: Tensor, kind: str, refs: Sequence[Ref], site: Any, call: Any) -> None:
     """Remember on a constant result what was cut off from it now (`kind` empty: nothing) and before."""
     out.severed = _cut(s, out.severed, kind, refs, site, call, out)
@@ -107,6 +119,9 @@ def keep_cuts(s: State, result: Value, operands: Iterable[Value]) -> None:
     """The node of a result keeps what the numbers among its operands were cut off from."""
     tensor = s.get(result, Tensor)
     cuts = [s.severed[v] for v in operands if isinstance(v, Symbol) and v in s.severed]
+    if tensor is not None and tensor.requires_grad is None and cuts:
+        tensor = s.edit(result)  # type: ignore[arg-type]
+        tensor.severed = tuple(dict.fromkeys((*tensor.severed, *(cut for each in cuts for cut in each))))
     if tensor is not None and tensor.grad_fn is not None and cuts:
         node = s.edit(tensor.grad_fn)
         node.constant_inputs = (

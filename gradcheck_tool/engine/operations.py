@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import ConstantInput, Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh
-from gradcheck_tool.engine.cuts import cut_off, cuts_of, write_off
+from gradcheck_tool.engine.cuts import cut_off, cuts_of, doubtful_cuts, hand_on, write_off
 from gradcheck_tool.engine.edges import edge, edges_of, only_inference, requires, tracked
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused, story
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, promoted
@@ -99,6 +99,7 @@ class OpCall:
             for ref in refs
             if (cuts := cuts_of(s, ref))
         )
+        node.doubtful_cuts = doubtful_cuts(s, self.everything())
         if s.saving_hooks != NONE and self._saves():
             self._hand_over(node)
         node.frees = effect.frees
@@ -236,6 +237,8 @@ class OpCall:
             out.base_version = s[source.storage].version
         if out_rg is False:
             self._lost(out, flows)
+        elif out_rg is None:
+            hand_on(s, out, self.everything())
         return ref
 
     def _lost(self, out: Tensor, flows: bool) -> None:

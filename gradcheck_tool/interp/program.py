@@ -28,6 +28,7 @@ class Program:
         resolved_imports: what imports lead to, where that is no record of a state.
         refinement: gives roles to what unknown calls return; None where that stays unknown.
         ordinary: what goes wrong in the ordinary use of units that nothing calls.
+        reached: where the parameters are made that a pass from the result of a unit would reach.
         unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
     """
@@ -40,6 +41,7 @@ class Program:
     resolved_imports: dict[Value, Value] = field(default_factory=dict)
     refinement: Any = None
     ordinary: list[Event] = field(default_factory=list)
+    reached: set[int] = field(default_factory=set)
     unit: str = ""
     assumes: tuple[str, ...] = ()
 

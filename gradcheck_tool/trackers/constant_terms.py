@@ -9,9 +9,11 @@ from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
-from gradcheck_tool.trackers.gradient_reach import GradientReach
+from gradcheck_tool.trackers.gradient_reach import GradientReach, described
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.engine.backward import BackwardPass
@@ -43,47 +45,59 @@ class ConstantTerms(GradientReach):
         """Report the call."""
         super().on_backward_ran(m, s, fact)
         run = fact.run
-        if run.call != "backward":
-            return
-        breaks, terms = self._constants(s, run) if run.inputs is None else ((), ())
-        # A tensor that is given its gradient is no loss: what made it is of another pass.
-        losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
-        made = (str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf)
-        self.report(
-            BackwardCall(
-                site=run.site,
-                root=str(s[run.roots[0]].name),
-                retain_graph=bool(run.retain),
-                create_graph=bool(run.create),
-                breaks=breaks,
-                constant_terms=terms,
-                factors=_factors(s, run),
-                made_leaf=next(made, ""),
-            )
-        )
+        if run.call == "backward":
+            missed = lambda cut: not run.opaque and bool(self.missed(s, cut, run))  # noqa: E731
+            self.report(backward_call(s, run, str(s[run.roots[0]].name), missed))
 
-    def _constants(self, s: State, run: BackwardPass) -> tuple[Breaks, Breaks]:
-        """The breaks of a pass and the constant terms of its roots."""
-        terms = {id(term) for term in _terms(s, run)}
-        breaks: dict[int, GraphBreak] = {}
-        constants: dict[int, GraphBreak] = {}
-        for ref in run.ran:
-            for loose in s[ref].constant_inputs:
-                is_term = id(loose) in terms
-                is_copied = any(cut.kind == "retensor" for cut in loose.severed)
-                for cut in loose.severed:
-                    if cut.kind == "sample" or not (is_term or cut.kind == "retensor"):
-                        continue
-                    if is_copied and cut.kind in UNASKED:  # what was copied had a graph to the end
-                        continue
-                    misses = not run.opaque and bool(self.missed(s, cut, run))
-                    if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
-                        if misses or is_term:
-                            breaks.setdefault(id(cut), self.described(cut))
-                    elif misses or _is_unasked(cut, loose, s[ref]):
-                        name = str(loose.name) or str(cut.call)
-                        constants.setdefault(id(loose), replace(self.described(cut), tensor=name))
-        return tuple(breaks.values()), tuple(constants.values())
+
+def backward_call(
+    s: State, run: BackwardPass, root: str, misses: Callable[[GraphCut], bool] = lambda _: False
+) -> BackwardCall:
+    """A backward pass as rules judge it.
+
+    Args:
+        s: the state in which it has run.
+        run: the pass.
+        root: what is differentiated, in the user's words.
+        misses: whether a cut keeps the pass from what it would train.
+    """
+    breaks, terms = _constants(s, run, misses) if run.inputs is None else ((), ())
+    # A tensor that is given its gradient is no loss: what made it is of another pass.
+    losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
+    made = (str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf)
+    return BackwardCall(
+        site=run.site,
+        root=root,
+        retain_graph=bool(run.retain),
+        create_graph=bool(run.create),
+        breaks=breaks,
+        constant_terms=terms,
+        factors=_factors(s, run),
+        made_leaf=next(made, ""),
+    )
+
+
+def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) -> tuple[Breaks, Breaks]:
+    """The breaks of a pass and the constant terms of its roots."""
+    terms = {id(term) for term in _terms(s, run)}
+    breaks: dict[int, GraphBreak] = {}
+    constants: dict[int, GraphBreak] = {}
+    for ref in run.ran:
+        for loose in s[ref].constant_inputs:
+            is_term = id(loose) in terms
+            is_copied = any(cut.kind == "retensor" for cut in loose.severed)
+            for cut in loose.severed:
+                if cut.kind == "sample" or not (is_term or cut.kind == "retensor"):
+                    continue
+                if is_copied and cut.kind in UNASKED:  # what was copied had a graph to the end
+                    continue
+                if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
+                    if is_term or misses(cut):
+                        breaks.setdefault(id(cut), described(cut))
+                elif _is_unasked(cut, loose, s[ref]) or misses(cut):
+                    name = str(loose.name) or str(cut.call)
+                    constants.setdefault(id(loose), replace(described(cut), tensor=name))
+    return tuple(breaks.values()), tuple(constants.values())
 
 
 def _factors(s: State, run: BackwardPass) -> frozenset[Site]:

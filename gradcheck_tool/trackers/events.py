@@ -224,7 +224,7 @@ class BackwardCall(Event):
     otherwise.
     """
 
-    triggers = when.DIFFERENTIATION
+    triggers = (*when.DIFFERENTIATION, when.LOSS_CUT)
 
     root: str
     retain_graph: bool
@@ -250,6 +250,23 @@ class GraphBreak:
     tensor: str
     call: str
     site: Site
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ParameterCutOff(Event):
+    """The result of a module's forward depends on a Parameter of it that no gradient reaches from there.
+
+    `parameter` is its text (`self.scale`), or that of a layer which has it (`is_layer`), `module` the class,
+    `cut` what it goes through; nothing else in the repository uses it. `places` tell parameters apart.
+    """
+
+    triggers = (when.FORWARD_CUT,)
+
+    module: str
+    parameter: str
+    cut: GraphBreak
+    is_layer: bool
+    places: frozenset[int]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

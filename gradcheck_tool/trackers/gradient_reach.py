@@ -59,7 +59,7 @@ class GradientReach(Tracker):
 
     def described(self, cut: GraphCut) -> GraphBreak:
         """A cut in the user's words."""
-        return GraphBreak(cut.kind, str(cut.tensor), str(cut.call), cut.site)
+        return described(cut)
 
     def is_complete(self, fact: RunEnded) -> bool:
         """Is all known that the backward calls in the text of the module reach?"""
@@ -68,6 +68,11 @@ class GradientReach(Tracker):
     def _all_ran(self, module: ir.ModuleIR) -> bool:
         """Has every backward that the text calls been executed at least once?"""
         return all(id(call.node) in self.passes for call in _backward_calls(module))
+
+
+def described(cut: GraphCut) -> GraphBreak:
+    """A cut in the user's words."""
+    return GraphBreak(cut.kind, str(cut.tensor), str(cut.call), cut.site)
 
 
 def _backward_calls(module: ir.ModuleIR) -> Iterator[ir.Call]:

@@ -10,6 +10,7 @@ from gradcheck_tool.triage.losses import computes_loss
 from gradcheck_tool.triage.plain_containers import keeps_in_plain_container
 from gradcheck_tool.triage.write_targets import may_write_to
 from gradcheck_tool.trigger import Condition
+from gradcheck_tool.when import WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,11 @@ _CUT = re.compile(
     r"\.(?:item|tolist|numpy|detach|long|int|sign|round)\(|\.data\b|no_grad|\b(?:tensor|float|from_numpy)\(|"
     r"arg(?:max|min|sort)|[^-]>|<"
 )
+# What cuts off whatever it is given, and what may cut off a Parameter that a class has of its own.
+_CUT_ANY = re.compile(r"\.(?:item|tolist|numpy|round|sign|floor)\(|arg(?:max|min|sort)\(|topk\(|\btensor\(")
+_CUT_PARAMETER = re.compile(r"\.(?:detach|long|int|bool)\(|\.data\b|no_grad\(|[^-]>|<|\bfloat\(")
 _BOUND = re.compile(r"\bself\.(\w+)\s*=[^=]")
+_WRITE = re.compile(WRITE)
 _CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
 _SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
@@ -51,6 +56,18 @@ def _in_forward(file: FileText, unit: Unit) -> bool:
     return unit.name == "forward" and unit.owner in file.derived and unit.owner not in file.function_classes
 
 
+def _helps_forward_write(file: FileText, unit: Unit) -> bool:
+    if not (_in_forward(file, unit) and file.may_require_grad and _records_graph(file, unit)):
+        return False
+    return any(
+        other.owner == unit.owner
+        and f"self.{other.name}(" in unit.text
+        and _WRITE.search(other.text)
+        and _records_graph(file, other)
+        for other in file.outline.units
+    )
+
+
 def _binds_buffer(file: FileText, unit: Unit) -> bool:
     is_method = unit.owner in file.derived and unit.name != "__init__" and _records_graph(file, unit)
     return is_method and any(name in file.buffers for name in _BOUND.findall(unit.text))
@@ -61,14 +78,38 @@ def _computes_loss(file: FileText, unit: Unit) -> bool:
 
 
 def _cuts_loss(file: FileText, unit: Unit) -> bool:
-    if not _computes_loss(file, unit):
-        return False
-    near = [
+    return _computes_loss(file, unit) and any(_CUT.search(other.text) for other in _near(file, unit))
+
+
+def _near(file: FileText, unit: Unit) -> list[Unit]:
+    """A function and what it may call of its class and file."""
+    return [
         other
         for other in file.outline.units
         if other is unit or (other.owner in ("", unit.owner) and f"{other.name}(" in unit.text)
     ]
-    return any(_CUT.search(other.text) for other in near)
+
+
+def _parts(file: FileText, unit: Unit) -> list[Unit]:
+    """The `forward` of classes of the file that the constructor of a class names."""
+    own = [
+        other.text for other in file.outline.units if other.owner == unit.owner and other.name == "__init__"
+    ]
+    return [
+        other
+        for other in file.outline.units
+        if other.name == "forward" and other.owner and any(f"{other.owner}(" in text for text in own)
+    ]
+
+
+def _cuts_forward(file: FileText, unit: Unit) -> bool:
+    if not (_in_forward(file, unit) and file.may_require_grad and _records_graph(file, unit)):
+        return False
+    near = [*_near(file, unit), *_parts(file, unit)]
+    if any(_CUT_ANY.search(other.text) for other in near):
+        return True
+    own = any("Parameter(" in other.text for other in file.outline.units if other.owner == unit.owner)
+    return own and any(_CUT_PARAMETER.search(other.text) for other in near)
 
 
 def _writes_to_shared(file: FileText, unit: Unit) -> bool:
@@ -135,6 +176,8 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.COMPUTES_LOSS: _computes_loss,
     Condition.CUTS_LOSS: _cuts_loss,
     Condition.IN_FORWARD: _in_forward,
+    Condition.CUTS_FORWARD: _cuts_forward,
+    Condition.HELPS_FORWARD_WRITE: _helps_forward_write,
     Condition.BINDS_BUFFER: _binds_buffer,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
     Condition.CALLS_WRITER: _calls_writer,

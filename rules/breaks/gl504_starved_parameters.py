@@ -11,6 +11,7 @@ from gradcheck_tool import (
     GraphCut,
     Interpreter,
     OptimizerStep,
+    ParameterCutOff,
     Ref,
     Rule,
     RunNote,
@@ -127,6 +128,9 @@ class StarvedParameters(Rule):
     cuts history (`.detach()`, `.data`, `no_grad`, `.item()`, numpy, `argmax`, ...), while other
     parameters get gradients, so that backward does not raise.
 
+    In code that no backward is in sight of: a Parameter of a module of which the result of `forward` has
+    only such constants, as long as nothing else in the repository uses it and `forward` does not write to it.
+
     ## Why it is wrong
 
     These parameters never move. Nothing is raised.
@@ -193,3 +197,12 @@ class StarvedParameters(Rule):
                 "remove the cut, or do not give these parameters to the optimizer",
                 site=cut.site,
             )
+
+    def on_parameter_cut_off(self, event: ParameterCutOff) -> Iterator[Violation]:
+        whose = "the parameters of " if event.is_layer else ""
+        yield self.finding(
+            event,
+            f"no gradient can reach {whose}`{event.parameter}` in `{event.module}`: "
+            f"`{event.cut.call}` cuts the graph by {_CUT.get(event.cut.kind, event.cut.kind)}",
+            "remove the cut, or freeze what is not to be trained",
+        )

@@ -259,6 +259,7 @@ class GraphInBuffer(Rule):
     triggers = (
         *when.WRITES,
         when.FORWARD_WRITE,
+        when.FORWARD_HELPER_WRITE,
         Trigger("register_buffer(", in_file=("copy_", "lerp_", "add_", "mul_", "+=", "*=")),
         Trigger("] = ", r"(\bself\.\w+\[[^\]\n]+\])\s*=[^=\n]*\1", in_file=("parameters(",)),
         Trigger(

@@ -102,6 +102,46 @@ def test_the_forward_of_a_module_and_not_that_of_a_function() -> None:
     assert not holds(Condition.IN_FORWARD, source.replace("nn.Module", "torch.autograd.Function"))
 
 
+CUT = """class Part(nn.Module):
+    def forward(self, x):
+        return x.argmax(1)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.part = Part()
+
+    def factor(self):
+        return self.scale.data
+
+    def forward(self, x):
+        return self.part(x) * self.factor()
+"""
+
+
+def test_a_forward_that_may_cut_parameters_off() -> None:
+    assert holds(Condition.CUTS_FORWARD, HEAD + CUT)
+    assert holds(Condition.CUTS_FORWARD, HEAD + CUT.replace(".data", ""))
+    assert holds(Condition.CUTS_FORWARD, HEAD + CUT.replace("argmax", "sum"))
+    assert not holds(Condition.CUTS_FORWARD, HEAD + CUT.replace("argmax", "sum").replace(".data", ""))
+    without = CUT.replace("argmax", "sum").replace("nn.Parameter(torch.ones(1))", "torch.ones(1)")
+    assert not holds(Condition.CUTS_FORWARD, HEAD + without)
+
+
+def test_a_forward_that_calls_a_method_which_writes() -> None:
+    source = (
+        HEAD
+        + "class Net(nn.Module):\n    def keep(self, x):\n        {}\n\n"
+        + "    def forward(self, x):\n        self.keep(x)\n        return x\n"
+    )
+    assert holds(Condition.HELPS_FORWARD_WRITE, source.format("self.queue[0] = x"))
+    assert not holds(Condition.HELPS_FORWARD_WRITE, source.format("self.queue = x"))
+    unnamed = source.format("self.queue[0] = x").replace("self.keep(x)", "x.sum()")
+    assert not holds(Condition.HELPS_FORWARD_WRITE, unnamed)
+
+
 def test_a_method_that_binds_a_buffer() -> None:
     source = (
         HEAD
@@ -146,5 +186,7 @@ def test_every_condition_is_tried() -> None:
         Condition.CALLS_INPLACE_LAYER,
         Condition.CALLS_WRITER,
         Condition.BINDS_BUFFER,
+        Condition.CUTS_FORWARD,
+        Condition.HELPS_FORWARD_WRITE,
     }
     assert tried == set(Condition)

@@ -159,6 +159,8 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
         s[ref].severed = cuts
         s[ref].made_leaf = call.text if s[ref].requires_grad else ""
         s[ref].detached_because = s[ref].detached_because or ("item" if cuts[-1].kind == "item" else "numpy")
+    elif s[ref].requires_grad and _may_be_computed(s, data):
+        s[ref].made_leaf = call.text
     parts = [data] if source is not None else elements(s, data)[0]
     for part in parts:
         inner = s.get(part, Tensor)
@@ -180,6 +182,13 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
         ):
             s.edit(ref).detached_because = "item"
     return ref
+
+
+def _may_be_computed(s: State, data: Value) -> bool:
+    """May data be the result of a computation that has a graph, or numbers of one?"""
+    tensor = s.get(data, Tensor)
+    is_number = isinstance(data, Symbol) and data.kind in ("float", "data", None)
+    return is_number if tensor is None else tensor.requires_grad is None
 
 
 def _data_dtype(s: State, data: Value) -> str | None:

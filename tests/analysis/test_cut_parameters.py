@@ -1,0 +1,109 @@
+"""Parameters of a module that its forward cuts off from what it returns, where no backward is in sight."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcheck_tool.trackers.events import ParameterCutOff
+from tests.running import events
+
+LAYER = """import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.scale = nn.Parameter({made})
+
+    def forward(self, x):
+        {forward}
+"""
+MADE = "torch.ones(width)"
+
+
+def cut_off(forward: str, made: str = MADE, rest: str = "") -> list[tuple[str, str]]:
+    source = LAYER.format(forward=forward, made=made) + rest
+    return [(e.parameter, e.cut.kind) for e in events(source, ParameterCutOff)]
+
+
+@pytest.mark.parametrize(
+    ("forward", "kind"),
+    [
+        ("return self.linear(x) * self.scale.data", "data"),
+        ("return F.linear(x, self.scale.data) + self.linear(x)", "data"),
+        ("return self.linear(x) * self.scale.exp().item()", "item"),
+        ("return self.linear(x) * float(self.scale)", "item"),
+        ("y = self.linear(x); return y * (y > self.scale).float()", "non-differentiable"),
+        ("return F.linear(x, torch.round(self.scale).long().float()) + self.linear(x)", "non-differentiable"),
+        ("return self.linear(x) * torch.tensor(self.scale)", "retensor"),
+        ("return F.linear(x, self.scale.data)", "data"),
+    ],
+)
+def test_a_parameter_that_is_used_as_a_constant(forward: str, kind: str) -> None:
+    assert cut_off(forward) == [("self.scale", kind)]
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "return self.linear(x) * self.scale",
+        "return self.linear(x) * self.scale.data + self.scale",
+        "return self.linear(x) * self.scale.data, self.scale.norm()",
+        "self.penalty = self.scale.norm(); return self.linear(x) * self.scale.data",
+        "self.scale.data.mul_(0.9); return self.linear(x) * self.scale.data",
+        "return (x > self.scale).float()",
+        "return self.linear(x).argmax(dim=1)",
+        "if self.training:\n            return self.linear(x) * self.scale\n        return self.linear(x) * self.scale.data",
+    ],
+)
+def test_what_is_trained_written_or_not_differentiated_is_not_cut_off(forward: str) -> None:
+    assert cut_off(forward) == []
+
+
+def test_a_frozen_parameter_is_meant_to_be_a_constant() -> None:
+    assert cut_off("return self.linear(x) * self.scale.data", f"{MADE}, requires_grad=False") == []
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "\n    def penalty(self):\n        return self.scale.norm()\n",
+        "\n    def update(self, value):\n        self.scale.data.lerp_(value, 0.1)\n",
+        "\ndef penalty(layer):\n    return layer.scale.norm()\n",
+    ],
+)
+def test_other_uses_may_train_or_set_it(rest: str) -> None:
+    assert cut_off("return self.linear(x) * self.scale.data", rest=rest) == []
+
+
+LAYERS = """import torch
+from torch import nn
+
+class Codes(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        self.table = nn.Embedding(8, width)
+
+    def forward(self, x):
+        z = self.encoder(x)
+        {codes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ("return self.table(z.argmax(dim=-1))", ["self.encoder"]),
+        ("q = self.table(z.argmax(dim=-1)); return z + (q - z).detach()", []),
+        ("q = self.table(z.argmax(dim=-1)); return z + q - z.detach()", []),
+        ("q = self.table(z.argmax(dim=-1)); return q, z", []),
+        ("return self.table.weight.sum() + z.detach()", []),
+    ],
+)
+def test_layers_that_only_choose(codes: str, expected: list[str]) -> None:
+    """What detaches a layer's result wants it to stay as it is; a choice of rows is no such wish."""
+    found = events(LAYERS.format(codes=codes), ParameterCutOff)
+    assert [event.parameter for event in found] == expected
