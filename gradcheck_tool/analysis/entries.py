@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, inherited, ordinary_use, roles, unit_results
 from gradcheck_tool.analysis.cast import Cast
-from gradcheck_tool.analysis.object_life import ObjectLife, Passes, between_calls, most_different
+from gradcheck_tool.analysis.object_life import (
+    ObjectLife,
+    Passes,
+    between_calls,
+    empty_containers,
+    most_different,
+)
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.starts import Starts, definitions
 from gradcheck_tool.analysis.unit_results import Unit
@@ -245,15 +251,15 @@ def _train(
     """Run a method of an object, and once more with what it has kept if it trains outside of loops."""
     if id(func.function) in m.program.entered and not again:
         return
-    name = func.function.name
-    state = _provided(m, base, receiver, life, name)
+    before, name = m.program.assumes, func.function.name
+    state = _filled(m, _provided(m, base, receiver, life, name), receiver, life, name)
     with Passes(m) as passes:
         ends = _run_function(m, state, ref, func, receiver, again=True)
     # What pytest and unittest run, they run on an object of its own.
     if not passes.outside_loops or name.startswith("test_"):
+        m.program.assumes = before
         return
-    before = m.program.assumes
-    m.program.assumes = (*before, f"`{func.function.qualname}` is called again on the same object")
+    m.program.assume(f"`{func.function.qualname}` is called again on the same object")
     keep = life.only_clears_itself(name)
     times, most = (1, 1) if id(func.function) in m.budget.long else (TIMES_AGAIN, MOST_AGAIN)
     for _ in range(times):
@@ -269,12 +275,29 @@ def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name
     """The state in which other methods have given an object what a method reads of it."""
     held = base[receiver].attrs
     for other in life.providers(name, held) if STAND_IN in held else ():
-        value = attributes.in_class(base, base[receiver].cls, other)
-        func = base.get(value, Func)
-        if func is not None:
-            ends = _run_function(m, base, value, func, receiver, again=True)  # type: ignore[arg-type]
-            base = ends[0].state if ends else base
+        base, _ = _after(m, base, receiver, other)
     return base
+
+
+def _filled(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
+    """The state in which another method has filled the containers of an object that a method trains with."""
+    if STAND_IN not in base[receiver].attrs or not life.differentiates(name):
+        return base
+    for other in life.fillers(name, empty_containers(base, receiver)):
+        base, called = _after(m, base, receiver, other)
+        if called:
+            m.program.assume(f"`{called}` is called before on the same object")
+    return base
+
+
+def _after(m: Interpreter, base: State, receiver: Ref, name: str) -> tuple[State, str]:
+    """The state after a method, and its qualified name; as before, and no name, where it does not return."""
+    value = attributes.in_class(base, base[receiver].cls, name)
+    func = base.get(value, Func)
+    if func is None:
+        return base, ""
+    ends = _run_function(m, base, value, func, receiver, again=True)  # type: ignore[arg-type]
+    return (ends[0].state, func.function.qualname) if ends else (base, "")
 
 
 def _wrapped(wrapper: Instance) -> list[Value]:

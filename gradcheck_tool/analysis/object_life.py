@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.records import Class, Instance, List
 from gradcheck_tool.domain.values import unknown
 from gradcheck_tool.interp.facts import BackwardRan
 from gradcheck_tool.interp.havoc import reachable
@@ -35,6 +35,7 @@ _CONSTRUCTS = re.compile(
 # How many methods are run so that an object has what another reads.
 MOST_PROVIDERS = 3
 # Methods of containers that change them.
+_FILLS = frozenset({"append", "appendleft", "extend", "insert"})
 _CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popleft", "remove", "update"})
 
 
@@ -46,23 +47,28 @@ _CLEARS = re.compile(r"(?:zero|clear|reset)_*grad|^grad$", re.IGNORECASE)
 class Touched:
     """The attributes that code reads, binds, and binds or changes, and those that it calls.
 
-    `clears` tells whether it names anything that clears gradients.
+    `fills` are those that hold, or whose parts hold, containers that it adds to. `clears` tells whether it
+    names anything that clears gradients, `differentiates` whether it calls `backward`.
     """
 
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
+    fills: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     clears: bool = False
+    differentiates: bool = False
 
     def read(self, function: ir.Function, *, own: bool) -> None:
         """Add what a function does with attributes of its first parameter (`own`), or of other objects."""
         other = function.worked_out(_own if own else _of_others)
         self.reads |= other.reads
         self.binds |= other.binds
+        self.fills |= other.fills
         self.writes |= other.writes
         self.calls |= other.calls
         self.clears = self.clears or other.clears
+        self.differentiates = self.differentiates or other.differentiates
 
     def follow(self, function: ir.Function, *, own: bool) -> Touched:
         """Read the code of a function, with what is inside of it where that is its `own` object."""
@@ -71,6 +77,7 @@ class Touched:
             instrs = [i for block in code.blocks.values() for i in block.instrs]
             receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
             self.clears = self.clears or any(map(_clears, instrs))
+            self.differentiates = self.differentiates or any(map(_differentiates, instrs))
             held: dict[int, str] = {}
             for i in instrs:
                 if isinstance(i, ir.GetAttr) and (i.obj in receivers) is own:
@@ -81,7 +88,17 @@ class Touched:
             self.writes |= self.binds
             for i in instrs:
                 self._change(i, held)
+            self._fill(instrs, held)
         return self
+
+    def _fill(self, instrs: list[ir.Instr], held: dict[int, str]) -> None:
+        """Does code add to what an attribute holds, or to a part of that?"""
+        parts = dict(held)
+        for i in instrs:
+            if isinstance(i, ir.GetAttr) and i.obj in parts:
+                parts.setdefault(i.dst, parts[i.obj])
+                if i.name in _FILLS:
+                    self.fills.add(parts[i.obj])
 
     def _change(self, i: ir.Instr, held: dict[int, str]) -> None:
         """Does an instruction call what an attribute holds, or change it where it is?"""
@@ -107,6 +124,10 @@ def _clears(i: ir.Instr) -> bool:
     if isinstance(i, (ir.GetAttr, ir.LoadName)):
         return i.name != "grad" and _CLEARS.search(i.name) is not None
     return isinstance(i, ir.SetAttr) and i.name == "grad"
+
+
+def _differentiates(i: ir.Instr) -> bool:
+    return isinstance(i, ir.GetAttr) and i.name == "backward"
 
 
 class ObjectLife:
@@ -162,6 +183,22 @@ class ObjectLife:
                 wanted -= given
         return found
 
+    def differentiates(self, name: str) -> bool:
+        """Does a method call `backward`, itself or in a method that it calls?"""
+        return any(self._methods[each].differentiates for each in self.reach(name))
+
+    def fillers(self, name: str, empty: set[str]) -> list[str]:
+        """The methods that add to what a method reads and what is empty as yet."""
+        mine = self.reach(name)
+        wanted = {attribute for each in mine for attribute in self._methods[each].reads} & empty
+        wanted -= {attribute for each in mine for attribute in self._methods[each].fills}
+        return [
+            other
+            for other, touched in self._methods.items()
+            if touched.fills & wanted and other not in mine and not other.startswith("__")
+            if not self.differentiates(other)
+        ][:1]
+
     def only_clears_itself(self, name: str) -> bool:
         """Is a method the only code in sight that may clear gradients between two calls of it?"""
         mine = self.reach(name)
@@ -207,6 +244,20 @@ def between_calls(s: State, receiver: Ref, loose: set[str], *, keep_gradients: b
         if tensor.leaf is not False and tensor.requires_grad is not False:
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()
+
+
+def empty_containers(s: State, receiver: Value) -> set[str]:
+    """The attributes of an object that hold empty lists, or objects that are made of some."""
+    record = s.get(receiver, Instance)
+    return set() if record is None else {name for name, value in record.attrs.items() if _is_empty(s, value)}
+
+
+def _is_empty(s: State, value: Value, depth: int = 1) -> bool:
+    row, record = s.get(value, List), s.get(value, Instance)
+    if row is not None:
+        return not row.items and not row.open
+    is_own = record is not None and s.get(record.cls, Class) is not None and depth > 0
+    return is_own and any(_is_empty(s, part, depth - 1) for part in record.attrs.values())  # type: ignore[union-attr]
 
 
 def most_different(made: list[tuple[State, Value]]) -> list[tuple[State, Value]]:

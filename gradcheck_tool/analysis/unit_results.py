@@ -106,6 +106,8 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     else:
         return
     if trained is None:
+        if unit.is_loss:
+            _differentiate_loss(m, unit, ends, unit.cast)
         return
     others = unit.run(trained)
     _note_cuts(m, unit, others)

@@ -174,7 +174,8 @@ class CallbackRan(Fact):
     """PyTorch has run code of the program: a `forward` or `backward` of a Function, or a `hook` of a tensor.
 
     `owner` is the Function's class, with its `context`, or the tensor. `versions` tells what arguments held
-    before which others read, too: of a `forward` their versions, else their data. `value` is what `forward`
+    before which others read, too: of a `forward`, and of what it has saved of them, their versions, else
+    their data. `value` is what `forward`
     and `backward` return. Of a `backward`, `applied` is where the Function was applied and `run` the pass
     that runs it; what the engine refuses of its `value` is raised already.
     """

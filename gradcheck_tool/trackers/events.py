@@ -144,8 +144,8 @@ class FunctionDefect(Event):
     `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute
     of ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is
     called instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place
-    without mark_dirty), `writes-cotangent` (backward writes its argument), `hidden-tensors` (tensors
-    that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
+    without mark_dirty), `writes-cotangent` (backward writes its argument), `writes-saved` (backward writes
+    a saved argument of forward), `hidden-tensors` (tensors that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
     autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
     without @staticmethod) or `none-guard` (set_materialize_grads(False), and a gradient used without a
     test for None: Python raises there), `none-for-input` (backward returns a literal None for an argument

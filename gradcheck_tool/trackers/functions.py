@@ -109,15 +109,17 @@ class Functions(Tracker):
         name = _name(s, fact.owner)
         is_forward = fact.by == "forward"
         dirty = s[fact.context].attrs.get("#dirty", Tup(())).items if is_forward else ()
+        inputs = s[fact.context].attrs["#inputs"].items
         for ref, version in fact.versions.items():
             storage = s[s[ref].storage]
-            now = storage.version if is_forward else storage.data
+            now = storage.version if is_forward or ref in inputs else storage.data
             if now == version or storage.unsure or ref in dirty:
                 continue
             if is_forward and not _has_gradient(s, fact, ref):
                 continue
             if not is_forward or storage.site is not None:
-                kind = "unmarked-write" if is_forward else "writes-cotangent"
+                of_backward = "writes-saved" if ref in inputs else "writes-cotangent"
+                kind = "unmarked-write" if is_forward else of_backward
                 self._report(storage.site, name, kind, str(s[ref].name))
         if fact.run is not None:
             if fact.run.create is True:

@@ -10,12 +10,14 @@ class WritesCotangent(Rule):
 
     ## What it detects
 
-    An in-place operation on a gradient argument in `backward` of a `torch.autograd.Function`.
+    An in-place operation on a gradient argument in `backward` of a `torch.autograd.Function`, or on an
+    argument of forward that was saved for it.
 
     ## Why it is wrong
 
     The same tensor may be on its way to other parts of the graph. Their gradients are then silently
-    wrong.
+    wrong. A saved argument is the caller's own tensor (a weight, data that the next epoch uses again):
+    it keeps what was written to it, and a second backward raises.
 
     ## Example
 
@@ -77,5 +79,12 @@ class WritesCotangent(Rule):
                 event,
                 f"`{event.function}.backward` changes `{event.detail}` in place, which other parts of the "
                 "graph may share",
+                "use the out-of-place operation",
+            )
+        elif event.kind == "writes-saved":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` changes `{event.detail}` in place, the caller's tensor that "
+                "forward has saved",
                 "use the out-of-place operation",
             )

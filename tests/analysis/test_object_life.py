@@ -8,6 +8,41 @@ from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
 OPEN = {
+    "what one method collects another differentiates in several passes": Open(
+        HEAD
+        + """
+class Buffer:
+    def __init__(self):
+        self.log_probs = []
+
+    def clear(self):
+        del self.log_probs[:]
+
+
+class Agent:
+    def __init__(self):
+        self.policy = nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.policy.parameters(), lr=0.1)
+        self.buffer = Buffer()
+
+    def act(self, state):
+        log_probs = self.policy(state).log_softmax(-1)
+        self.buffer.log_probs.append(log_probs[0])
+        return log_probs.argmax().item()
+
+    def update(self):
+        for _ in range(2):
+            loss = torch.stack(self.buffer.log_probs).sum()
+            self.optimizer.zero_grad()
+            loss.backward()  # <- GL102
+            self.optimizer.step()
+        self.buffer.clear()
+""",
+        "        for _ in range(2):",
+        "        for _ in range(1):",
+        "agent = Agent()\nfor _ in range(2):\n    agent.act(torch.ones(2))\n    agent.update()",
+        ("`Agent.act` is called before on the same object",),
+    ),
     "a leaf is replaced by a result of it after each step": Open(
         HEAD
         + """

@@ -157,6 +157,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL712", defect("save-twice")),
     ("GL713", defect("unmarked-write")),
     ("GL714", defect("writes-cotangent")),
+    ("GL714", defect("writes-saved")),
     ("GL715", defect("hidden-tensors")),
     ("GL716", defect("untracked-backward")),
     ("GL717", defect("not-static")),

@@ -204,3 +204,39 @@ def test_the_sizes_of_a_view_of_a_gradient_are_its_own(before: str, write: str, 
     source = SCALE.replace("return grad * 2, None", f"{before}; {write}; return grad.sum(), None")
     run = "x = torch.ones(2, requires_grad=True)\n(Scale.apply(x) + x).sum().backward()\n"
     assert ("writes-cotangent" in _kinds(source + run)) is reported
+
+
+KEPT = """import torch
+
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = x.exp()
+        ctx.save_for_backward(x, y, weight)
+        return y * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y, weight = ctx.saved_tensors
+        {}
+        return grad * y * weight, (grad * y).sum()
+
+x = torch.ones(2, requires_grad=True)
+weight = torch.ones(1, requires_grad=True)
+Gate.apply(x * 2, weight).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "reported"),
+    [
+        ("x[x < 0] = 0", True),
+        ("weight.mul_(2)", True),
+        ("y.mul_(2)", False),
+        ("x.data.mul_(2)", False),
+        ("x = x.clone(); x[x < 0] = 0", False),
+    ],
+)
+def test_a_backward_that_writes_to_what_apply_was_given(write: str, reported: bool) -> None:
+    """What forward has computed itself is nobody else's, and a write past autograd is meant."""
+    assert ("writes-saved" in _kinds(KEPT.format(write))) is reported

@@ -65,6 +65,7 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     cotangents = _gradients(s, p, applied, outputs)
     out: list[State] = []
     versions = {c: s[s[c].storage].data for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
+    versions = {**versions, **_saved_inputs(s, ctx)}
     returned = m.call(s, called, [ctx, *cotangents], {}, p.site)
     others = [value for state, value in returned if state.exc is None]
     for state, value in returned:
@@ -74,6 +75,16 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
         m.tell(state, CallbackRan("backward", cls, versions, ctx, s[ref].site, p, value))  # type: ignore[arg-type]
         out.append(state)
     return out
+
+
+def _saved_inputs(s: State, ctx: Ref) -> dict[Value, Value]:
+    """What `apply` was given and forward has saved, with the versions that autograd counts."""
+    attrs = s[ctx].attrs
+    inputs, saved = attrs.get("#inputs"), attrs.get("#saved")
+    if not isinstance(inputs, Tup) or not isinstance(saved, Tup):
+        return {}
+    given = [each for each in saved.items if each in inputs.items and isinstance(each, Ref)]
+    return {each: s[s[each].storage].version for each in given if s.get(each, Tensor) is not None}
 
 
 def _known_outputs(s: State, ctx: Ref) -> list[Tensor] | None:
