@@ -19,6 +19,7 @@ from gradcheck_tool.engine.cuts import doubtful_cuts
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_tree import modules
+from gradcheck_tool.library.torch.shown_modules import shown_as
 from gradcheck_tool.trackers.events import ParameterCutOff
 from gradcheck_tool.trackers.gradient_reach import described, leaves_behind
 from gradcheck_tool.triage.running import without_prose
@@ -63,6 +64,8 @@ def note(m: Interpreter, s: State, receiver: Value | None, ends: Iterable[FrameE
     """
     owner = s.get(receiver, Instance)
     if not isinstance(receiver, Ref) or owner is None or s.get(owner.cls, Class) is None:
+        return
+    if shown_as(s, owner.cls):  # Its base, which is out of sight, may use them.
         return
     owned = {each.ref.id: each for each in _owned(s, receiver)}
     for end in ends:
