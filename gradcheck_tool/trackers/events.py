@@ -141,31 +141,31 @@ class GraphKept(Event):
 class FunctionDefect(Event):
     """A custom autograd.Function is wrong in a way that nothing raises.
 
-    `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute
-    of ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is
-    called instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place
-    without mark_dirty), `writes-cotangent` (backward writes its argument), `writes-saved` (backward writes
-    a saved argument of forward), `hidden-tensors` (tensors that require grad inside a list or dict argument of apply), `untracked-backward` (backward leaves
-    autograd, by numpy, `.data` or no_grad, without once_differentiable), `not-static` (a method
-    without @staticmethod) or `none-guard` (set_materialize_grads(False), and a gradient used without a
-    test for None: Python raises there), `none-for-input` (backward returns a literal None for an argument
-    from which forward's result is computed, and apply certainly gets a tensor there that requires
-    grad), `state-on-class` (forward stores something on the class or a global that backward reads),
-    `unused-ctx` (forward keeps something on ctx that no other method reads), `intermediate-kept` (a
-    tensor that forward computes from an input, and does not return, is kept for backward, and the
-    program differentiates the backward again: that part of the second derivative is missing),
-    `unread-argument` (an argument that forward only puts on ctx, where no method reads it: it has no
-    effect), `unread-saved` (save_for_backward, and no method reads saved tensors), `ignores-cotangent`
-    (backward computes a gradient without reading the gradient that it is given), `wrong-derivative` (the
-    gradient of an elementwise Function is not what the values of its forward say), `unset-on-path` (an
-    attribute of ctx that backward reads whatever happens, and forward does not set on every path),
-    `never-set` (an attribute of ctx that backward reads and no method sets), `starred-gradients` (backward
-    returns fewer gradients before those of any number of inputs than forward has arguments before them),
-    `grad-mode-in-forward` (forward asks for the grad mode, which is always off there) or
-    `view-of-cotangent` (backward joins dimensions of a gradient by `view`), `truth-of-elements` (backward
-    branches on a comparison of each element), `saved-as-tensor` (an attribute of a tensor is read of the
-    tuple of saved tensors).
-    `detail` names the tensor, attribute or method.
+    `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute of
+    ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is called
+    instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place without
+    mark_dirty), `writes-cotangent` (backward writes its argument), `writes-saved` (backward writes a
+    saved argument of forward), `hidden-tensors` (tensors that require grad inside a list or dict argument
+    of apply), `untracked-backward` (backward leaves autograd, by numpy, `.data` or no_grad, without
+    once_differentiable), `not-static` (a method without @staticmethod) or `none-guard`
+    (set_materialize_grads(False), and a gradient used without a test for None: Python raises there),
+    `none-for-input` (backward returns a literal None for an argument from which forward's result is
+    computed, and apply certainly gets a tensor there that requires grad), `state-on-class` (forward
+    stores something on the class or a global that backward reads), `unused-ctx` (forward keeps something
+    on ctx that no other method reads), `intermediate-kept` (a tensor that forward computes from an input,
+    and does not return, is kept for backward, and the program differentiates the backward again: that
+    part of the second derivative is missing), `unread-argument` (an argument that forward only puts on
+    ctx, where no method reads it: it has no effect), `unread-saved` (save_for_backward, and no method
+    reads saved tensors), `ignores-cotangent` (backward computes a gradient without reading the gradient
+    that it is given), `wrong-derivative` (the gradient of an elementwise Function is not what the values
+    of its forward say), `unset-on-path` (an attribute of ctx that backward reads whatever happens, and
+    forward does not set on every path), `never-set` (an attribute of ctx that backward reads and no
+    method sets), `starred-gradients` (backward returns fewer gradients before those of any number of
+    inputs than forward has arguments before them), `grad-mode-in-forward` (forward asks for the grad
+    mode, which is always off there) or `view-of-cotangent` (backward joins dimensions of a gradient by
+    `view`), `truth-of-elements` (backward branches on a comparison of each element), `saved-as-tensor`
+    (an attribute of a tensor is read of the tuple of saved tensors). `detail` names the tensor, attribute
+    or method.
     """
 
     triggers = when.CUSTOM_FUNCTIONS

@@ -159,11 +159,15 @@ def call_named(
 def _resolved(
     spec: optable.OpSpec, facts: dict[str, ArgFact], bound: Mapping[str, Value | list[Value]]
 ) -> Profile | None:
-    """The profile for the arguments: what a module returned, or was computed, is a tensor if that fits.
+    """The profile for the arguments: what a module returned is a tensor where that fits.
 
-    A dimension has a name or is written as a number.
+    What was computed is no dimension: that has a name or is written as a number.
     """
-    parts = [p for p, v in bound.items() if isinstance(v, Symbol) and (v.kind == GRAPH or _is_computed(v))]
+    parts = [
+        p
+        for p, v in bound.items()
+        if isinstance(v, Symbol) and (v.kind == GRAPH or (p == "dim" and _is_computed(v)))
+    ]
     profile = spec.resolve({**facts, **dict.fromkeys(parts, "tensor")})
     return profile if profile is not None or not parts else spec.resolve(facts)
 

@@ -149,6 +149,22 @@ def test_what_may_be_a_dimension_is_not_taken_for_a_tensor() -> None:
     assert findings(BOUNDED.format("torch.max(moved, width)")) == []
 
 
+SHARPENED = """
+import torch
+def sharpen(p, temperature):
+    sharp = p ** (1.0 / temperature)
+    sharp /= sharp.sum()
+    return sharp
+p = torch.rand(3, requires_grad=True)
+def train(temperature):
+    sharpen(p, temperature).max().backward()
+"""
+
+
+def test_what_is_computed_may_be_a_number() -> None:
+    assert findings(SHARPENED) == []
+
+
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
