@@ -306,7 +306,8 @@ def _advance_zip(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) ->
         for state, values in rows:
             results = advance(m, state, part, site)
             if listed and not _is_listed(state, part):
-                results = [pair for pair in results if pair[1] is not STOP] or [(state, unknown())]
+                going_on = [pair for pair in results if pair[1] is not STOP]
+                results = going_on or [(ended, unknown()) for ended, _ in results[:1]]
             for state2, value in results:
                 if state2.exc is not None or value is STOP:
                     done.append((state2, value))

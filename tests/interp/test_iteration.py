@@ -9,6 +9,21 @@ from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a generator that ends before the list beside it": """
+import torch
+w = torch.ones(2, requires_grad=True)
+def parts(count):
+    for at in range(count):
+        yield w * at
+def total(count):
+    loss = 0
+    for part, weight in zip(parts(count), [1.0, 2.0, 3.0]):
+        loss = loss + (part * weight).sum()
+    return loss
+loss = total(int(torch.rand(1)) + 3)
+loss.backward()
+loss.backward()  # raises
+""",
     "batches of what a generator gives carry a memory over": """
 import torch
 def stream(count):
