@@ -52,7 +52,9 @@ class Uses(Tracker):
         self._report_call(site, kind, func.name, fact)
         if kind == "tensor" and not m.places.is_read(running_function(s), fact.instr.dst):
             owner = _unchanged(m, s, site)
-            if owner:
+            # What has no graph is the same detached: it may be anything that has such a method.
+            is_same = func.name == "detach" and s[func.receiver].requires_grad is False  # type: ignore[index]
+            if owner and not is_same:
                 call = text_of(site, fact.instr.node)
                 self.report(DroppedResult(site=site, tensor=owner, call=call, name=func.name))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.analysis.program import check_source
+from tests.open_programs import check_quiet
 from tests.running import RULES, findings, happened
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -142,3 +143,14 @@ class Stage(nn.Module):
 """
     )
     assert [code for _, code in findings(source)] == expected
+
+
+def test_a_prediction_may_be_called_like_a_target() -> None:
+    check_quiet(
+        """
+def masked_loss(y_, y, q):
+    loss = F.mse_loss(y_, y, reduction="none").flatten(1)
+    quantile = torch.quantile(loss.detach(), q, dim=1, keepdim=True)
+    return (loss * (loss < quantile)).mean()
+"""
+    )

@@ -14,6 +14,7 @@ from tests.cases import (
     check_mistake,
     each,
 )
+from tests.open_programs import check_quiet
 from tests.running import Analysis, events
 
 # Silent mistakes, and what corrects them.
@@ -126,3 +127,13 @@ def test_a_function_that_is_cut_short_reports_the_names_that_an_executed_one_doe
 def test_a_name_that_the_function_binds_itself_is_not_taken_for_the_one_of_the_module() -> None:
     source = CUT_SHORT.format(body="    Variable = dict\n" + "    x = x + 1\n" * 200)
     assert names(source, limit=100) == []
+
+
+def test_what_has_no_graph_is_the_same_detached() -> None:
+    check_quiet(
+        """
+for rows in torch.utils.data.DataLoader(torch.load("rows.pt")):
+    rows.log()
+    rows.detach()
+"""
+    )
