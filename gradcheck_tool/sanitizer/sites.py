@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Location, Position
+from gradcheck_tool.sanitizer.module_paths import CALL, called_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,10 @@ class Site:
     def is_in(self, owner: Any) -> bool:
         """Is it a place in the call of this very module?"""
         return self._owner is None or self._owner() is owner
+
+    def is_gone(self) -> bool:
+        """Is the module gone that was called there?"""
+        return self._owner is not None and self._owner() is None
 
     @cached_property
     def location(self) -> Location:
@@ -106,7 +111,21 @@ class Site:
         return found
 
 
-_sites: dict[tuple[int, ...], Site] = {}
+class _Known(dict[tuple[int, ...], Site]):
+    """The sites that are known, by frames and module; those of modules that are gone are forgotten."""
+
+    _room = 4096
+
+    def __setitem__(self, key: tuple[int, ...], site: Site) -> None:
+        super().__setitem__(key, site)
+        if len(self) > self._room:
+            for old, one in list(self.items()):
+                if one.is_gone():
+                    self.pop(old, None)
+            self._room = max(type(self)._room, 2 * len(self))
+
+
+_sites = _Known()
 
 
 def site_of(frame: FrameType | None) -> Site | None:
@@ -121,7 +140,7 @@ def site_of(frame: FrameType | None) -> Site | None:
     start = frame
     while frame is not None:
         code = frame.f_code
-        if owner is None and code.co_name == "_wrapped_call_impl":
+        if owner is None and code.co_name == CALL:
             owner = frame.f_locals.get("self")
         kind = _kinds.get(code.co_filename)
         if kind is None:
@@ -142,23 +161,8 @@ def site_of(frame: FrameType | None) -> Site | None:
     key.append(id(owner))
     site = _sites.get(tuple(key))
     if site is None or not site.is_in(owner):
-        site = _sites[tuple(key)] = Site(
-            tuple(found), owner, _module_path(start) if owner is not None else ""
-        )
+        site = _sites[tuple(key)] = Site(tuple(found), owner, called_path(start) if owner is not None else "")
     return site
-
-
-def _module_path(frame: FrameType | None) -> str:
-    """The path from the outermost module that is being called to the innermost one."""
-    called: list[Any] = []
-    while frame is not None:
-        if frame.f_code.co_name == "_wrapped_call_impl":
-            called.append(frame.f_locals.get("self"))
-        frame = frame.f_back
-    path: list[str] = []
-    for child, parent in pairwise(called):
-        path += [name for name, module in parent.named_modules() if module is child][:1]
-    return ".".join(filter(None, reversed(path)))
 
 
 def here() -> Site | None:
