@@ -196,6 +196,16 @@ PROGRAMS = {
         "GL204",
         [4, 5],
     ),
+    "version of an inference tensor": (
+        """
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            with torch.inference_mode():
+                x = torch.ones(3)
+                x.add_(1)
+        """,
+        "GL207",
+        [4, 5],
+    ),
     "flag of an inference tensor": (
         """
         with torch.inference_mode():
@@ -279,7 +289,7 @@ PROGRAMS = {
     ),
 }
 # What PyTorch says in other words than those that stand for the rule.
-OTHER_TEXTS = {"view made without gradients", "flag of an inference tensor"}
+OTHER_TEXTS = {"view made without gradients", "flag of an inference tensor", "version of an inference tensor"}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -75,6 +75,14 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
         ),
     ),
     (
+        "Inference tensors do not track version counter",
+        refused_tensor(
+            "GL207",
+            "needs the version of a tensor made in inference mode, which has none",
+            fits=Tensor.is_inference,
+        ),
+    ),
+    (
         "don't support automatic differentiation, but one of the arguments requires grad",
         refused_tensor("GL208", "writes its result with out= into, or from, a tensor that requires grad"),
     ),
