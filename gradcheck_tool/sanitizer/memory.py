@@ -32,6 +32,11 @@ def storage_key(tensor: Tensor) -> int:
     return 0 if storage is None else int(storage._cdata)
 
 
+def version_of(tensor: Tensor) -> int:
+    """How often a tensor was written to; 0 for those of inference mode, where nobody counts it."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
     """The tensors among values, and in the lists and tuples among them."""
     for value in values:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradcheck_tool.sanitizer.memory import PLAIN, storage_key
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_key, version_of
 from gradcheck_tool.sanitizer.repeating import holds_the_same
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.unseen import unseen
@@ -65,7 +65,7 @@ class First:
         self._place = place
         self.differs = False
         self._of = of
-        self.leaf, self.version = weakref.ref(tensor), tensor._version
+        self.leaf, self.version = weakref.ref(tensor), version_of(tensor)
         self.content: Tensor | None = None
         is_parameter = tensor.is_leaf and tensor.requires_grad
         if is_parameter and tensor.nbytes > LARGE:
@@ -86,7 +86,7 @@ class First:
         """The part has saved this in its place when it was called again."""
         content = self.content
         if content is None:
-            self.part.is_known &= self.leaf() is tensor and tensor._version == self.version
+            self.part.is_known &= self.leaf() is tensor and version_of(tensor) == self.version
         elif (content.shape, content.dtype, content.device) != (tensor.shape, tensor.dtype, tensor.device):
             self.part.is_known = False
         else:

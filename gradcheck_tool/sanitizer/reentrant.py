@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+import torch
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointFunction
 
 from gradcheck_tool.sanitizer.below import Below
-from gradcheck_tool.sanitizer.memory import PLAIN, storage_key
+from gradcheck_tool.sanitizer.memory import PLAIN, storage_key, version_of
 from gradcheck_tool.sanitizer.recomputing import LARGE, First
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.storages import Area
@@ -24,7 +25,6 @@ from gradcheck_tool.sanitizer.unseen import Unseen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import torch
     from torch import Tensor
 
     from gradcheck_tool.sanitizer.recomputing import Part, Recomputing
@@ -162,7 +162,7 @@ class Replays:
 
     def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The part of a checkpoint that is called now."""
-        part = self._of.part()
+        part = None if torch.is_inference_mode_enabled() else self._of.part()
         if part is None:
             return function
         before: _FirstCall | None = None
@@ -206,4 +206,4 @@ def _tensors(values: Any) -> list[Tensor]:
 
 
 def _key(tensor: Tensor) -> _Key:
-    return storage_key(tensor), tensor._version, Area.of(tensor), tensor.dtype
+    return storage_key(tensor), version_of(tensor), Area.of(tensor), tensor.dtype

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch.amp.grad_scaler import GradScaler, OptState
 
 from gradcheck_tool.sanitizer.graphs import nodes_that_add
-from gradcheck_tool.sanitizer.memory import node_of
+from gradcheck_tool.sanitizer.memory import node_of, version_of
 from gradcheck_tool.sanitizer.replacing import replaced
 from gradcheck_tool.sanitizer.sites import here
 from gradcheck_tool.sanitizer.steps import parameters_of
@@ -101,7 +101,7 @@ class Scaling:
         for parameter in (one for made in optimizers if made is not None for one in parameters_of(made)):
             gradient, token = parameter.grad, token_of(parameter)
             if gradient is not None and token in reached:
-                self._known[token] = _Scaled(weakref.ref(gradient), gradient._version, scaler, begun.site)
+                self._known[token] = _Scaled(weakref.ref(gradient), version_of(gradient), scaler, begun.site)
 
     def clipped(self, site: Site, parameters: Iterable[Any], limit: Any) -> None:
         """Gradients are clipped; with an infinite limit they are measured only."""
@@ -123,7 +123,7 @@ class Scaling:
             if known is None or gradient is None or parameter.grad is not gradient:
                 continue
             scaler = known.scaler()
-            if gradient._version == known.version and scaler is not None and scaler.get_scale() != 1.0:
+            if version_of(gradient) == known.version and scaler is not None and scaler.get_scale() != 1.0:
                 uses.setdefault(site, Use(known.begun)).times += 1
                 return
 

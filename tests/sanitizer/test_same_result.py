@@ -201,6 +201,17 @@ def _traced():
     return [p.grad for p in model.parameters()]
 
 
+def _checkpoints_of_inference_mode():
+    torch.manual_seed(3)
+    layer = nn.Linear(3, 3)
+    with torch.inference_mode():
+        mask = torch.rand(3)
+        shown = [checkpoint(layer, mask, use_reentrant=way) for way in (True, False)]
+    x = torch.rand(3, requires_grad=True)
+    checkpoint(lambda a: layer(a).exp() + mask, x, use_reentrant=True).sum().backward()
+    return [*shown, x.grad]
+
+
 PROGRAMS = {
     "traced": _traced,
     "sparse": _sparse,
@@ -223,6 +234,7 @@ PROGRAMS = {
     "edges of the graph": _edges,
     "attention": _attention,
     "autocast": _mixed_precision,
+    "checkpoints of inference mode": _checkpoints_of_inference_mode,
     "hooks of the program": _own_hooks,
     "mutation of saved tensors": _mutation_allowed,
     "views and convolutions": _views_and_convolutions,

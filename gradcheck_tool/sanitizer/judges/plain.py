@@ -11,7 +11,7 @@ from torch import Tensor
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.report.not_watched import HOOKS
 from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
-from gradcheck_tool.sanitizer.memory import node_of
+from gradcheck_tool.sanitizer.memory import node_of, version_of
 from gradcheck_tool.sanitizer.receiver import Named, bound_at, receiver
 from gradcheck_tool.sanitizer.sites import only_return, only_use
 from gradcheck_tool.sanitizer.tokens import token_of
@@ -120,7 +120,7 @@ def base_written(raised: Raised) -> Iterator[TraceStep | None]:
     """Where the base of a view was written to last."""
     found = None if raised.frame is None else receiver(raised.frame, raised.site.location, Tensor._is_view)
     base = None if found is None else found.tensor._base
-    if base is not None and base._version:
+    if base is not None and version_of(base):
         yield step(raised.made(base), "the memory that it shares is written to here")
 
 
