@@ -26,7 +26,7 @@ from gradcheck_tool.sanitizer.steps import Steps
 from gradcheck_tool.sanitizer.storages import Storages
 from gradcheck_tool.sanitizer.telling import Telling
 from gradcheck_tool.sanitizer.updates import Updates
-from gradcheck_tool.sanitizer.warned import Warned
+from gradcheck_tool.sanitizer.warned import Warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class Records:
         self.updates = Updates()
         self.masks = Masks(self.passes, self.steps)
         self.infinite = Infinite(self.passes, self.scaling)
-        self.warned = Warned()
+        self.warned = Warnings()
         self.modes = Modes()
         self.hooks = Hooks(self.masks)
         self.passes.ends.append(self.hooks.sharing.pass_ends)

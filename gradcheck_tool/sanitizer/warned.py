@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.sanitizer.grad_mode import switched_off
 from gradcheck_tool.sanitizer.logs import log_here
 from gradcheck_tool.sanitizer.memory import node_of
 from gradcheck_tool.sanitizer.receiver import receiver
@@ -21,17 +22,32 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.sites import Site
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Warned:
-    """The warnings of a process, each with its place, and that of the tensor that it is about."""
+    """A warning that was shown.
 
-    known: list[tuple[str, Site, Site | None]] = field(default_factory=list)
+    Attributes:
+        made: where the tensor comes from that it is about.
+        is_off: whether the program had switched gradients off.
+    """
+
+    text: str
+    site: Site
+    made: Site | None
+    is_off: bool
+
+
+@dataclass(slots=True)
+class Warnings:
+    """The warnings of a process."""
+
+    known: list[Warned] = field(default_factory=list)
 
     def shown(self, message: Warning | str) -> None:
         """A warning is shown."""
         site = here()
         if site is not None:
-            self.known.append((str(message), site, _made(site)))
+            self.known.append(Warned(str(message), site, _made(site), switched_off() is not None))
 
 
 @unseen
@@ -47,7 +63,7 @@ def _made(site: Site) -> Site | None:
 
 
 @contextmanager
-def warnings_watched(warned: Warned) -> Iterator[None]:
+def warnings_watched(warned: Warnings) -> Iterator[None]:
     """Each warning that the program shows is told to `warned`."""
     original = warnings.showwarning
 

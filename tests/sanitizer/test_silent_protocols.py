@@ -307,6 +307,27 @@ PROGRAMS = {
         y.sum().backward()
         """,
     ),
+    "a reentrant checkpoint whose inputs require nothing": (
+        """
+        import warnings
+        from torch.utils.checkpoint import checkpoint
+        warnings.simplefilter("always")
+        layer, x = torch.nn.Linear(2, 2), torch.ones(2)
+        checkpoint(layer, x, use_reentrant=True)
+        """,
+        "GL808",
+        [6],
+        """
+        import warnings
+        from torch.utils.checkpoint import checkpoint
+        warnings.simplefilter("always")
+        layer, x = torch.nn.Linear(2, 2), torch.ones(2)
+        with torch.no_grad():
+            checkpoint(layer, x, use_reentrant=True)
+        with torch.inference_mode():
+            checkpoint(layer, x, use_reentrant=True)
+        """,
+    ),
 }
 
 

@@ -39,9 +39,9 @@ def judge(records: Records) -> Iterator[Told]:
 
 def _conversion(records: Records) -> Cut | None:
     """The place where PyTorch warns that tensors with a graph become numbers."""
-    for text, site, _ in records.warned.known:
-        if _CONVERTED in text:
-            return Cut("_local_scalar_dense", site, tracked=True)
+    for one in records.warned.known:
+        if _CONVERTED in one.text:
+            return Cut("_local_scalar_dense", one.site, tracked=True)
     return None
 
 

@@ -33,12 +33,16 @@ _TABLE = (
     ("None of the inputs have requires_grad=True", "GL808", "checkpoints what gets no gradient"),
 )
 
+_OF_TRAINING = {"GL808"}
+"""What PyTorch warns of also where gradients are switched off, and nobody wants any."""
+
 
 def judge(records: Records) -> Iterator[Told]:
     """Tell where PyTorch warned."""
-    for text, site, made in records.warned.known:
+    for one in records.warned.known:
         for part, code, why in _TABLE:
-            if part in text:
-                steps = placed(step(made, "this tensor is computed here"), step(site, "PyTorch warns here"))
-                message = f"{quoted(site, 'this')} {why}"
-                yield Told(code, site.location, message, steps, text)
+            if part in one.text and not (one.is_off and code in _OF_TRAINING):
+                made = step(one.made, "this tensor is computed here")
+                steps = placed(made, step(one.site, "PyTorch warns here"))
+                message = f"{quoted(one.site, 'this')} {why}"
+                yield Told(code, one.site.location, message, steps, one.text)
