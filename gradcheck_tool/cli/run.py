@@ -73,8 +73,8 @@ def run(
 ) -> None:
     """Run your script or tests, and report their mistakes.
 
-    The command does what it would do without, and its exit status is that of gradlint. Findings are printed
-    to standard error at its end.
+    The command does what it would do without gradlint, which exits with its status. Findings are printed to
+    standard error at its end.
     """
     from gradcheck_tool.session.session import Options, Session
 
@@ -125,6 +125,8 @@ def _command(arguments: list[str]) -> list[str]:
         return arguments
     if Path(arguments[0]).exists():
         return arguments
+    if arguments[0].startswith("-"):
+        fail(f"No such option: {arguments[0]}. See `gradlint run --help`.")
     script = shutil.which(arguments[0])
     if script is None:
         fail(f"{arguments[0]}: no such file; {_USAGE}")

@@ -99,12 +99,25 @@ def hear_of_signals(heard: Callable[[], None]) -> None:
         os.register_at_fork(before=leave_alone, after_in_parent=take_again)
 
 
+def _clear(error: BaseException | None) -> None:
+    """Take our frames out of an exception, and of those that it was raised from or while handling."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = without_ours(one.__traceback__)
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+
+
 def _leave_program(heard: Heard) -> None:
     before = sys.excepthook
 
     def left(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, Exception):
             heard(error)
+        _clear(error)
         before(kind, error, without_ours(trace))
 
     sys.excepthook = left
@@ -116,7 +129,7 @@ def _leave_threads(heard: Heard) -> None:
     def left(args: threading.ExceptHookArgs) -> None:
         if isinstance(args.exc_value, Exception):
             heard(args.exc_value)
-            args.exc_value.__traceback__ = without_ours(args.exc_traceback)
+            _clear(args.exc_value)
         before(args)
 
     threading.excepthook = left
@@ -135,7 +148,7 @@ def _leave_processes(heard: Heard) -> None:
             error = sys.exc_info()[1]
             if sys._getframe(1).f_code in ends and isinstance(error, Exception):
                 heard(error)
-                error.__traceback__ = without_ours(error.__traceback__)
+                _clear(error)
             return original(*args, **kwargs)
 
         return written

@@ -61,7 +61,7 @@ class Report:
             self.leave()
 
     def cut_short(self) -> None:
-        """The process ends at once, or gives its place to another program, which may be watched, too."""
+        """Watching ends, or the process does at once, or another program takes its place."""
         with suppress(Exception):  # it may be in the middle of anything
             self._so_far = as_if_ended(self._records)
         self.leave()
@@ -99,6 +99,7 @@ class Process:
     def _stepped(self, _: OptimizerRecord) -> None:
         self._report.stepped()
         if self._records.steps.total == self._limit:
+            self._report.cut_short()
             self._stop()
 
     def _stop(self) -> None:

@@ -66,6 +66,14 @@ def test_the_program_runs_as_it_would_and_the_mistake_is_told_after_its_tracebac
     assert "gradlint: Found 1 problem in this run." in report
 
 
+def test_causes_of_the_exception_have_no_frame_of_ours(project):
+    lines = BUG.replace("y.sum().backward()", "try:\n    y.sum().backward()\nexcept RuntimeError as error:")
+    (project / "bug.py").write_text(f"{lines.rstrip()}\n    raise ValueError from error\n")
+    alone, seen = run(project, "bug.py"), watched(project, "bug.py")
+    assert seen.stderr.startswith(alone.stderr)
+    assert "error[GL201]" in seen.stderr
+
+
 def test_json_goes_to_its_file_and_says_where_findings_come_from(project):
     seen = watched(project, "--output-format", "json=found.json", "loop.py")
     assert (seen.returncode, seen.stdout, seen.stderr) == (0, "", "")
@@ -105,6 +113,8 @@ def test_wrong_usage_is_one_line(project):
     assert seen.returncode == 2
     assert seen.stderr.count("\n") == 1
     assert seen.stderr.startswith("gradlint: error: absent.py: no such file")
+    seen = watched(project, "--step", "3", "loop.py")
+    assert seen.stderr == "gradlint: error: No such option: --step. See `gradlint run --help`.\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")

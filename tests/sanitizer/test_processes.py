@@ -200,6 +200,13 @@ def test_a_killed_process_tells_what_its_steps_showed(project):
     assert "= steps: 7 of 8" in seen.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such signals")
+def test_a_process_that_is_killed_after_the_watch_tells_what_that_showed(project):
+    (project / "train.py").write_text(STEPS + "train(False)\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    seen = run(project, "-m", "gradcheck_tool", "run", "--steps", "3", "train.py")
+    assert "= steps: 2 of 3" in seen.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such processes")
 def test_a_forked_process_that_trains_tells_what_its_steps_showed(project):
     alone, seen = both(project, STEPS + "forked(False)\n", "train.py")
