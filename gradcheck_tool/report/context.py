@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ class ReportContext:
         rules: gives the rules that were in force, for formats that describe them.
         color: whether terminal colours are wanted.
         not_watched: what a run has left alone.
+        names: what readers call what is in no file, such as a cell of a notebook that runs.
     """
 
     folder: Path
@@ -34,10 +35,11 @@ class ReportContext:
     rules: Callable[[], Sequence[Rule]] = tuple
     color: bool = False
     not_watched: Sequence[NotWatched] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def relative(self, filename: str) -> str:
         """The name of a file as people write it, with the system's separators."""
-        return relative_name(filename, self.folder)
+        return self.names.get(filename) or relative_name(filename, self.folder)
 
     def uri(self, filename: str) -> str:
         """The name of a file with forward slashes, as seen from the root of what CI has checked out.

@@ -113,8 +113,9 @@ def _report(seen: Watched, records: Records, quiet: bool) -> None:
     from pathlib import Path
 
     from gradcheck_tool.report import render
-    from gradcheck_tool.report.context import ReportContext, relative_name
+    from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.report.not_watched import in_a_line
+    from gradcheck_tool.sanitizer.cells import cell_names, sources_of
     from gradcheck_tool.sanitizer.findings import completed
     from gradcheck_tool.session.session import Options, Session
     from gradcheck_tool.sources.lines import SourceLines
@@ -122,11 +123,19 @@ def _report(seen: Watched, records: Records, quiet: bool) -> None:
     told, folder = records.told.all(), Path.cwd()
     seen.not_watched = records.left_alone.all()
     if told:
-        seen.findings = completed(told, Session(folder, Options())).findings
+        session = Session(folder, Options())
+        for name, text in sources_of(one.location.filename for one in told).items():
+            session.update(Path(name), text)
+        seen.findings = completed(told, session).findings
     if quiet:
         return
+    files = {one.location.filename for one in seen.not_watched}
+    for one in seen.findings:
+        files |= {one.location.filename, *(step.location.filename for step in one.trace)}
+    sources = {name: text.encode() for name, text in sources_of(files).items()}
+    context = ReportContext(folder, SourceLines(sources), names=cell_names(files))
     if seen.findings:
-        sys.stderr.write(render("full", seen.findings, ReportContext(folder, SourceLines())))
+        sys.stderr.write(render("full", seen.findings, context))
     if seen.not_watched:
-        line = in_a_line(seen.not_watched, lambda name: relative_name(name, folder))
+        line = in_a_line(seen.not_watched, context.relative)
         sys.stderr.write(f"gradlint: {line}\n")
