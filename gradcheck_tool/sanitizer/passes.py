@@ -33,6 +33,7 @@ class Pass:
         creates: whether it makes a graph of its own.
         accumulates: whether it adds to `.grad` of leaves.
         ordinal: its number among those that add to gradients, or else among those that do not.
+        in_inference: whether it runs in inference mode.
         inputs: what gradients are computed for, if not for all leaves.
         after: the number that the next node of the thread would have had.
     """
@@ -44,6 +45,7 @@ class Pass:
     accumulates: bool
     after: int
     ordinal: int
+    in_inference: bool
     inputs: tuple[weakref.ref[Any] | None, ...] = ()
 
 
@@ -81,8 +83,12 @@ class Passes:
 
     def freeing_before(self, one: Pass) -> Pass | None:
         """The last pass before this one that freed its graph."""
+        return next((before for before in self.before(one) if before.frees), None)
+
+    def before(self, one: Pass) -> Iterator[Pass]:
+        """The passes that were begun before this one and are still remembered, the last one first."""
         earlier = (self._known.get(number) for number in range(one.number - 1, 0, -1))
-        return next((before for before in earlier if before is not None and before.frees), None)
+        return (before for before in earlier if before is not None)
 
     def get(self, number: int) -> Pass | None:
         """A pass by its number, where it is still remembered."""
@@ -96,7 +102,9 @@ class Passes:
         self.total += 1
         self.accumulating += accumulates
         ordinal = self.accumulating if accumulates else self.total - self.accumulating
-        one = Pass(self.total, here(), not retains, creates, accumulates, next_number(), ordinal)
+        in_inference = torch.is_inference_mode_enabled()
+        after = next_number()
+        one = Pass(self.total, here(), not retains, creates, accumulates, after, ordinal, in_inference)
         self._known[one.number] = one
         self._known.pop(one.number - _REMEMBERED, None)
         with Unseen():

@@ -154,7 +154,7 @@ PROGRAMS = {
         torch.autograd.grad(z.sum(), y)
         """,
         "GL801",
-        [3, 5],
+        [3, 4, 5],
     ),
     "gradient of what is no leaf": (
         """

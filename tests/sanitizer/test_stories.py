@@ -268,6 +268,41 @@ PROGRAMS = {
         "GL307",
         [4, 5],
     ),
+    "gradient of inference mode": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        first = w.square().sum()
+        w.sum().backward()
+        w.grad = None
+        with torch.inference_mode():
+            first.backward()
+        w.square().sum().backward()
+        """,
+        "GL207",
+        [7, 8],
+    ),
+    "view of a view that was made without gradients": (
+        """
+        @torch.no_grad()
+        def window(values):
+            return values[1:]
+        part = window(torch.rand(4)).requires_grad_()
+        last = part[1:]
+        last.zero_()
+        """,
+        "GL204",
+        [5, 6, 7],
+    ),
+    "result of a differentiable backward that is linear": (
+        """
+        x = torch.rand(3, requires_grad=True)
+        w = torch.rand(3, requires_grad=True)
+        (slope,) = torch.autograd.grad((w * x).sum(), x, create_graph=True)
+        torch.autograd.grad(slope.sum(), x)
+        """,
+        "GL801",
+        [2, 4, 5],
+    ),
     "tensor of inference mode, through a call": (
         """
         head = torch.nn.Linear(2, 1)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.report.not_watched import HOOKS
+from gradcheck_tool.sanitizer.graphs import nodes_from
 from gradcheck_tool.sanitizer.judges.exception import Raised, caller_of, quoted, step
 from gradcheck_tool.sanitizer.memory import node_of, version_of
 from gradcheck_tool.sanitizer.receiver import Named, bound_at, receiver
@@ -122,6 +123,26 @@ def base_written(raised: Raised) -> Iterator[TraceStep | None]:
     base = None if found is None else found.tensor._base
     if base is not None and version_of(base):
         yield step(raised.made(base), "the memory that it shares is written to here")
+
+
+def viewed(raised: Raised) -> Iterator[TraceStep | None]:
+    """Where the leaf was made that a view is one of, itself a view that was made without gradients."""
+    found = None if raised.frame is None else receiver(raised.frame, raised.site.location)
+    node = None if found is None else node_of(found.tensor)
+    leaves = [one.variable for one in nodes_from(node) if hasattr(one, "variable")]
+    for leaf in leaves:
+        if leaf._is_view() and raised.frame is not None:
+            place = bound_at(raised.frame, leaf)
+            yield None if place is None else TraceStep(place, "it is a view of this, made without gradients")
+
+
+def made_in_inference(raised: Raised) -> Iterator[TraceStep | None]:
+    """Where the pass ran in inference mode that made the gradient which another one adds to."""
+    passes = raised.records.passes
+    last = passes.last
+    if last is not None and raised.is_in(last.site):
+        made = next((one for one in passes.before(last) if one.in_inference and one.accumulates), None)
+        yield None if made is None else step(made.site, "this backward makes the gradient, in inference mode")
 
 
 def copied(raised: Raised) -> Iterator[TraceStep | None]:

@@ -17,10 +17,12 @@ from gradcheck_tool.sanitizer.judges.plain import (
     copied,
     hooks_set,
     inputs_given,
+    made_in_inference,
     refused,
     refused_forward,
     refused_function,
     refused_tensor,
+    viewed,
 )
 from gradcheck_tool.sanitizer.sites import site_of_traceback
 
@@ -60,7 +62,9 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
     ),
     (
         _VIEW,
-        refused_tensor("GL204", "writes in place to a view that PyTorch does not let be written to"),
+        refused_tensor(
+            "GL204", "writes in place to a view that PyTorch does not let be written to", before=viewed
+        ),
     ),
     (
         "more than one element of the written-to tensor refers to a single memory location",
@@ -71,6 +75,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
         refused_tensor(
             "GL207",
             "uses a tensor made in inference mode where gradients are recorded",
+            after=made_in_inference,
             fits=Tensor.is_inference,
         ),
     ),

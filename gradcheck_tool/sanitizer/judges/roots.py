@@ -93,9 +93,9 @@ def non_scalar(raised: Raised) -> Told | None:
 
 def unused(raised: Raised) -> Told | None:
     """Tell where the input was made that the roots do not depend on."""
-    roots, args = raised.local("run_backward", "roots"), raised.local("run_backward", "args")
+    roots, args = raised.local("run_backward", "roots") or (), raised.local("run_backward", "args")
     inputs = args[_INPUTS] if args is not None else ()
-    index = _unreached(roots or (), inputs)
+    index = _unreached(roots, inputs)
     tensor = None if index is None else inputs[index]
     name, made = _known(raised, tensor) if isinstance(tensor, Tensor) else ("", None)
     shape = f"shape {list(tensor.shape)}" if isinstance(tensor, Tensor) else ""
@@ -108,9 +108,17 @@ def unused(raised: Raised) -> Told | None:
         UNUSED,
         f"{quoted(raised.site, 'this call')} differentiates with respect to {which}{about}, {why}",
         None if made is None else TraceStep(made, "this input is made here"),
-        None if raised.is_in(computed) else step(computed, "the result is computed here"),
+        _source(raised, roots) if raised.is_in(computed) else step(computed, "the result is computed here"),
         caller_of(raised.site),
     )
+
+
+def _source(raised: Raised, roots: Sequence[Any]) -> TraceStep | None:
+    """Where the newest node was made of those that a result comes from, beside the call that raises."""
+    log = raised.log
+    sites = () if log is None else (log.site(node._sequence_nr()) for node in nodes_of(roots))
+    source = next((site for site in sites if site is not None and not raised.is_in(site)), None)
+    return step(source, "what the result comes from is computed here")
 
 
 def _known(raised: Raised, tensor: Tensor) -> tuple[str, Location | None]:
