@@ -170,6 +170,10 @@ def here() -> Site | None:
     return site_of(sys._getframe(1))
 
 
+# A compiler that meets it in what it compiles is not to look into it, and to warn of what it finds.
+vars(here)["_torchdynamo_disable"] = True
+
+
 def site_of_traceback(traceback: TracebackType | None) -> Site | None:
     """The user's frames that an exception came through."""
     frames: list[tuple[CodeType, int]] = []

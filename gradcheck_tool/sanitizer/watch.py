@@ -10,6 +10,7 @@ from gradcheck_tool.sanitizer.arrays import arrays_watched
 from gradcheck_tool.sanitizer.checkpoints import checkpoints_watched
 from gradcheck_tool.sanitizer.clearing import clearing_watched
 from gradcheck_tool.sanitizer.clipping import clipping_watched
+from gradcheck_tool.sanitizer.compiled import compile_none_of_ours
 from gradcheck_tool.sanitizer.cuts import lists_watched
 from gradcheck_tool.sanitizer.data import data_watched
 from gradcheck_tool.sanitizer.forward_hooks import forward_hooks_watched
@@ -80,6 +81,7 @@ def watch(*, quiet: bool = False, keep_going: bool = False) -> Iterator[Watched]
 @contextmanager
 def observed(records: Records) -> Iterator[None]:
     """What happens inside is recorded."""
+    compile_none_of_ours()
     records.judges_of_needs.append(overwritten.judge)
     records.recomputing.listeners.append(lambda other: recomputed.judge(other, records))
     records.refusals.listeners.append(lambda error, site: records.told.add_all(went_on(error, records, site)))

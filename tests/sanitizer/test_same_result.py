@@ -358,6 +358,29 @@ def test_what_is_compiled_first_under_the_watch_compiles():
     assert torch.equal(x.grad, 2 * torch.ones(3).cos())
 
 
+def test_what_is_compiled_has_nothing_of_ours():
+    from torch._dynamo.convert_frame import input_codes
+
+    torch._dynamo.reset()
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.compile(backend="eager")
+    def step(values):
+        optimizer.zero_grad()
+        model(values).square().mean().backward()
+        optimizer.step()
+
+    with warnings.catch_warnings(record=True) as warned, gradcheck_tool.watch(quiet=True):
+        warnings.simplefilter("always")
+        for _ in range(3):
+            step(torch.rand(2, 3))
+    compiled = [code.co_filename for reference in input_codes.seen if (code := reference()) is not None]
+    assert __file__ in compiled
+    assert not [name for name in compiled if "gradcheck_tool" in name]
+    assert not [one for one in warned if "_getframe" in str(one.message)]
+
+
 def test_modules_list_what_they_have():
     alone = dir(nn.Linear(1, 1))
     with gradcheck_tool.watch(quiet=True):
