@@ -1,8 +1,8 @@
 """What watching a run costs: CPU time of a training step, and the most memory that a process needs.
 
 Programs alone, under `gradlint run`, after the steps of `gradlint run --steps`, and in anomaly mode take
-turns, a few steps each, so that whatever else the machine does meets all of them. Two processes run alone:
-what the second one costs beside the first is the noise of the figures.
+turns, a few steps each, so that whatever else the machine does meets all of them; and that in several sets of
+processes. Two of each set run alone: what the second costs beside the first is the noise of the figures.
 
 python benchmarks/watching.py [ROUNDS]
 """
@@ -14,14 +14,15 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from operator import truediv
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS = 60
+ROUNDS, SETS = 15, 5
 WARM = 5
 # Width, depth and batch of a model, and how many steps are a turn.
 SIZES = {
@@ -77,6 +78,14 @@ def step_of(width: int, depth: int, batch: int) -> Callable[[], None]:
     return step
 
 
+def most_memory() -> float:
+    """The most memory that this process has needed, in MB; 0 where nobody tells: Linux does."""
+    if sys.platform != "linux":
+        return 0.0
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
 def take_turns(name: str, way: str) -> None:
     """Make steps whenever the standard input says so, and print what each of them took."""
     import torch
@@ -89,8 +98,7 @@ def take_turns(name: str, way: str) -> None:
         step()
     for line in sys.stdin:
         if line.strip() == "memory":
-            status = Path("/proc/self/status").read_text(encoding="ascii")
-            print(int(status.split("VmHWM:")[1].split()[0]) / 1024, flush=True)
+            print(most_memory(), flush=True)
             continue
         started = time.process_time()
         for _ in range(steps):
@@ -98,8 +106,22 @@ def take_turns(name: str, way: str) -> None:
         print((time.process_time() - started) / steps * 1e3, flush=True)
 
 
-def compare(name: str, rounds: int) -> None:
-    """Print the medians of what a step takes, and of how many times that is what it takes alone."""
+class Taken(NamedTuple):
+    """What some processes took, by way.
+
+    Attributes:
+        times: milliseconds of CPU time of a step.
+        ratios: how many times that is what it takes alone.
+        memory: the most memory, in MB; 0 where nobody tells.
+    """
+
+    times: dict[str, float]
+    ratios: dict[str, float]
+    memory: dict[str, float]
+
+
+def taken(name: str, rounds: int) -> Taken:
+    """Let a process of each way take its turns; the medians of these."""
     with ExitStack() as stack:
         processes = {way: Turns(name, way) for way in WAYS}
         for process in processes.values():
@@ -109,15 +131,20 @@ def compare(name: str, rounds: int) -> None:
         for _ in range(rounds):
             for way in random.sample(list(WAYS), len(WAYS)):
                 took[way].append(processes[way].ask("step"))
-        memory = {way: process.ask("memory") for way, process in processes.items()} if _is_linux() else {}
-    for way, times in took.items():
-        ratios = [one / alone for one, alone in zip(times, took["alone"], strict=True)]
-        most = f", {memory[way]:.0f} MB at most" if memory else ""
-        print(f"{name}: {way:15} {median(times):7.2f} ms, {median(ratios):.3f} times{most}", flush=True)
+        memory = {way: process.ask("memory") for way, process in processes.items()}
+    ratios = {way: median(map(truediv, times, took["alone"])) for way, times in took.items()}
+    return Taken({way: median(times) for way, times in took.items()}, ratios, memory)
 
 
-def _is_linux() -> bool:
-    return sys.platform == "linux"
+def compare(name: str, rounds: int) -> None:
+    """Print the medians of several sets of processes, and the least and the most of their ratios."""
+    sets = [taken(name, rounds) for _ in range(SETS)]
+    for way in WAYS:
+        times, memory = median(one.times[way] for one in sets), median(one.memory[way] for one in sets)
+        ratios = sorted(one.ratios[way] for one in sets)
+        most = f", {memory:.0f} MB at most" if memory else ""
+        shown = f"{median(ratios):.3f} times ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+        print(f"{name}: {way:15} {times:7.2f} ms, {shown}{most}", flush=True)
 
 
 if __name__ == "__main__":
