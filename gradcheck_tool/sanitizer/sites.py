@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dis
 import linecache
 import os
@@ -9,6 +10,7 @@ import re
 import sys
 import sysconfig
 import weakref
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, pairwise
@@ -70,8 +72,9 @@ class Site:
 
     @cached_property
     def text(self) -> str:
-        """Its source text, on one line."""
-        return source_text(self.location)
+        """Its source text, on one line; the whole assignment where an item is assigned."""
+        text = source_text(self.location)
+        return _assignment(self.location, text) if text and _stores_item(*self.frames[0]) else text
 
     @cached_property
     def function(self) -> str:
@@ -288,6 +291,19 @@ def _location(code: CodeType, instruction: int) -> Location:
                 Position(end_row, column(code.co_filename, end_row, end)),
             )
     return whole_row(code.co_filename, _row(code, instruction))
+
+
+def _stores_item(code: CodeType, instruction: int) -> bool:
+    return instruction >= 0 and dis.opname[code.co_code[instruction]] == "STORE_SUBSCR"
+
+
+def _assignment(target: Location, text: str) -> str:
+    """What assigns an item, of which Python tells the place of that item."""
+    row = whole_row(target.filename, target.start.row)
+    with suppress(SyntaxError):
+        ast.parse("\n".join(source_lines(row)))
+        return source_text(row)
+    return f"{text} = ..."
 
 
 def _row(code: CodeType, instruction: int) -> int:

@@ -302,6 +302,14 @@ def test_both_ends_are_told_and_the_text_is_pytorchs(name):
     assert story(told[0]) == rows
 
 
+@pytest.mark.parametrize("text", ["x[0] = 1.0", "x[0] += 1.0"])
+def test_an_item_that_is_assigned_is_quoted_with_its_assignment(text):
+    told, _ = watched(
+        f"x = torch.rand(3, requires_grad=True) * 1\ny = x.exp() * x\n{text}\ny.sum().backward()"
+    )
+    assert f"`{text}` changed it before" in told[0].message
+
+
 def test_detach_in_place_is_refused_as_pytorch_does():
     text = "x = torch.rand(2, requires_grad=True) * 1\ny = x.sin()\nx.detach_()\ny.sum().backward()"
     assert watched(text)[1] == raised_by(text)
