@@ -51,7 +51,12 @@ def saved(s: State, ref: Ref, history: Value, role: str, site: Any, *, itself: b
 
 
 class OpCall:
-    """One call of a differentiable op while it is being applied."""
+    """One call of a differentiable op while it is being applied.
+
+    Attributes:
+        everything: all tensor arguments, also those that no gradient flows through.
+        refs: those that one may flow through.
+    """
 
     def __init__(
         self, s: State, effect: Effect, args: Mapping[str, Ref | Sequence[Ref]], site: Any, text: Text
@@ -72,10 +77,7 @@ class OpCall:
             if s[ref].dtype not in ("int", "bool")
         ]
         self.refs = [ref for _, ref in self.differentiable]
-
-    def everything(self) -> list[Ref]:
-        """All tensor arguments, also those that no gradient flows through."""
-        return [ref for refs in self.by_param.values() for ref in refs]
+        self.everything = [ref for refs in self.by_param.values() for ref in refs]
 
     def param_requires(self, name: str) -> bool | None:
         """Will a gradient for this parameter be asked for? Not where it only borrows requires_grad."""
@@ -194,7 +196,7 @@ class OpCall:
         s, effect = self.s, self.effect
         dtype = effect.dtypes[index] if index < len(effect.dtypes) else "same"
         if dtype in ("same", "promoted"):
-            dtype = promoted(s, self.everything()) or ""
+            dtype = promoted(s, self.everything) or ""
         flows = index >= len(effect.differentiable) or effect.differentiable[index]
         base = next(iter(self.by_param.get(effect.view_of or "", ())), None)
         unsure = effect.view == "maybe"
@@ -215,7 +217,7 @@ class OpCall:
         if unsure:
             s[out.storage].unsure = True
         strided = bool(effect.strided) and effect.strided[min(index, len(effect.strided) - 1)]
-        out.contiguous = True if not strided and all(s[r].contiguous for r in self.everything()) else None
+        out.contiguous = True if not strided and all(s[r].contiguous for r in self.everything) else None
         out.inference = s.inference if base is None else s[base].inference
         if out_rg is not False and node is not None:
             out.grad_fn = node
@@ -223,7 +225,7 @@ class OpCall:
             out.overlaps = "all"
         if base is not None and effect.view == "unversioned":
             out.version_counter = Symbol(fresh())
-        elif base is not None and not only_inference(s, self.everything()):
+        elif base is not None and not only_inference(s, self.everything):
             source: Tensor = s[base]
             out.base = source.base if source.base is not None and source.view not in APART else base
             out.version_counter = source.version_counter
@@ -243,7 +245,7 @@ class OpCall:
 
     def _lost(self, out: Tensor, flows: bool) -> None:
         s = self.s
-        everything = self.everything()
+        everything = self.everything
         needed = requires(
             s, self.refs if flows else [r for r in everything if s[r].dtype not in ("int", "bool")]
         )
@@ -307,7 +309,7 @@ def apply(
     """
     call = OpCall(s, effect, args, site, text)
     requires_grad, node_ref = tracked(s, call.refs), None
-    if only_inference(s, call.everything()):
+    if only_inference(s, call.everything):
         # Autograd does not see a view; a call that is made of several operations may have others among them.
         requires_grad = False if requires_grad is False or effect.view is not None else None
     elif requires_grad is not False and s.grad is not None:

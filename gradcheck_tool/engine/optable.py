@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,12 +16,14 @@ from gradcheck_tool.engine.guards import ArgFact, Guard, guard_holds
 from gradcheck_tool.engine.profile import Output, Profile, join_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 # What is multiplied with: older programs pass it by position.
 _FACTORS = frozenset({"alpha", "beta", "value"})
 Variant = tuple[Guard, Profile]
+# For so many different facts a specification remembers what they resolve to.
+MOST_KNOWN = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class OpSpec:
     rest: str | None
     variants: tuple[Variant, ...]
     rare: tuple[Variant, ...] = ()
+    known: dict[Any, Profile | None] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def bind(self, positional: Sequence[T], keywords: Mapping[str, T]) -> dict[str, T | list[T]] | None:
         """Arguments by parameter name, or None where they do not fit. A method's receiver comes first.
@@ -78,6 +81,9 @@ class OpSpec:
         Where the facts fit several variants the result holds what they agree on and names the rest in
         `undecided`; None where no variant was measured for such arguments, or the numbers of outputs differ.
         """
+        return _once(self.known, kinds, self._resolve)
+
+    def _resolve(self, kinds: Mapping[str, ArgFact]) -> Profile | None:
         for guard, profile in self.rare:
             if guard_holds(guard, self.defaults, kinds):
                 return profile
@@ -113,9 +119,13 @@ class LayerSpec:
     input_defaults: Mapping[str, Any]
     tensors: tuple[LayerTensor, ...]
     variants: tuple[Variant, ...]
+    known: dict[Any, Profile | None] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def resolve(self, kinds: Mapping[str, ArgFact]) -> Profile | None:
         """The call's profile for facts about constructor arguments, inputs and `training`."""
+        return _once(self.known, kinds, self._resolve)
+
+    def _resolve(self, kinds: Mapping[str, ArgFact]) -> Profile | None:
         return _resolve(self.variants, {**self.defaults, **self.input_defaults, "training": True}, kinds)
 
     def has(self, tensor: LayerTensor, kinds: Mapping[str, ArgFact]) -> bool | None:
@@ -227,6 +237,20 @@ def _profile(entry: dict[str, Any]) -> Profile:
         node=entry.get("node", ""),
         undecided=frozenset(entry.get("undecided", ())),
     )
+
+
+def _once(
+    known: dict[Any, Profile | None],
+    kinds: Mapping[str, ArgFact],
+    resolve: Callable[[Mapping[str, ArgFact]], Profile | None],
+) -> Profile | None:
+    """What facts resolve to: programs call an operation with a few different ones, again and again."""
+    key = tuple([(name, fact if type(fact) is str else repr(fact)) for name, fact in kinds.items()])
+    if key not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[key] = resolve(kinds)
+    return known[key]
 
 
 def _resolve(

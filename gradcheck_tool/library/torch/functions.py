@@ -24,12 +24,12 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import keep_cuts
-from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.facts import Computed
 from gradcheck_tool.interp.havoc import forget_written, written_by
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.library.torch import contraction
 from gradcheck_tool.library.torch.dtypes import dtype_class, with_numbers
+from gradcheck_tool.library.torch.profiles import differentiable, effect_of
 from gradcheck_tool.library.torch.sizes import Tensors, mark_overlap, output_shapes
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.effect import Effect
     from gradcheck_tool.engine.guards import ArgFact
     from gradcheck_tool.engine.profile import Output, Profile
     from gradcheck_tool.interp.api import Interpreter
@@ -151,7 +152,7 @@ def call_named(
     if profile is None:
         return _undecided(m, s, name, args, kwargs, site, text)
     leaf = name.rpartition(".")[2]
-    result = apply_profile(m, s, _differentiable(spec, profile), tensors, bound, leaf, site, text)
+    result = apply_profile(m, s, differentiable(spec, profile), tensors, bound, leaf, site, text)
     keep_cuts(s, result, [v for p, v in bound.items() if isinstance(v, Symbol) and p != "alpha"])
     return result
 
@@ -176,22 +177,6 @@ def _is_computed(value: Symbol) -> bool:
     """Is it the sum, difference, product or quotient of what is not known?"""
     is_term = isinstance(value.key, tuple) and value.key[0] == "op" and value.key[1] in ("+", "-", "*", "/")
     return value.kind in (None, "data") and is_term
-
-
-def _differentiable(spec: optable.OpSpec, profile: Profile) -> Profile:
-    """Gradients flow through every floating-point argument that any variant tracks.
-
-    What differs between variants in this is only whether the arguments are floating point at all, which
-    the engine sees for itself.
-    """
-    tracked = tuple(dict.fromkeys(p for _, variant in spec.variants for p in variant.tracked))
-    if not tracked or (tracked == profile.tracked and "out.differentiable" not in profile.undecided):
-        return profile
-    outputs = tuple(
-        dataclasses.replace(o, differentiable=True) if o.dtype in ("same", "promoted") else o
-        for o in profile.outputs
-    )
-    return dataclasses.replace(profile, tracked=tracked, outputs=outputs)
 
 
 def _undecided(
@@ -226,30 +211,6 @@ def _is_constant(s: State, value: Value) -> bool:
         return tensor.requires_grad is False and not tensor.unsure_graph
     return isinstance(value, (Const, Slice)) or (
         isinstance(value, Symbol) and value.kind in ("int", "float", "bool", "str")
-    )
-
-
-def effect_of(profile: Profile, name: str = "Backward0", index: int = 0) -> Effect:
-    """The engine's view of a profile."""
-    first = profile.outputs[index] if profile.outputs else None
-    views = {"view": "plain", "multi": "multi-output"}
-    return Effect(
-        node=profile.node or name,
-        saves=profile.saves,
-        frees=None if "frees" in profile.undecided else profile.frees,
-        frees_if=profile.frees_if,
-        second=profile.second,
-        differentiable=tuple(
-            bool(o.differentiable) if o.differentiable is not None else True for o in profile.outputs
-        ),
-        dtypes=tuple(o.dtype or "" for o in profile.outputs),
-        view_of=first.view_of if first is not None else None,
-        view=views.get(first.view or "", first.view) if first is not None else None,
-        tracked=profile.tracked,
-        unimplemented=profile.unimplemented,
-        apart=profile.apart,
-        strided=tuple(o.strided for o in profile.outputs),
-        guarded=first is not None and first.view_of in profile.guarded,
     )
 
 
