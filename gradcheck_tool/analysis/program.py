@@ -144,7 +144,7 @@ class _Program:
         """What happens in a round, for rules that are in force."""
         from gradcheck_tool.analysis.entries import analyze, needed
         from gradcheck_tool.rulebook.pack import RulePackError
-        from gradcheck_tool.trackers.tracker import TrackerError
+        from gradcheck_tool.trackers.hearing import TrackerError
 
         around = self._around
         imports = around.imports if step.is_whole else around.partial_imports or around.imports

@@ -5,23 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import facts
 from gradcheck_tool.interp.api import Fact
-from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.ir.wording import one_line
 from gradcheck_tool.spelling import nearest, snake_case
+from gradcheck_tool.trackers.hearing import hearing, hearing_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from gradcheck_tool.domain.events import Event, Site
-    from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-
-
-class TrackerError(Exception):
-    """A tracker of a rule pack failed. The text names it."""
+    from gradcheck_tool.trackers.hearing import Hear
 
 
 Happened = TypeVar("Happened", bound="Event")
@@ -43,10 +38,12 @@ class Tracker:
 
     Attributes:
         derives: the classes of events that it may report.
+        callees: where it hears of calls, the names of the methods whose calls matter to it; of all if empty.
         m: the interpreter.
     """
 
     derives: ClassVar[tuple[type[Event], ...]] = ()
+    callees: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         for name in vars(cls):
@@ -116,27 +113,12 @@ def listen(m: Interpreter, kinds: Iterable[type[Tracker]]) -> list[Tracker]:
     trackers = [kind(m) for kind in kinds]
     m.copying = [tracker.copied for tracker in trackers]
     for name, fact in HANDLERS.items():
-        hearing: list[Callable[[Interpreter, State, Any], None]] = [
-            _hearing(tracker, name) for tracker in trackers if hasattr(tracker, name)
-        ]
-        if hearing:
-            m.listeners[fact] = hearing
+        listening = [tracker for tracker in trackers if hasattr(tracker, name)]
+        methods: list[Hear] = [getattr(tracker, name) for tracker in listening]
+        if methods and fact is facts.Called:
+            wanted = zip(methods, listening, strict=True)
+            callees = {method: tracker.callees for method, tracker in wanted if tracker.callees}
+            m.listeners[fact] = [hearing_calls(methods, callees)]
+        elif methods:
+            m.listeners[fact] = [hearing(methods)]
     return trackers
-
-
-def _hearing(tracker: Tracker, name: str) -> Callable[[Interpreter, State, Any], None]:
-    """The method of a tracker that hears a fact; what goes wrong in one of a rule pack is put down to it."""
-    method: Callable[[Interpreter, State, Any], None] = getattr(tracker, name)
-    if type(tracker).__module__.startswith("gradcheck_tool."):
-        return method
-
-    def hear(m: Interpreter, s: State, fact: Any) -> None:
-        try:
-            method(m, s, fact)
-        except (BudgetExhausted, Raised, RecursionError):
-            raise
-        except Exception as error:
-            who = f"tracker {type(tracker).__name__}"
-            raise TrackerError(f"{who}: {name} failed: {type(error).__name__}: {error}") from error
-
-    return hear

@@ -67,12 +67,13 @@ class Windows(Tracker):
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Remember the calls that clear gradients, and those that a subclass decides about."""
-        if m.program.unit and isinstance(fact.func, Bound) and _is_empty(s.get(fact.func.func, Func)):
-            self.hooked[m.program.unit] = True
-        if _is_out_of_sight(fact.func) and any(s.get(value, Instance) is not None for value in fact.args):
+        if isinstance(fact.func, Bound):
+            if m.program.unit and _is_empty(s.get(fact.func.func, Func)):
+                self.hooked[m.program.unit] = True
+        elif _is_out_of_sight(fact.func) and any(s.get(value, Instance) is not None for value in fact.args):
             text = self.text(m.site(s, fact.instr.node)).partition("(")[0]
             self.shown.setdefault(m.program.unit, text)
-        if isinstance(fact.func, Method) and fact.func.name == "zero_grad":
+        elif isinstance(fact.func, Method) and fact.func.name == "zero_grad":
             self.ran[id(fact.instr)] = True
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:

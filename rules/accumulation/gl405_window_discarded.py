@@ -153,6 +153,7 @@ class BatchUnits(Tracker):
     """A clearing, a backward and a step in one function without a loop, where the step alone waits."""
 
     derives = (BatchDiscarded,)
+    callees = frozenset({"zero_grad"})
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Is it a clearing in such a function?"""

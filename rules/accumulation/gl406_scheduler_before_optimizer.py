@@ -62,6 +62,7 @@ class Schedulers(Tracker):
     """A scheduler's first step is early where its optimizer steps after it, in the same loop."""
 
     derives = (SchedulerStep,)
+    callees = frozenset({"step"})
     has_called = StateNote[bool]()
     has_stepped = StateNote[bool]()
     # The place of a scheduler's step that came before any of the optimizer's.

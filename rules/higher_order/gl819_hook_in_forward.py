@@ -1,6 +1,5 @@
 """GL819: each call of a module registers its hooks once more."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +30,10 @@ from gradcheck_tool import (
     when,
 )
 
-_HOOKS = re.compile(r"register_(?:forward|forward_pre|full_backward|full_backward_pre|backward)_hook")
+_HOOKS = frozenset(
+    f"register_{when}_hook"
+    for when in ("forward", "forward_pre", "full_backward", "full_backward_pre", "backward")
+)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -69,12 +71,13 @@ class HooksInLoops(Tracker):
     """Follows the hooks that loops, and methods that train, register on modules and parameters."""
 
     derives = (HookRegisteredAgain,)
+    callees = frozenset({*_HOOKS, "register_hook"})
     registered = StoryNote[tuple[int, Value], bool]()
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Has the same call registered a hook on the same object before?"""
         receiver, name = _method(fact.func)
-        if _HOOKS.fullmatch(name) is None and name != "register_hook":
+        if name not in _HOOKS and name != "register_hook":
             return
         site = m.site(s, fact.instr.node)
         if not _is_lasting(s, receiver) or _removes(site.module.source):
@@ -223,7 +226,7 @@ def _registered(forward: FunctionBody, source: str) -> Iterator[tuple[Any, str]]
         func = forward.made.get(i.func) if isinstance(i, nodes.Call) else None
         if not isinstance(func, nodes.GetAttr) or not _is_of_self(forward, func.obj):
             continue
-        if _HOOKS.fullmatch(func.name) or (func.name == "register_hook" and _is_of_layer(forward, func.obj)):
+        if func.name in _HOOKS or (func.name == "register_hook" and _is_of_layer(forward, func.obj)):
             yield i.node, func.name
 
 

@@ -39,6 +39,7 @@ class CallersTensors(Tracker):
     """`detach_()` of a parameter whose result is used as if it were another tensor."""
 
     derives = (CallersTensorDetached,)
+    callees = frozenset({"detach_"})
 
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Is it `detach_` of what the caller has given?"""

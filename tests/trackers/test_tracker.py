@@ -18,8 +18,9 @@ from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from gradcheck_tool.trackers.distributed import Distributed
 from gradcheck_tool.trackers.events import DistributedMisuse
+from gradcheck_tool.trackers.hearing import TrackerError
 from gradcheck_tool.trackers.notes import RunNote, StateNote, StoryNote
-from gradcheck_tool.trackers.tracker import Tracker, TrackerError, listen
+from gradcheck_tool.trackers.tracker import Tracker, listen
 
 LOOP = """
 import torch
