@@ -1,7 +1,8 @@
 """Abstract values: what a variable, an attribute or an argument may hold.
 
 Values are immutable and hashable. What changes over time (tensors, lists, instances, frames) lives
-in the heap as a record; a value refers to it by `Ref`.
+in the heap as a record; a value refers to it by `Ref`. Nothing writes to a value; the classes are not frozen,
+since making one would take twice as long then, and several are made for each instruction.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Ref:
         return f"Ref({self.id})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Const:
     """A known Python constant (None, bool, int, float, complex, str, bytes, Ellipsis)."""
 
@@ -54,7 +55,7 @@ class Const:
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NoGradient(Const):
     """The None that stands for a gradient, with the text of the tensor it would be of.
 
@@ -113,19 +114,21 @@ def _depth(key: object) -> int:
     deepest = 0
     for part in key:
         kind = type(part)
-        depth = part.depth if kind is Symbol else _depth(part) if kind is tuple else 0
-        deepest = max(deepest, depth)
+        if kind is Symbol or kind is tuple:
+            depth = part.depth if kind is Symbol else _depth(part)
+            if depth > deepest:  # noqa: PLR1730 - `max` takes several times as long
+                deepest = depth
     return deepest + 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class LibraryObject:
     """A module, class, function or constant of a library, by its qualified name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Tup:
     """A tuple. `fields` and `cls` are set for named tuples; `open` means that more may follow."""
 
@@ -135,7 +138,7 @@ class Tup:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Slice:
     """`lower:upper:step`, each None where it is not written."""
 
@@ -144,7 +147,7 @@ class Slice:
     step: Value | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Bound:
     """A function of the repository bound to its receiver."""
 
@@ -152,7 +155,7 @@ class Bound:
     func: Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Method:
     """A method that the model knows, of a receiver: `x.add_`, `items.append`, `opt.step`."""
 
@@ -160,7 +163,7 @@ class Method:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Partial:
     """`functools.partial`."""
 
@@ -169,7 +172,7 @@ class Partial:
     kwargs: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Super:
     """`super()`: attribute look-up starts after `cls` in the method resolution order of `receiver`."""
 

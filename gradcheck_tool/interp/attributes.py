@@ -56,10 +56,12 @@ def in_class(s: State, cls: Value, name: str, after: Value | None = None) -> Val
     mro = record.mro
     if after is not None:
         mro = mro[mro.index(after) + 1 :] if after in mro else ()
+    heap = s.heap
     for entry in mro:
-        owner = s.get(entry, Class)
-        if owner is not None and name in owner.attrs:
-            return owner.attrs[name]
+        if type(entry) is Ref:
+            owner = heap[entry.id]
+            if type(owner) is Class and name in owner.attrs:
+                return owner.attrs[name]
     return None
 
 

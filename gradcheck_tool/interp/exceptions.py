@@ -44,15 +44,15 @@ def may_raise_unseen(m: Interpreter, s: State, i: ir.Call) -> bool:
     Operations on tensors raise what the model says and nothing else, functions of the repository what
     is called in them: then the `try` around their own call counts.
     """
-    func = m.get(s, i.func)
-    if in_model(s) or model_of(s, func).is_certain(s, func) or _is_executed(s, func):
-        return False
     node = i.node
     for ref in reversed(s.frames):
         frame = s.fixed(ref)
         handler = m.places.handler_of(frame.function, node)
         if handler is not None:
             if frame.iterations.get(-1 - handler):
+                return False
+            func = m.get(s, i.func)
+            if in_model(s) or model_of(s, func).is_certain(s, func) or _is_executed(s, func):
                 return False
             s.edit(ref).iterations[-1 - handler] = 1
             return True

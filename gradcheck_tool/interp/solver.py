@@ -177,9 +177,10 @@ class Solver:
             start = self._run_block(s, function.blocks[block], index, exits)
         for target, state in start:
             pending.setdefault(target, []).append(state)
+        live_at = live_in(function) if pending else {}
         while pending:
-            at = min(pending, key=rank.__getitem__)
-            live = live_in(function).get(at)
+            at = next(iter(pending)) if len(pending) == 1 else min(pending, key=rank.__getitem__)
+            live = live_at.get(at)
             waiting = pending.pop(at)
             if lists:
                 waiting = _longest(waiting)
@@ -219,7 +220,7 @@ class Solver:
         out: list[tuple[int, State]] = []
         stack = [(s, index)]
         budget = self.budget
-        instrs, count = block.instrs, len(block.instrs)
+        instrs, count, transfer = block.instrs, len(block.instrs), TRANSFER.get
         price = 0 if s.fixed(s.frames[-1]).env.is_model else 1
         budget.left -= 0 if price else 1 + count // MODEL_DISCOUNT
         while stack:
@@ -230,19 +231,24 @@ class Solver:
                 budget.left -= price
                 if budget.left < 0:
                     raise BudgetExhausted
-                if type(instr) is ir.Yield:
+                after: list[State] | None
+                step = transfer(type(instr))
+                if step is not None:
+                    after = step(self, state, instr)
+                elif type(instr) is ir.Yield:
                     value = NONE if instr.value is None else self.get(state, instr.value)
                     state.edit(state.frames[-1]).locals[instr.dst] = NONE
                     exits.append(FrameExit(state, "yield", value, block.id, at + 1))
                     alive = False
                     break
-                after: list[State] | None
-                if type(instr) is ir.YieldFrom:
-                    after = self._delegate(state, instr, block.id, at, exits)
                 else:
-                    after = TRANSFER[type(instr)](self, state, instr)
+                    assert type(instr) is ir.YieldFrom
+                    after = self._delegate(state, instr, block.id, at, exits)
                 at += 1
                 if after is not None:
+                    if len(after) == 1 and after[0].exc is None:
+                        state = after[0]
+                        continue
                     if len(after) > 1:
                         stack += [(one, at) for one in after[1:] if self._goes_on(one, block, out, exits)]
                     if not after or not self._goes_on(after[0], block, out, exits):
@@ -369,7 +375,7 @@ class Solver:
     def get(self, s: State, reg: int) -> Value:
         """The value of a register of the running frame."""
         value = s.heap[s.frames[-1].id].locals.get(reg)  # type: ignore[attr-defined]
-        return value if value is not None else unknown()
+        return unknown() if value is None else value
 
     def set(self, s: State, reg: int, value: Value) -> None:
         """Set a register of the running frame."""

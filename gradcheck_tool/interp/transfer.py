@@ -127,12 +127,18 @@ def del_name(m: Interpreter, s: State, i: ir.DelName) -> States:
 def get_attr(m: Interpreter, s: State, i: ir.GetAttr) -> States:
     obj = m.get(s, i.obj)
     pairs = attributes.get(m, s, obj, i.name, m.site(s, i.node))
-    if len(pairs) == 1 and pairs[0][1] == Symbol(("attr", obj, i.name)) and s.get(obj, Instance) is not None:
-        pairs = [_inherited(m, s, obj, i)]  # type: ignore[arg-type]
-    if isinstance(obj, Ref) and not in_model(s):
+    if len(pairs) == 1 and type(obj) is Ref and _is_unknown_attribute(pairs[0][1], obj, i.name):
+        if s.get(obj, Instance) is not None:
+            pairs = [_inherited(m, s, obj, i)]
+    if type(obj) is Ref and not in_model(s):
         state, value = pairs[0] if pairs else (s, NONE)
         m.tell(state, AttributeRead(obj, value, i))
     return _bind(m, i.dst, pairs)
+
+
+def _is_unknown_attribute(value: Value, obj: Ref, name: str) -> bool:
+    """Does a value say no more than which attribute of the object it is?"""
+    return type(value) is Symbol and value.key == ("attr", obj, name)
 
 
 def _inherited(m: Interpreter, s: State, obj: Ref, i: ir.GetAttr) -> tuple[State, Value]:

@@ -307,9 +307,11 @@ class Function:
 
     def worked_out(self, work: Callable[[Function], T]) -> T:
         """What `work` gives for the function, whose code does not change: it is done once."""
-        if work not in self.known:
-            self.known[work] = work(self)
-        return cast("T", self.known[work])
+        known = self.known
+        if work in known:
+            return cast("T", known[work])
+        known[work] = result = work(self)
+        return result
 
     def with_inner(self) -> Iterator[Function]:
         """The function and all functions inside it."""
