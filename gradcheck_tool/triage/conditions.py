@@ -34,6 +34,12 @@ _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|s
 _MODULE_MADE = re.compile(r"\b(\w+)\s*=\s*(?:torch\.)?nn\.[A-Z]\w*\(")
 
 
+# Those that hold of few functions, and are judged by the names of a function and its class first.
+BY_NAME = frozenset(
+    {Condition.BINDS_BUFFER, Condition.COMPUTES_LOSS, Condition.CUTS_LOSS, Condition.IN_FORWARD}
+)
+
+
 def holds(condition: Condition, file: FileText, unit: Unit) -> bool:
     """Does a condition hold of a function of a file?"""
     return _TESTS[condition](file, unit)

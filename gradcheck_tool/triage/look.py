@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.triage.conditions import holds
+from gradcheck_tool.triage.conditions import BY_NAME, holds
 from gradcheck_tool.triage.file_text import FileText, compiled, has_any
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class Look:
         """Does the condition hold of a function, where there is one?"""
         where = self.trigger.where
         return where is None or holds(where, file, unit)
+
+    def finds(self, file: FileText, unit: Unit, code: str) -> bool:
+        """Does the condition hold of a function whose code has the pattern? The quicker is asked first."""
+        if self.trigger.where in BY_NAME:
+            return self.allows(file, unit) and self.matches(code)
+        return self.matches(code) and self.allows(file, unit)
 
     def matches(self, code: str) -> bool:
         """Is the pattern in code that has one of the words?"""

@@ -96,10 +96,7 @@ class Triage:
             unit
             for unit in outline.units
             if unit not in found
-            and any(
-                word in unit.text and look.matches(unit.text) and look.allows(file, unit)
-                for word, look in alone
-            )
+            and any(word in unit.text and look.finds(file, unit, unit.text) for word, look in alone)
         }
         training = file.with_callers({unit for unit in found if trains(unit)}) & found
         rows = sum(unit.last - unit.first + 1 for unit in found)
@@ -129,4 +126,4 @@ def _is_found(looks: list[tuple[str, Look]], file: FileText, unit: Unit) -> bool
     if not any(word in unit.text and look.matches(unit.text) for word, look in looks):
         return False
     bare = without_prose(unit.text)
-    return any(word in bare and look.matches(bare) and look.allows(file, unit) for word, look in looks)
+    return any(word in bare and look.finds(file, unit, bare) for word, look in looks)
