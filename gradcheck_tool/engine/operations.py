@@ -101,7 +101,7 @@ class OpCall:
             for ref in refs
             if (cuts := cuts_of(s, ref))
         )
-        node.doubtful_cuts = doubtful_cuts(s, self.everything())
+        node.doubtful_cuts = doubtful_cuts(s, self.everything)
         if s.saving_hooks != NONE and self._saves():
             self._hand_over(node)
         node.frees = effect.frees
@@ -240,7 +240,7 @@ class OpCall:
         if out_rg is False:
             self._lost(out, flows)
         elif out_rg is None:
-            hand_on(s, out, self.everything())
+            hand_on(s, out, self.everything)
         return ref
 
     def _lost(self, out: Tensor, flows: bool) -> None:
