@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value
 from gradcheck_tool.library.torch.module_tree import is_module
-from gradcheck_tool.library.torch.opaque_modules import call_is_recorded, call_opaque_function, is_computation
+from gradcheck_tool.library.torch.opaque_modules import (
+    call_is_recorded,
+    call_opaque_function,
+    callee_text,
+    is_computation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +68,7 @@ def call_inherited(m: Interpreter, s: State, receiver: Ref, name: str, call: Cal
         return None
     if not any(_is_recorded(s, value) for value in (*call.args, *call.kwargs.values())):
         return None
-    m.program.assume(f"`self.{name}` computes from what it is given")
+    m.program.assume(f"`{callee_text(call)}` computes from what it is given")
     return call_opaque_function(s, call)
 
 
