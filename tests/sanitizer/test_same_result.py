@@ -328,21 +328,19 @@ def test_a_graph_that_is_dropped_is_freed_at_once():
     assert [ref() for ref in alive] == [None] * len(alive)
 
 
-def test_watching_ends_with_the_block():
-    modes = torch._C._len_torch_dispatch_stack()
-    before = (
+def _patched():
+    return (
         torch.autograd._engine_run_backward,
         threading.Thread._bootstrap_inner,
         torch.optim.Optimizer.add_param_group,
     )
+
+
+def test_watching_ends_with_the_block():
+    modes, before = torch._C._len_torch_dispatch_stack(), _patched()
     with pytest.raises(ZeroDivisionError), gradcheck_tool.watch(quiet=True):
         raise ZeroDivisionError
-    after = (
-        torch.autograd._engine_run_backward,
-        threading.Thread._bootstrap_inner,
-        torch.optim.Optimizer.add_param_group,
-    )
-    assert after == before
+    assert _patched() == before
     assert torch._C._len_torch_dispatch_stack() == modes
     assert torch._C._autograd._top_saved_tensors_default_hooks(True) is None
 
