@@ -221,6 +221,8 @@ def _tensor(s: State, ref: Ref, *, is_given: bool) -> None:
     tensor = s.edit(ref)
     tensor.grad_state = "unknown" if tensor.leaf is not False else tensor.grad_state
     tensor.grad = unknown()
+    if tensor.shape is not None and 0 in tensor.shape:
+        tensor.shape = None  # A kernel gives its results the size that they need.
     storage = s.edit(tensor.storage)
     storage.unsure = True
     if tensor.leaf:

@@ -51,12 +51,14 @@ class Places:
         return known
 
     def is_followed(self, first: Site, second: Site) -> bool:
-        """Does the loop around a place run it in all rounds, and the second further down, or elsewhere?"""
+        """Does the loop around a place run it in all rounds, and the second further down in it?"""
         loop = self.loop_of(first)
         if loop is None:
             return False
         before, after = path_to(loop.node, first.node), path_to(loop.node, second.node)
-        return before is not None and not branches(before) and (after is None or precedes(before, after))
+        if before is None or after is None or branches(before):
+            return False
+        return precedes(before, after)
 
     def handler_of(self, function: ir.Function, node: Any) -> int | None:
         """The `except` clauses that an exception of a call in a function goes to."""

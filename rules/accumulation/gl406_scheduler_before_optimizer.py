@@ -120,11 +120,18 @@ class Schedulers(Tracker):
                 self.has_called.set(s, ref, True)
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
-        """The optimizer steps after its scheduler has: is it in the same loop, further down?"""
+        """The optimizer steps after its scheduler has: is it in the same loop, further down?
+
+        A loop that only steps the scheduler brings it to where an earlier run has ended.
+        """
         self.has_stepped.set(s, fact.optimizer, True)
         place = self.early.get(s, fact.optimizer)
         event, frame = self.events.get(place, (None, None)) if place is not None else (None, None)
-        if event is not None and frame in s.frames and m.places.is_followed(event.site, fact.site):
+        if event is None or frame not in s.frames:
+            return
+        calls = s.frames[s.frames.index(frame) + 1 :]
+        led_there = s[calls[0]].site if calls else fact.site
+        if led_there is not None and m.places.is_followed(event.site, led_there):
             self.hold(place, event)
 
 

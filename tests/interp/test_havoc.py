@@ -106,3 +106,22 @@ for _ in range(3):
 @pytest.mark.parametrize(("given", "codes"), [("state", []), ("loss", ["GL102"])])
 def test_who_gets_a_state_may_detach_it_but_nobody_detaches_a_loss(given: str, codes: list[str]) -> None:
     assert [finding.code for finding in told(CARRIED.format(given=given))] == codes
+
+
+def test_what_has_no_elements_may_be_given_some() -> None:
+    program = """
+import torch
+from elsewhere import fill
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        out = grad.new()
+        fill(grad, out)
+        return out
+Twice.apply(torch.ones(3, requires_grad=True)).sum().backward()
+"""
+    assert told(program) == []
+    assert [finding.code for finding in told(program.replace("        fill(grad, out)\n", ""))] == ["GL727"]

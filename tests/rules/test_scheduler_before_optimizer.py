@@ -106,3 +106,26 @@ def test_a_scheduler_that_is_given_beside_its_optimizer(start: str, end: str, co
 def test_of_two_optimizers_it_is_not_known_which_one_a_scheduler_has() -> None:
     source = GIVEN.format(start="scheduler.step()", end="").replace("optimizer, sch", "optimizer, opt_d, sch")
     assert told(source.replace("optimizer.zero_grad()", "optimizer.zero_grad(); opt_d.zero_grad()")) == []
+
+
+def test_a_loop_brings_the_scheduler_to_where_an_earlier_run_has_ended() -> None:
+    program = (
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+
+def train():
+    for epoch in range(3):
+        optimizer.zero_grad()
+        net(torch.ones(4, 2)).pow(2).mean().backward()
+        optimizer.step()
+        scheduler.step()
+
+for _ in range(2):
+    scheduler.step()
+train()
+"""
+    )
+    assert told(program) == []

@@ -120,12 +120,14 @@ def new_like(m: Interpreter, s: State, call: Call) -> Result:
 
     ref = receiver(m, s, call)
     on = call.flag(-1, "requires_grad", False)
+    # `x.new()` has no elements.
+    is_empty = isinstance(call.func, Method) and call.func.name == "new" and not (call.args or call.unsure)
     return engine.new_tensor(
         s,
         call.site,
         requires_grad=on,
         dtype=requested_dtype(s, call, s[ref].dtype),
-        shape=factory_shape(s, call.args),
+        shape=(0,) if is_empty else factory_shape(s, call.args),
         name=call.text,
     )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
 from gradcheck_tool.library.torch.dtypes import is_of_kind
 from gradcheck_tool.library.torch.tensor_attributes import ndim_of, set_requires_grad
-from gradcheck_tool.library.torch.tensor_values import receiver
+from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
 
 INTEGER_MADE = "Only Tensors of floating point and complex dtype can require gradients"
 
@@ -76,6 +76,16 @@ def detach(m: Interpreter, s: State, call: Call) -> Result:
     if tensor.requires_grad is None:
         made.unsure_graph = False
     return new
+
+
+@function("torch.detach")
+def detach_function(m: Interpreter, s: State, call: Call) -> Result:
+    """`torch.detach(x)`: the method."""
+    ref = as_tensor(m, s, call.get(0, "input") or NONE, call.site)
+    if ref is None:
+        return unknown()
+    call.receiver = ref
+    return detach(m, s, call)
 
 
 @method("tensor", "detach_")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_agreement, check_raises, check_right, check_runs, each
+from tests.open_programs import check_quiet
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -100,3 +101,19 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_the_function_detach_is_the_method() -> None:
+    check_quiet(
+        """
+from elsewhere import make
+class Net(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.bias = make(dim)
+    def forward(self, context, mask, f0):
+        target = torch.detach(f0.clone() * mask + self.bias(context)[:, 0])
+        target[mask.bool()] = torch.log(target[mask.bool()])
+        return self.bias(context) - target / 6
+"""
+    )
