@@ -106,14 +106,16 @@ def test_nothing_is_predicted_for_what_runs(program: str) -> None:
 def test_the_function_detach_is_the_method() -> None:
     check_quiet(
         """
-from elsewhere import make
 class Net(nn.Module):
-    def __init__(self, dim):
+    def __init__(self, dim, use_bias):
         super().__init__()
-        self.bias = make(dim)
-    def forward(self, context, mask, f0):
-        target = torch.detach(f0.clone() * mask + self.bias(context)[:, 0])
+        self.bias = nn.Linear(dim, 1) if use_bias else None
+    def forward(self, context, mask, f0=None):
+        bias = 0
+        if self.bias is not None:
+            bias = torch.relu(self.bias(context))[:, 0]
+        target = torch.detach(f0.clone() * mask + bias)
         target[mask.bool()] = torch.log(target[mask.bool()])
-        return self.bias(context) - target / 6
+        return target / 6
 """
     )
