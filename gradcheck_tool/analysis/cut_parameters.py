@@ -20,8 +20,8 @@ from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_tree import modules
 from gradcheck_tool.library.torch.shown_modules import shown_as
-from gradcheck_tool.trackers.events import ParameterCutOff
-from gradcheck_tool.trackers.gradient_reach import described, leaves_behind
+from gradcheck_tool.trackers.events import GraphBreak, ParameterCutOff
+from gradcheck_tool.trackers.gradient_reach import leaves_behind
 from gradcheck_tool.triage.running import without_prose
 
 if TYPE_CHECKING:
@@ -78,12 +78,10 @@ def note(m: Interpreter, s: State, receiver: Value | None, ends: Iterable[FrameE
         for cut in _cuts(after, nodes, end.value):
             for leaf in leaves_behind(after, cut.sources):
                 one = owned.get(leaf.id)
-                beside = (
-                    []
-                    if one is None
-                    else [each for each in owned.values() if each.attribute == one.attribute]
-                )
-                if one is not None and all(_is_alone(s, after, each, cut) for each in beside):
+                if one is None:
+                    continue
+                beside = [each for each in owned.values() if each.attribute == one.attribute]
+                if all(_is_alone(s, after, each, cut) for each in beside):
                     _report(m, after, owner, beside, cut, name)
 
 
@@ -155,7 +153,7 @@ def _report(m: Interpreter, s: State, owner: Instance, owned: list[_Owned], cut:
         module=record.name,
         parameter=f"self.{one.attribute}",
         is_layer=not one.is_direct,
-        cut=described(cut),
+        cut=GraphBreak.of(cut),
         places=frozenset(_place(s, each.ref) for each in owned),
         assumes=(f"the result of `{name}` is differentiated", *m.program.assumes),
         unit=name,
@@ -193,8 +191,7 @@ def _called(methods: list[ir.Function]) -> set[str]:
 
 
 def _attributes(function: ir.Function) -> set[str]:
-    instrs = (i for f in function.with_inner() for block in f.blocks.values() for i in block.instrs)
-    return {i.name for i in instrs if isinstance(i, (ir.GetAttr, ir.SetAttr))}
+    return {i.name for i in function.instructions() if isinstance(i, (ir.GetAttr, ir.SetAttr))}
 
 
 def _is_named(code: str, name: str) -> bool:

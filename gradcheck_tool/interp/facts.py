@@ -175,9 +175,9 @@ class CallbackRan(Fact):
 
     `owner` is the Function's class, with its `context`, or the tensor. `versions` tells what arguments held
     before which others read, too: of a `forward`, and of what it has saved of them, their versions, else
-    their data. `value` is what `forward`
-    and `backward` return. Of a `backward`, `applied` is where the Function was applied and `run` the pass
-    that runs it; what the engine refuses of its `value` is raised already.
+    their data. `value` is what `forward` and `backward` return. Of a `backward`, `applied` is where the
+    Function was applied and `run` the pass that runs it; what the engine refuses of its `value` is raised
+    already.
     """
 
     by: str

@@ -342,9 +342,10 @@ def _advance_object(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any)
             state.exc = None
             value = STOP
         out.append((state, value))
-    (state, value), *others = out
-    if not others and value is not STOP and not _is_followed(m, state, record.parts[0]):
-        return _unknown_next(state, ref, value)
+    if len(out) == 1:
+        ((state, value),) = out
+        if value is not STOP and not _is_followed(m, state, record.parts[0]):
+            return _unknown_next(state, ref, value)
     return out
 
 

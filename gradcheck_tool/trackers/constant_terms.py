@@ -9,7 +9,7 @@ from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
-from gradcheck_tool.trackers.gradient_reach import GradientReach, described
+from gradcheck_tool.trackers.gradient_reach import GradientReach
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,10 +93,10 @@ def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) 
                     continue
                 if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
                     if is_term or misses(cut):
-                        breaks.setdefault(id(cut), described(cut))
+                        breaks.setdefault(id(cut), GraphBreak.of(cut))
                 elif _is_unasked(cut, loose, s[ref]) or misses(cut):
                     name = str(loose.name) or str(cut.call)
-                    constants.setdefault(id(loose), replace(described(cut), tensor=name))
+                    constants.setdefault(id(loose), replace(GraphBreak.of(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
 
 

@@ -7,10 +7,13 @@ rule is defined in that rule's file, beside its tracker. The module is light: al
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import when
 from gradcheck_tool.domain.events import Event, Site
+
+if TYPE_CHECKING:
+    from gradcheck_tool.domain.graph import GraphCut
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -250,6 +253,11 @@ class GraphBreak:
     tensor: str
     call: str
     site: Site
+
+    @classmethod
+    def of(cls, cut: GraphCut) -> GraphBreak:
+        """A cut in the user's words."""
+        return cls(cut.kind, str(cut.tensor), str(cut.call), cut.site)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

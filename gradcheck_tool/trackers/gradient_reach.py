@@ -13,7 +13,6 @@ from gradcheck_tool.domain.records import Dict
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.trackers.events import GraphBreak
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 
@@ -57,10 +56,6 @@ class GradientReach(Tracker):
         behind = leaves_behind(s, cut.sources)
         return [leaf for leaf in behind if leaf.id not in reached and leaf.id not in self.followers]
 
-    def described(self, cut: GraphCut) -> GraphBreak:
-        """A cut in the user's words."""
-        return described(cut)
-
     def is_complete(self, fact: RunEnded) -> bool:
         """Is all known that the backward calls in the text of the module reach?"""
         return not any(self.passes.values()) and (fact.is_complete or self._all_ran(fact.module))
@@ -68,11 +63,6 @@ class GradientReach(Tracker):
     def _all_ran(self, module: ir.ModuleIR) -> bool:
         """Has every backward that the text calls been executed at least once?"""
         return all(id(call.node) in self.passes for call in _backward_calls(module))
-
-
-def described(cut: GraphCut) -> GraphBreak:
-    """A cut in the user's words."""
-    return GraphBreak(cut.kind, str(cut.tensor), str(cut.call), cut.site)
 
 
 def _backward_calls(module: ir.ModuleIR) -> Iterator[ir.Call]:

@@ -64,7 +64,7 @@ class Starvation(GradientReach):
         for leaf in missed:
             if s[leaf].is_param:
                 size = math.prod(n or 1 for n in cut.shape or ())
-                described = replace(self.described(cut), tensor=str(s[leaf].name))
+                described = replace(GraphBreak.of(cut), tensor=str(s[leaf].name))
                 places = self.cut_off.get(leaf.id, {})
                 self.cut_off[leaf.id] = {**places, id(cut.site.node): (size, described)}
 

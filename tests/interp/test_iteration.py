@@ -228,3 +228,22 @@ loss.backward()  # <- GL101
         ),
         ELSEWHERE,
     )
+
+
+def test_what_comes_before_an_iterator_that_never_answers_is_reported() -> None:
+    source = """
+import torch
+class Endless:
+    def __iter__(self):
+        return self
+    def __next__(self):
+        while True:
+            pass
+w = torch.ones(2, requires_grad=True)
+y = w * w
+y.sum().backward()
+print(y.grad)
+for value in Endless():
+    print(value)
+"""
+    assert events(source, "GradOfResultRead")

@@ -13,11 +13,8 @@ from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.packs import resolved
-from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 
@@ -74,7 +71,7 @@ def _is_layer(s: State, record: Class) -> bool:
     if forward is None or len(forward.function.params) < 2 or _OTHERS & record.attrs.keys():
         return False
     methods = [func.function for value in record.attrs.values() if (func := s.get(value, Func)) is not None]
-    read = {i.name for method in methods for i in _instructions(method) if isinstance(i, ir.GetAttr)}
+    read = {name for method in methods for name in method.attributes_read()}
     frame = s.get(record.env.globals, Frame)
     return not _TRAINS & read and frame is not None and any(map(_is_torch, frame.locals.values()))
 
@@ -84,7 +81,3 @@ def _is_torch(value: Value) -> bool:
     if isinstance(value, Symbol) and value.kind == "import" and isinstance(value.key, tuple):
         return str(value.key[2]).split(".")[0] == "torch"
     return isinstance(value, LibraryObject) and value.name.split(".")[0] == "torch"
-
-
-def _instructions(method: ir.Function) -> Iterator[ir.Instr]:
-    return (i for at in method.order for i in method.blocks[at].instrs)

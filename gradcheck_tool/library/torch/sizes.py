@@ -152,10 +152,7 @@ def _output_shape(
     everything = [r for v in tensors.values() for r in ([v] if isinstance(v, Ref) else v)]
     if output.shape == "broadcast":
         if any(
-            isinstance(v, Symbol)
-            and not (v.kind in ("int", "float") or is_size(v) or settings_behind(s, v) is not None)
-            for k, v in bound.items()
-            if k in ("self", "other")
+            isinstance(v, Symbol) and not _is_number(s, v) for k, v in bound.items() if k in ("self", "other")
         ):
             return None
         return shapes.broadcast([s[r].shape for r in everything])
