@@ -94,7 +94,7 @@ def analyze(
         for each in bases:
             _at_any_time(each)
         _run_uncalled(m, bases, module, Starts(module, plan))
-    cut_short = plan.starts if base is not None and not m.budget.is_complete else frozenset()
+    cut_short = plan.long or plan.starts if base is not None and not m.budget.is_complete else frozenset()
     for event in ordinary_use.news(m.program.ordinary, events, m.program.reached):
         m.emit(event)
     m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))
@@ -102,7 +102,6 @@ def analyze(
         tracker.conclude()
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
-        extent.is_complete = m.budget.is_complete
     m.dismiss()
     return [event for event in events if ways.is_certain(event)]
 
@@ -160,7 +159,7 @@ def _run_uncalled(m: Interpreter, bases: list[State], module: ir.ModuleIR, start
                     _apply_function(m, base, value, record, starts)
                 _run_methods(m, base, value, record, starts, called=called)
             elif record.function in starts and starts.is_called(record.function) is called:
-                starts.begin(m)
+                starts.begin(m, record.function)
                 _run_function(m, base, value, record, None)
 
 
@@ -189,7 +188,7 @@ def _use_function(
             break
     assumed = m.program.assumes
     for variant in function_use.variants(forward):
-        starts.begin(m)
+        starts.begin(m, forward.function)
         m.program.assumes = (*assumed, f"`{variant[0]}` is {variant[1].value}")  # type: ignore[union-attr]
         s = base.fork()
         run = lambda s, it=variant: _as_exits(function_use.apply(m, s, ref, record.name, it))  # noqa: E731
@@ -225,7 +224,7 @@ def _run_methods(
     by_framework = None if called else driver(base, ref)
     if not waiting and not constructed and by_framework is None:
         return
-    starts.prepare(m)
+    starts.prepare(m, [func.function for _, func, _ in waiting])
     before = m.program.assumes
     states = most_different(_instances(m, base, ref))
     for state, receiver in states:
@@ -234,7 +233,7 @@ def _run_methods(
         made = state.get(receiver, Instance) if waiting else None
         life = ObjectLife(state, made.cls) if made is not None else None  # type: ignore[arg-type]
         for inner, func, wrapper in waiting:
-            starts.begin(m)
+            starts.begin(m, func.function)
             again = state is not states[0][0]
             is_method = wrapper is None or wrapper.cls == LibraryObject("builtins.property")
             if is_method and life is not None:

@@ -24,12 +24,10 @@ class Extent:
         unfinished: the names of the functions that reached the work limit.
         entered: file and qualified name of the functions elsewhere that the top-level code led to, if it
             came to its end.
-        is_complete: nothing was left out, of these functions or of others.
     """
 
     unfinished: list[str] = field(default_factory=list)
     entered: set[tuple[str, str]] = field(default_factory=set)
-    is_complete: bool = True
 
 
 @dataclass(frozen=True)

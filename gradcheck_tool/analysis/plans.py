@@ -45,6 +45,9 @@ class ExecutionPlan:
         rest: instructions that are left at most once the body has run.
         mentions: execute the functions with these names on their own, too; None where the work is shared
             out among the starts alone.
+        long: the starts that get more work, with all that call them.
+        long_limit: instructions that each of these may take.
+        long_total: instructions that these together may take.
     """
 
     starts: frozenset[str] = frozenset()
@@ -53,6 +56,9 @@ class ExecutionPlan:
     single: int = SINGLE * LIMIT
     rest: int = TOTAL
     mentions: Mentions | None = EVERYTHING
+    long: frozenset[str] = frozenset()
+    long_limit: int = 0
+    long_total: int = 0
 
     @classmethod
     def whole(cls, module: ir.ModuleIR, candidates: Candidates | None) -> ExecutionPlan:
@@ -71,10 +77,19 @@ class ExecutionPlan:
 
     @classmethod
     def look(cls, module: ir.ModuleIR, candidates: Candidates) -> ExecutionPlan:
-        """A first look, which is to cost little."""
+        """A look, which is to cost little where nothing trains."""
         total = LOOK_BASE + LOOK_PER_ROW * rows(module) + LOOK_PER_CANDIDATE_ROW * candidates.rows
-        limit = max(LOOK_BASE, total // 3)
-        return cls(candidates.functions, limit, total, SINGLE_BASE + total, mentions=None)
+        long = min(TOTAL, WHOLE_BASE + WHOLE_PER_ROW * rows(module)) if candidates.trains else 0
+        return cls(
+            candidates.functions,
+            limit=max(LOOK_BASE, total // 3),
+            total=total,
+            single=SINGLE_BASE + total,
+            mentions=None,
+            long=candidates.trains,
+            long_limit=min(LIMIT, long),
+            long_total=long,
+        )
 
 
 # All functions, and the most work.

@@ -5,7 +5,7 @@ This is the only place that knows the rounds of looking at a file, executing it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.call_stack import with_room
@@ -108,37 +108,22 @@ class _Program:
         """The executions, each of which is asked for when those before have not settled the findings.
 
         A program is executed as light nodes; only where they do not tell a finding's place it is parsed by
-        libcst. Where it does not run by itself, looks come first.
+        libcst. Where it does not run by itself, a look comes first.
         """
         from gradcheck_tool.analysis.plans import ExecutionPlan
-        from gradcheck_tool.ir.lower import lower_light, lower_module
+        from gradcheck_tool.ir.lower import lower_light, lower_module, lower_outline
 
         candidates = self._candidates
         if self._outline is not None:
             if candidates is not None and not candidates.body:
-                yield from self._looks(self._outline, candidates)
+                part = lower_outline(self._outline, self._filename)
+                yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
                 if not self.is_promising:
                     return
             module = lower_light(self._outline, self._filename)
             yield _Round(module, ExecutionPlan.whole(module, candidates))
         module = lower_module(self._source, self._filename)
         yield _Round(module, ExecutionPlan.whole(module, candidates), is_whole=True)
-
-    def _looks(self, outlined: Outline, candidates: Candidates) -> Iterator[_Round]:
-        """A short look at what the candidates reach; a longer one at what trains where that left ways out.
-
-        The short one has followed a single way through all that takes long.
-        """
-        from gradcheck_tool.analysis.plans import ExecutionPlan
-        from gradcheck_tool.ir.lower import lower_outline
-
-        part = lower_outline(outlined, self._filename)
-        yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
-        if not self.is_promising and not self._around.extent.is_complete and candidates.trains:
-            unfinished = self._around.extent.unfinished
-            longer = replace(ExecutionPlan.whole(part, candidates), starts=candidates.trains, single=0)
-            yield _Round(part, longer, is_look=True)
-            self._around.extent.unfinished = unfinished
 
     def execute(self, step: _Round, ruleset: RuleSet) -> Sequence[Event]:
         """What happens in a round, for rules that are in force."""

@@ -9,7 +9,7 @@ from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.triage.mentions import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.analysis.plans import ExecutionPlan
     from gradcheck_tool.domain.state import State
@@ -42,44 +42,70 @@ class Starts:
 
     def __init__(self, module: ir.ModuleIR, plan: ExecutionPlan) -> None:
         self._plan = plan
-        self._hot = plan.mentions.functions(module) if plan.mentions else set()
-        self._callers: list[tuple[ir.Function, set[str]]] = []
-        self._add_callers(module)
-        self._waiting = max(len(plan.starts), len(self._callers))
-
-    def _add_callers(self, module: ir.ModuleIR) -> None:
-        """Execute the callers of what is worth executing, too: they show how it is used."""
-        waiting = [(f, names_in(f)) for f in module.functions]
-        grew = True
-        while grew:
-            names = {_called_by(f) for f in module.functions if f in self} - {"forward"}
-            more = [f for f, mentioned in waiting if f not in self and mentioned & names]
-            self._hot |= {id(f) for f in more}
-            grew = bool(more)
-        self._callers = [(f, mentioned) for f, mentioned in waiting if f in self]
+        hot = plan.mentions.functions(module) if plan.mentions else set()
+        names = [(f, names_in(f)) for f in module.functions]
+        # The callers of what is worth executing are, too: they show how it is used.
+        self._hot = hot | _callers(names, plan.starts, hot)
+        self._long = _callers(names, plan.long, set())
+        self._named = [(f, mentioned) for f, mentioned in names if f in self]
+        waiting, long = max(len(plan.starts), len(self._named)), max(len(plan.long), len(self._long))
+        self._waiting = {True: long, False: waiting - long}
+        # What is left for those that are not `long`, or for those that are.
+        self._takes_long, self._others = False, plan.long_total
 
     def is_called(self, function: ir.Function) -> bool:
         """Does another one name the function, so that it is seen as its caller uses it?"""
-        return any(function.name in names for f, names in self._callers if f is not function)
+        return any(function.name in names for f, names in self._named if f is not function)
 
     def __contains__(self, function: ir.Function) -> bool:
         return function.qualname in self._plan.starts or id(function) in self._hot
 
-    def prepare(self, m: Interpreter) -> None:
-        """Set the limit of what makes an object for the next ones."""
-        if self._plan.mentions is None:
-            m.budget.limit = min(self._plan.limit, max(SHARE, m.budget.total // 3))
+    def _is_long(self, function: ir.Function) -> bool:
+        return function.qualname in self._plan.long or id(function) in self._long
 
-    def begin(self, m: Interpreter) -> None:
+    def prepare(self, m: Interpreter, methods: Iterable[ir.Function]) -> None:
+        """Set the limit of what makes an object for these methods."""
+        if self._plan.mentions is None:
+            most = self._choose(m, is_long=any(map(self._is_long, methods)))
+            m.budget.limit = min(most, max(SHARE, m.budget.total // 3))
+
+    def begin(self, m: Interpreter, function: ir.Function) -> None:
         """Set the limit of the next one: twice its share, as most take less."""
         if self._plan.mentions is None:
-            m.budget.limit = min(self._plan.limit, max(SHARE, 2 * m.budget.total // max(1, self._waiting)))
-            self._waiting -= 1
+            is_long = self._is_long(function)
+            most = self._choose(m, is_long=is_long)
+            m.budget.limit = min(most, max(SHARE, 2 * m.budget.total // max(1, self._waiting[is_long])))
+            self._waiting[is_long] -= 1
 
     def allow(self, m: Interpreter, share: int) -> None:
         """Set the limit of the next one to such a part of all that is left."""
         if self._plan.mentions is None:
+            self._choose(m, is_long=False)
             m.budget.limit = max(SHARE, m.budget.total // share)
+
+    def _choose(self, m: Interpreter, *, is_long: bool) -> int:
+        """Let the next one take of what there is for its like; how much of that it may take.
+
+        Where some get more, those are to be complete.
+        """
+        if is_long is not self._takes_long:
+            self._takes_long = is_long
+            self._others, m.budget.total = m.budget.total, self._others
+        m.budget.is_minor = bool(self._plan.long) and not is_long
+        return self._plan.long_limit if is_long else self._plan.limit
+
+
+def _callers(names: list[tuple[ir.Function, set[str]]], wanted: frozenset[str], more: set[int]) -> set[int]:
+    """The functions that call those that are wanted, or each other, given all with the names in them."""
+    callers: set[int] = set()
+    is_wanted = lambda f: f.qualname in wanted or id(f) in callers or id(f) in more  # noqa: E731
+    grew = True
+    while grew:
+        called = {_called_by(f) for f, _ in names if is_wanted(f)} - {"forward"}
+        found = {id(f) for f, mentioned in names if not is_wanted(f) and mentioned & called}
+        callers |= found
+        grew = bool(found)
+    return callers
 
 
 def _called_by(function: ir.Function) -> str:

@@ -41,6 +41,8 @@ class Budget:
         long: the entry points that have reached the limit.
         exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
+        is_complete: none was left out of what is to be complete: may what was not seen count as absent?
+        is_minor: what is running need not be complete.
         is_narrow: a single way is followed from the start.
         too_little: with how many a function of another file, by its identity and `is_narrow`, did not finish.
     """
@@ -54,16 +56,18 @@ class Budget:
     long: set[int] = field(default_factory=set)
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
+    is_complete: bool = True
+    is_minor: bool = False
     is_narrow: bool = False
     too_little: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left = self.given = self.limit
 
-    @property
-    def is_complete(self) -> bool:
-        """Has nothing been left out so far: may what was not seen count as absent?"""
-        return not self.exhausted and not self.narrowed
+    def leave_out(self) -> None:
+        """Note that ways are left out."""
+        self.narrowed = True
+        self.is_complete &= self.is_minor
 
     @property
     def width(self) -> int:
@@ -78,7 +82,8 @@ class Budget:
     def few(self, states: list[T]) -> list[T]:
         """As many states as what is left allows: those that came last, which have executed the most."""
         width = self.width
-        self.narrowed |= len(states) > width
+        if len(states) > width:
+            self.leave_out()
         return states[-width:]
 
     @property
@@ -94,7 +99,8 @@ class Budget:
             self.total -= other.executed + more
         self.executed += other.executed
         self.exhausted += other.exhausted
-        self.narrowed |= other.narrowed
+        if other.narrowed:
+            self.leave_out()
 
     @contextmanager
     def for_all_ways(self) -> Iterator[None]:
@@ -110,7 +116,8 @@ class Budget:
     @contextmanager
     def for_a_single_way(self) -> Iterator[None]:
         """Give an entry point a part of what there is for single ways."""
-        self.is_narrow = self.narrowed = True
+        self.is_narrow = True
+        self.leave_out()
         self.left = self.given = self.single // SINGLE_SHARE
         try:
             yield

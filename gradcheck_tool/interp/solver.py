@@ -350,7 +350,7 @@ class Solver:
                 if frame.iterations[target] > most:
                     return
                 if most != MAX_BOUNDED and frame.iterations[target] > self.budget.width + 1:
-                    self.budget.narrowed = True
+                    self.budget.leave_out()
                     return
         out.append((target, s))
 
