@@ -98,7 +98,10 @@ class Starts:
 def _callers(names: list[tuple[ir.Function, set[str]]], wanted: frozenset[str], more: set[int]) -> set[int]:
     """The functions that call those that are wanted, or each other, given all with the names in them."""
     callers: set[int] = set()
-    is_wanted = lambda f: f.qualname in wanted or id(f) in callers or id(f) in more  # noqa: E731
+
+    def is_wanted(function: ir.Function) -> bool:
+        return function.qualname in wanted or id(function) in callers or id(function) in more
+
     grew = True
     while grew:
         called = {_called_by(f) for f, _ in names if is_wanted(f)} - {"forward"}
