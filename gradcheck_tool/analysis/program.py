@@ -116,7 +116,7 @@ class _Program:
         candidates = self._candidates
         if self._outline is not None:
             if candidates is not None and not candidates.body:
-                part = lower_outline(self._outline, self._filename)
+                part = lower_outline(self._outline, self._filename, candidates.functions)
                 yield _Round(part, ExecutionPlan.look(part, candidates), is_look=True)
                 if not self.is_promising:
                     return

@@ -15,12 +15,15 @@ from gradcheck_tool.ir import (
 from gradcheck_tool.ir.builder import FunctionBuilder
 from gradcheck_tool.ir.conversion import Converter
 from gradcheck_tool.ir.deferred import Bodies
+from gradcheck_tool.ir.needed import needed
 from gradcheck_tool.ir.nodes import Function, FunctionKind, ModuleIR
 from gradcheck_tool.ir.recursion import with_deep_recursion
 from gradcheck_tool.ir.scopes import resolve
 from gradcheck_tool.ir.tree_spans import TreeSpans
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import libcst as cst
 
     from gradcheck_tool.ir.outline import Outline
@@ -43,8 +46,13 @@ def lower_module(source: str, filename: str) -> ModuleIR:
     return _lower_tree(tree, source, filename, TreeSpans(tree, source, filename))
 
 
-def lower_outline(outline: Outline, filename: str) -> ModuleIR:
+def lower_outline(outline: Outline, filename: str, wanted: Collection[str] | None = None) -> ModuleIR:
     """Lower what a file does when it is imported, as Python's own parser has read it; bodies on demand.
+
+    Args:
+        outline: the file.
+        filename: where it is.
+        wanted: of the rest of the file only what these functions depend on is lowered, by qualified name.
 
     Returns:
         A light module.
@@ -54,7 +62,8 @@ def lower_outline(outline: Outline, filename: str) -> ModuleIR:
     """
     converter = Converter(outline)
     bodies = Bodies(outline, converter, [])
-    tree = with_deep_recursion(lambda: converter.module(outline.body), filename)
+    statements = outline.body if wanted is None else needed(outline, wanted)
+    tree = with_deep_recursion(lambda: converter.module(statements), filename)
     body, functions = with_deep_recursion(lambda: _lower(tree, bodies), filename)
     bodies.lowered += functions
     body.captured = body.local_names  # bodies that are not known yet may read any of them
