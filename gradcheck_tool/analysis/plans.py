@@ -19,7 +19,10 @@ TOTAL = 300_000
 # row of its candidates.
 LOOK_BASE = 4_000
 LOOK_PER_ROW = 1
-LOOK_PER_CANDIDATE_ROW = 40
+LOOK_PER_CANDIDATE_ROW = 30
+# What it may execute along single ways, and the multiple of what all ways may take that comes to that.
+LOOK_SINGLE_BASE = 16_000
+LOOK_SINGLE = 0.5
 # A second look at a part of a module, and a module that does not run by itself.
 WHOLE_BASE = 15_000
 WHOLE_PER_ROW = 20
@@ -84,7 +87,7 @@ class ExecutionPlan:
             candidates.functions,
             limit=max(LOOK_BASE, total // 3),
             total=total,
-            single=SINGLE_BASE + total,
+            single=LOOK_SINGLE_BASE + int(LOOK_SINGLE * total),
             mentions=None,
             long=candidates.trains,
             long_limit=min(LIMIT, long),

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 # How many states are followed at a join while more than such a part of the work is left; then one.
 WIDTHS = ((0.3, 8), (0.2, 4), (0.1, 2))
+# So many at most in constructors: which parts an object has is decided in them, again and again.
+MAKING = 2
 # The part of what is left for single ways that one entry point may take.
 SINGLE_SHARE = 2
 
@@ -44,6 +46,7 @@ class Budget:
         is_complete: none was left out of what is to be complete: may what was not seen count as absent?
         is_minor: what is running need not be complete.
         is_narrow: a single way is followed from the start.
+        making: how many constructors are running.
         too_little: with how many a function of another file, by its identity and `is_narrow`, did not finish.
     """
 
@@ -59,6 +62,7 @@ class Budget:
     is_complete: bool = True
     is_minor: bool = False
     is_narrow: bool = False
+    making: int = 0
     too_little: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,6 +75,11 @@ class Budget:
 
     @property
     def width(self) -> int:
+        """How many states are to be followed."""
+        return min(self._affordable, MAKING) if self.making else self._affordable
+
+    @property
+    def _affordable(self) -> int:
         """How many states what is left allows to follow."""
         if self.is_narrow:
             return 1
@@ -80,11 +89,10 @@ class Budget:
         return 1
 
     def few(self, states: list[T]) -> list[T]:
-        """As many states as what is left allows: those that came last, which have executed the most."""
-        width = self.width
-        if len(states) > width:
+        """As many states as are to be followed: those that came last, which have executed the most."""
+        if len(states) > self._affordable:
             self.leave_out()
-        return states[-width:]
+        return states[-self.width :]
 
     @property
     def rest(self) -> int:

@@ -27,7 +27,8 @@ MAX_DEPTH = 30
 # How often a function may be running, and along a single way.
 MAX_RECURSION = (3, 2)
 MAX_RESULTS = 8
-# The part of the work that is left which one call of another file's code may take.
+# The part of the work that is left which one call of another file's code may take; along a single way a call
+# of the same file's code leaves as much to what follows it.
 SHARE = 4
 # Of so many decisions in one call most are about numbers that are gone.
 MANY_DECISIONS = 16
@@ -50,16 +51,21 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
         return summarised(m, s, ref, id(func.function), call, lambda: _execute(m, s, func, call))
 
     leaves = func.env.module is not m.program.main and s[s.frames[-1]].env.module is m.program.main
-    return _within_share(m, s, func, call, run) if leaves and not func.env.is_model else run()
+    if func.env.is_model or not (leaves or m.budget.is_narrow):
+        return run()
+    share = m.budget.left // SHARE
+    return _within(m, s, func, call, share if leaves else m.budget.left - share, run)
 
 
-def _within_share(m: Interpreter, s: State, func: Func, call: Call, run: Callable[[], Outcomes]) -> Outcomes:
-    """Call code of another file; what takes a large part of the work that is left is taken for unknown.
+def _within(
+    m: Interpreter, s: State, func: Func, call: Call, share: int, run: Callable[[], Outcomes]
+) -> Outcomes:
+    """Call a function; where that takes more than its share of the work, what it does is unknown.
 
     What it has entered is not known to have run to its end. It is not tried again with less.
     """
     before, left, entered = s.fork(), m.budget.left, set(m.program.entered)
-    given, share = m.budget.given, left // SHARE
+    given = m.budget.given
     what = (id(func.function), m.budget.is_narrow)
     if share <= m.budget.too_little.get(what, 0):
         return _given_up(m, s, func, call)
@@ -116,7 +122,13 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
     out: Outcomes = []
     decided = len(s.path_condition)
-    for end in exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry):
+    makes = func.cls is not None and function.name == "__init__"
+    m.budget.making += makes
+    try:
+        ends = exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry)
+    finally:
+        m.budget.making -= makes
+    for end in ends:
         end.state.frames.pop()
         if len(end.state.path_condition) > decided + MANY_DECISIONS:
             forget_past_numbers(end.state)
