@@ -94,7 +94,7 @@ def analyze(
         for each in bases:
             _at_any_time(each)
         _run_uncalled(m, bases, module, Starts(module, plan))
-    cut_short = plan.long or plan.starts if base is not None and not m.budget.is_complete else frozenset()
+    cut_short = plan.starts if base is not None and m.budget.narrowed else frozenset()
     for event in ordinary_use.news(m.program.ordinary, events, m.program.reached):
         m.emit(event)
     m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))

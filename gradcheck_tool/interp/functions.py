@@ -27,9 +27,10 @@ MAX_DEPTH = 30
 # How often a function may be running, and along a single way.
 MAX_RECURSION = (3, 2)
 MAX_RESULTS = 8
-# The part of the work that is left which one call of another file's code may take; along a single way a call
-# of the same file's code leaves as much to what follows it.
+# The part of the work that is left which one call of another file's code may take, and along a single way one
+# of the same file's code.
 SHARE = 4
+OWN_SHARE = 2
 # Of so many decisions in one call most are about numbers that are gone.
 MANY_DECISIONS = 16
 
@@ -50,11 +51,12 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
             return _execute(m, s, func, call)
         return summarised(m, s, ref, id(func.function), call, lambda: _execute(m, s, func, call))
 
-    leaves = func.env.module is not m.program.main and s[s.frames[-1]].env.module is m.program.main
-    if func.env.is_model or not (leaves or m.budget.is_narrow):
+    around = s.fixed(s.frames[-1])
+    leaves = func.env.module is not m.program.main and around.env.module is m.program.main
+    is_narrow = m.budget.is_narrow and around.function.kind is not ir.FunctionKind.MODULE
+    if func.env.is_model or not (leaves or is_narrow):
         return run()
-    share = m.budget.left // SHARE
-    return _within(m, s, func, call, share if leaves else m.budget.left - share, run)
+    return _within(m, s, func, call, m.budget.left // (SHARE if leaves else OWN_SHARE), run)
 
 
 def _within(

@@ -42,14 +42,14 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[ExecutionPlan]:
         (HEAD + "    loss.backward()\n", 1),
         (HEAD + "    loss.backward()\n    loss.backward()\n", 2),
         (HEAD + "    loss.backward()\n    loss.backward()\n\n\ntrain(torch.ones(2))\n", 1),
-        (LONG, 2),
+        (LONG, 1),
     ],
     ids=[
         "nothing to find",
         "a look finds nothing",
         "a look finds something",
         "it runs by itself",
-        "a long look",
+        "a look takes long",
     ],
 )
 def test_each_round_is_there_for_a_reason(plans: list[ExecutionPlan], source: str, rounds: int) -> None:
@@ -57,9 +57,9 @@ def test_each_round_is_there_for_a_reason(plans: list[ExecutionPlan], source: st
     assert len(plans) == rounds
 
 
-def test_a_longer_look_starts_from_what_trains_alone(plans: list[ExecutionPlan]) -> None:
+def test_what_trains_gets_more_of_a_look_than_the_rest(plans: list[ExecutionPlan]) -> None:
     check_source(LONG + "\n\ndef other(x):\n    x.requires_grad_()\n", "program.py", RULES)
-    short, longer = plans
-    assert short.starts == {"train", "other"}
-    assert longer.starts == {"train"}
-    assert longer.total > short.total
+    (look,) = plans
+    assert look.starts == {"train", "other"}
+    assert look.long == {"train"}
+    assert look.long_total > look.total
