@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Container
+
+# A file of these names beside the importing one does not take their place: a program with it would not run.
+_LIBRARIES = frozenset({"numpy", "torch"})
 
 
 def find_module(
@@ -38,10 +42,22 @@ def find_module(
     if looked_at is not None:
         looked_at |= roots.looked_at
     for root in roots.folders:
+        is_own = root == importer.parent
+        if is_own and _is_outside(dotted.partition(".")[0], in_package=root != roots.package):
+            continue
         found = _in_folder(root, parts, looked_at, unsaved)
         if found is not None and found != importer:
             return found
     return None
+
+
+def _is_outside(name: str, *, in_package: bool) -> bool:
+    """Is a name never that of a file beside the importing one?
+
+    A script's own folder comes before the standard library. That of a package's module is searched at all
+    because it may be run as a script: `utils/math.py` does not keep its siblings from importing `math`.
+    """
+    return name in _LIBRARIES or (in_package and name in sys.stdlib_module_names)
 
 
 def _in_folder(
@@ -71,11 +87,13 @@ def _is_file(path: Path | str) -> bool:
 class _Roots:
     """Folders that absolute imports start from, and the paths whose presence decides which these are.
 
-    `marked` is the one that is the root of a repository by what stands in it.
+    `package` is the one that holds the outermost package, `marked` the one that is the root of a repository
+    by what stands in it.
     """
 
     folders: tuple[Path, ...]
     looked_at: frozenset[Path]
+    package: Path
     marked: Path | None = None
 
 
@@ -98,7 +116,7 @@ def _roots(folder: Path, running: Path) -> _Roots:
             break
     if marked is None and folder.is_relative_to(running):
         roots += [running, running / "src"]
-    return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at), marked)
+    return _Roots(tuple(dict.fromkeys(roots)), frozenset(looked_at), top, marked)
 
 
 def root_of(path: Path) -> Path | None:

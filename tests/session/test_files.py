@@ -49,6 +49,30 @@ Stack()(torch.ones(2, 2)).backward()
     assert reports({"layers.py": layers, "main.py": whole}, tmp_path) == [(17, "GL201")]
 
 
+@pytest.mark.parametrize(
+    ("name", "condition", "package"),
+    [("torch", "True", False), ("torch", "True", True), ("math", "math.pi > 3", True)],
+)
+def test_a_module_named_like_a_library_does_not_take_its_place_for_its_siblings(
+    tmp_path: Path, name: str, condition: str, package: bool
+) -> None:
+    texts = {
+        f"tools/{name}.py": "pi = 0\n",
+        "tools/shapes.py": "import torch\nimport math\n",
+        "main.py": f"""from tools.shapes import *
+
+w = torch.ones(1, requires_grad=True)
+if {condition}:
+    with torch.no_grad():
+        w.add_(1)
+    w.add_(1)
+""",
+    }
+    if package:
+        texts["tools/__init__.py"] = ""
+    assert reports(texts, tmp_path) == [(7, "GL301")]
+
+
 @pytest.mark.parametrize(("layout", "found"), [("", True), ("src/", True), ("lib/", False)])
 @pytest.mark.parametrize("mark", ["", ".git/HEAD"])
 def test_absolute_imports_start_from_the_root_or_else_from_where_the_command_runs(
