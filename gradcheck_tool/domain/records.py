@@ -171,7 +171,9 @@ class Func(Record):
 
 
 class Iter(Record):
-    """An iterator: `kind` is `items`, `unknown`, `range`, `zip`, `enumerate`, `map`, `generator`, ...
+    """An iterator: `kind` is `items`, `unknown`, `range_iterator`, `zip`, `enumerate`, `map`, ...
+
+    One of the kind `range` is what `range(...)` itself gives: each loop over it has an iterator of its own.
 
     `parts` are the values it draws from, `position` how many elements it has given; `last` is the last one
     where it is a number that grows.

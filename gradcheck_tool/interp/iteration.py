@@ -55,7 +55,7 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
     if isinstance(record, Iter) and record.kind == "items":
         rest, is_open = elements(s, record.parts[0])
         return rest[record.position :], is_open
-    if isinstance(record, Iter) and record.kind == "range":
+    if isinstance(record, Iter) and record.kind in ("range", "range_iterator"):
         known = _range(record)
         if known is not None and len(known) <= KNOWN_LENGTH:
             return [Const(n) for n in known[record.position :]], False
@@ -69,6 +69,8 @@ def elements(s: State, value: Value) -> tuple[list[Value], bool]:
 def make(m: Interpreter, s: State, value: Value, site: Any) -> Outcomes:
     """`iter(value)`."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
+    if isinstance(record, Iter) and record.kind == "range":
+        return [(s, s.new(Iter("range_iterator", record.parts)))]
     if isinstance(record, (Iter, Generator)):
         return [(s, value)]
     rows = model_of(s, value).rows(m, s, value, site)
@@ -255,7 +257,7 @@ def is_bounded(s: State, iterator: Value) -> bool:
         return False
     if record.kind == "items" and len(elements(s, record.parts[0])[0]) >= SEVERAL:
         return True
-    if record.kind == "range":
+    if record.kind in ("range", "range_iterator"):
         known = _range(record)
         return known is not None and len(known) <= RANGE_LENGTH
     if record.kind == "enumerate":
@@ -274,7 +276,7 @@ def may_go_on(s: State, iterator: Value) -> bool:
         return False
     if record.kind == "items":
         return elements(s, record.parts[0])[1]
-    if record.kind == "range":
+    if record.kind in ("range", "range_iterator"):
         return _range(record) is None
     if record.kind in ("enumerate", "map"):
         return may_go_on(s, record.parts[0])
@@ -367,14 +369,14 @@ def _advance_drained(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any
 def exhaust(s: State, value: Value) -> None:
     """Something has gone through an iterable to its end: an iterator has nothing left."""
     record = s.get(value, Iter)
-    if record is not None and record.kind == "items":
+    if record is not None and record.kind in ("items", "range_iterator"):
         s.edit(value).kind = "drained"  # type: ignore[arg-type]
 
 
 _ADVANCE: dict[str, Any] = {
     "drained": _advance_drained,
     "items": _advance_items,
-    "range": _advance_range,
+    "range_iterator": _advance_range,
     "enumerate": _advance_enumerate,
     "some": _advance_some,
     "count": _advance_count,
@@ -391,7 +393,7 @@ def drain(m: Interpreter, s: State, value: Value, site: Any) -> list[tuple[State
     items, is_open = elements(s, value)
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     lazy = isinstance(record, Generator) or (
-        isinstance(record, Iter) and record.kind not in ("items", "range", "drained")
+        isinstance(record, Iter) and record.kind not in ("items", "range", "range_iterator", "drained")
     )
     if isinstance(value, Symbol) and value.kind == GRAPH:
         value, lazy = s.new(Iter("unknown", (value,))), True

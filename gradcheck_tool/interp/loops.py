@@ -33,7 +33,7 @@ MAX_SEEN = 32
 # Iterations of a single way through loops over iterables: at first, and where they have been executed before.
 FEW = (3, 1)
 # Iterators that give numbers.
-COUNTING = ("range", "enumerate", "count")
+COUNTING = ("range_iterator", "enumerate", "count")
 
 
 class Heads:

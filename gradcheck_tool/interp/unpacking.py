@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.records import Generator, Iter, List
 from gradcheck_tool.domain.values import STOP, Ref, Symbol, Value, unknown
-from gradcheck_tool.interp.iteration import KNOWN_LENGTH, advance, elements
+from gradcheck_tool.interp.iteration import KNOWN_LENGTH, advance, elements, make
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def unpack(
     """Assign the elements of a value to registers."""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     if isinstance(record, (Generator, Iter)):
-        return _unpack_iterator(m, s, value, dsts, star, site)
+        ((_, iterator),) = make(m, s, value, site)
+        return _unpack_iterator(m, s, iterator, dsts, star, site)
     rows = model_of(s, value).rows(m, s, value, site, len(dsts) if star is None else None)
     for state, row in [(s, value)] if rows is None else rows:
         if state.exc is None:

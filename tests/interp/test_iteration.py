@@ -9,6 +9,34 @@ from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a range that two loops go through": """
+import torch
+ws = [torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)]
+agents = range(len(ws))
+names = [f"agent {i}" for i in agents]
+loss = 0
+for i in agents:
+    loss = loss + ws[i].exp()
+loss.backward()
+for w in ws:
+    w.grad.mul_(2)
+for _ in agents:
+    loss.backward()  # raises
+""",
+    "an iterator of a range, whose beginning is gone": """
+import torch
+a, b = range(2)
+w = torch.ones(2, requires_grad=True)
+numbers = iter(range(2))
+next(numbers)
+loss = torch.zeros(())
+for i in numbers:
+    loss = loss + w[a].exp()
+loss.backward()
+for i in numbers:
+    loss.backward()
+loss.backward()  # raises
+""",
     "a generator that ends before the list beside it": """
 import torch
 w = torch.ones(2, requires_grad=True)
