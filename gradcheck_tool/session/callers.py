@@ -35,18 +35,25 @@ class Callers:
         self._texts = repository.texts(path)
         self._uses: dict[Path, Uses | None] = {}
 
-    def record_nothing(self, unit: str) -> bool:
-        """Is a function called, and does no way from a script to it record gradients?"""
+    def record_nothing(self, unit: str, *, reading_out: bool = False) -> bool:
+        """Is a function called, and does no way from a script to it record gradients?
+
+        Args:
+            unit: the function.
+            reading_out: it makes no difference to calls of which only the number is used.
+        """
         cls, name = _parts(unit)
         seen: dict[Unit, None] = {(self._path, cls, name): None}
         waiting = list(seen)
         is_silent = False
         while waiting:
             uses = list(self._uses_of(waiting.pop()))
-            recording = {(path, use.cls, use.function) for path, use in uses if not _is_silent(use)}
+            silent = [use for _, use in uses if _is_silent(use) or (reading_out and use.is_read_out)]
+            recording = {(path, use.cls, use.function) for path, use in uses if use not in silent}
+            reading_out = False  # what a caller does with its own result says nothing of this one
             if not uses or None in self._uses.values() or any(not function for _, _, function in recording):
                 return False
-            is_silent = is_silent or any(_is_silent(use) for _, use in uses)
+            is_silent = is_silent or bool(silent)
             new = recording - seen.keys()
             if len(seen) + len(new) > MOST_UNITS:
                 return False

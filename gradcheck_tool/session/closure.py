@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.unit_results import DIFFERENTIATED
 from gradcheck_tool.session.callers import Callers
 from gradcheck_tool.session.uses import ReadUses
 
@@ -34,12 +35,18 @@ class Closure:
         path = Path(finding.location.filename)
         if any(self._is_mentioned(path, *each) for each in finding.unless):
             return False
-        return not finding.units or not self._are_for_inference(path, finding.units)
+        return not finding.units or not self._are_for_inference(path, finding)
 
-    def _are_for_inference(self, path: Path, units: tuple[str, ...]) -> bool:
-        """Do all ways from scripts to these functions lead through code that records no gradients?"""
+    def _are_for_inference(self, path: Path, finding: Finding) -> bool:
+        """Do all ways from scripts to the units of a finding lead through code that records no gradients?
+
+        Where it is about a pass that callers make, those that only use the number make none.
+        """
         callers = Callers(self._repository, path, self._read)
-        return all(map(callers.record_nothing, units))
+        return all(
+            callers.record_nothing(unit, reading_out=DIFFERENTIATED.format(unit) in finding.assumes)
+            for unit in finding.units
+        )
 
     def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:
         """Does another file mention an attribute of the objects of a class?

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
+from gradcheck_tool.session.read_out import read_out_calls
 from gradcheck_tool.session.scopes import last_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -53,6 +54,7 @@ class Use:
         without: no gradients are recorded there, whoever calls the function around.
         is_called: is what it names called there?
         given: the arguments that it is called with, as far as all of them are known.
+        is_read_out: is it called for a loss of which only the number is used?
     """
 
     receiver: str | None = None
@@ -61,6 +63,7 @@ class Use:
     without: bool = False
     is_called: bool = False
     given: Arguments | None = None
+    is_read_out: bool = False
 
 
 @dataclass(slots=True)
@@ -104,15 +107,16 @@ class ReadUses:
 def uses_of(tree: ast.Module) -> Uses:
     """The uses of all names in a file."""
     found = Uses(defined=frozenset(each.name for each in tree.body if isinstance(each, _DEFINITIONS)))
-    _Reader(found).read(tree, Use(without=_switches_off(tree)))
+    _Reader(found, read_out_calls(tree)).read(tree, Use(without=_switches_off(tree)))
     return found
 
 
 class _Reader:
     """Reads a tree, with the surroundings of each part of it."""
 
-    def __init__(self, found: Uses) -> None:
+    def __init__(self, found: Uses, read_out: set[ast.Call]) -> None:
         self._found = found
+        self._read_out = read_out
 
     def read(self, node: ast.AST, around: Use) -> None:
         self._keep(node)
@@ -159,7 +163,8 @@ class _Reader:
         if not isinstance(node.ctx, ast.Load):
             return
         given = _given(call) if call is not None else None
-        use = Use(receiver, around.cls, around.function, around.without, call is not None, given)
+        place = (receiver, around.cls, around.function, around.without)
+        use = Use(*place, is_called=call is not None, given=given, is_read_out=call in self._read_out)
         self._found.named.setdefault(name, []).append(use)
 
     def _keep(self, node: ast.AST) -> None:

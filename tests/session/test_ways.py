@@ -380,3 +380,59 @@ def test_what_another_file_trains_is_trained(tmp_path: Path, text: str, expected
     write(tmp_path, "run.py", TRAINS_A_PART)
     write(tmp_path, "more.py", text)
     assert [code for _, code in found(Session(tmp_path, Options()), "run.py")] == expected
+
+
+CONSTANT_TERM = """import torch
+
+
+def frechet_distance(a, b):
+    with torch.no_grad():
+        root = a.mul(b).sqrt()
+    return (a - b).pow(2).sum() - 2 * root.sum()
+"""
+READERS = {
+    "nobody": ("", ["GL515"]),
+    "a number": ("def score(a, b):\n    return frechet_distance(a, b).item()\n", []),
+    "a number in the same way later": (
+        "def score(a, b):\n    d = frechet_distance(a, b)\n    d = float(d.cpu().numpy())\n    return d\n",
+        [],
+    ),
+    "a number in each iteration": (
+        "def score(pairs):\n    for a, b in pairs:\n        d = 100 * frechet_distance(a, b)\n        print(f'{d:.3f}')\n",
+        [],
+    ),
+    "who differentiates the one of two": (
+        "def score(pairs):\n    for a, b in pairs:\n        d = frechet_distance(a, b)\n        print(d)\n        d.backward()\n",
+        ["GL515"],
+    ),
+    "who differentiates the one before": (
+        "def score(pairs):\n    d = None\n    for a, b in pairs:\n        if d is not None:\n            d.backward()\n        d = frechet_distance(a, b)\n        print(d)\n",
+        ["GL515"],
+    ),
+    "who hands it on": ("def score(a, b):\n    return frechet_distance(a, b)\n", ["GL515"]),
+    "one reader of two": (
+        "def score(a, b):\n    return frechet_distance(a, b).item()\n\n\ndef loss(a, b):\n    return frechet_distance(a, b)\n",
+        ["GL515"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), READERS.values(), ids=READERS)
+def test_a_loss_of_which_callers_read_the_number_alone_is_not_differentiated(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    write(tmp_path, "distances.py", CONSTANT_TERM)
+    write(tmp_path, "reader.py", f"from distances import frechet_distance\n\n\n{text}")
+    assert [code for _, code in found(Session(tmp_path, Options()), "distances.py")] == expected
+
+
+def test_what_raises_is_told_whatever_becomes_of_the_result(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "distances.py",
+        CONSTANT_TERM.replace(
+            "    return", "    w = torch.ones(2, requires_grad=True)\n    w.add_(1)\n    return"
+        ),
+    )
+    write(tmp_path, "reader.py", f"from distances import frechet_distance\n\n\n{READERS['a number'][0]}")
+    assert [code for _, code in found(Session(tmp_path, Options()), "distances.py")] == ["GL301"]
