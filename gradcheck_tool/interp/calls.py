@@ -28,6 +28,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function, managed
 from gradcheck_tool.interp.havoc import (
+    doubt_missing,
     forget_cleared,
     forget_filled,
     forget_written,
@@ -36,6 +37,7 @@ from gradcheck_tool.interp.havoc import (
     only_looks,
     written_by,
 )
+from gradcheck_tool.interp.holders import given_to, holder_of, is_constructor, note_given
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
@@ -217,12 +219,16 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     given = [*receiver, *call.args, *call.kwargs.values()]
     made_from = Tup(tuple(_as_given(s, value) for value in given))
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
+    holder = holder_of(s, call, owner[0] if owner else NONE)
+    doubt_missing(s, given_to(s, holder))
     short = name.rpartition(".")[2]
     havoc(s, given, keeps_layers=not may_change_layers(short), keeps_gradients=only_looks(short))
     forget_filled(s, given, call.kwargs)
     forget_cleared(s, short)
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))
     result = unsure_graph(s) if any(is_marked(s, value) for value in (*owner, *given)) else unknown()
+    if isinstance(holder, Ref) and is_constructor(s, call):
+        note_given(s, holder, made_from.items)
     if any(isinstance(value, Ref) for value in given):
         s.memory[Symbol(("made-from", result))] = made_from
     elif before is not None:

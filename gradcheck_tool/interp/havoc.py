@@ -209,11 +209,23 @@ def _is_module_frame(record: Instance) -> bool:
     return "#frame" in record.attrs
 
 
+def doubt_missing(s: State, values: Iterable[Value]) -> None:
+    """Something unknown that has these values has run: a gradient that was missing may be there."""
+    for ref in reachable(s, values):
+        tensor = s.get(ref, Tensor)
+        if tensor is not None and tensor.requires_grad and tensor.grad_state == "none":
+            _gradient(s, ref)
+
+
 def _gradient(s: State, ref: Ref) -> None:
-    """Gradients that are there may have been applied, cleared or added to."""
+    """Gradients that are there may have been applied, cleared or added to.
+
+    Nobody knows that one which is missing is None still; that no step applies it goes without saying.
+    """
     tensor = s.edit(ref)
+    tensor.grad = unknown()
     if tensor.grad_state != "none":
-        tensor.grad_state, tensor.grad = "unknown", unknown()
+        tensor.grad_state = "unknown"
 
 
 def _tensor(s: State, ref: Ref, *, is_given: bool) -> None:

@@ -21,6 +21,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.exceptions import guard
+from gradcheck_tool.interp.holders import note_given
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.subscripts import item_of
 from gradcheck_tool.library.effects import CERTAIN
@@ -160,6 +161,8 @@ class SuperModel(ObjectModel[Super]):
             is_module = inner is not None and name == "forward" and module_tree.is_module(st, inner)
             if is_module and isinstance(itself, Ref):
                 return module_calls.library_forward(m, st, itself, call)
+            if name == "__init__" and inner is not None and inner.open:
+                note_given(st, itself, [*call.args, *call.kwargs.values()])
             return Const(None) if name in SILENT else m.call_unknown(st, call)
 
         return on_receiver
