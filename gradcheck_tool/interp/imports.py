@@ -88,11 +88,17 @@ def _from_repository(
         if found is None or not top or package == module:
             return found
         return import_module(m, s, importer, package, level) or LibraryObject(package)
-    if found is None:
-        return import_module(m, s, importer, f"{module}.{attribute}" if module else attribute, level)
     variables = module_variables(s, found)
     value = None if variables is None else variables.locals.get(attribute)
-    return None if value is None else resolve_import(m, s, value)
+    if value is None or _is_import_of(value, importer, module, level, attribute):
+        return import_module(m, s, importer, f"{module}.{attribute}" if module else attribute, level)
+    return resolve_import(m, s, value)
+
+
+def _is_import_of(value: Value, importer: str, module: str, level: int, attribute: str) -> bool:
+    """Is it bound by the very import that asks: `from . import layers`, in the package that has `layers`?"""
+    key = value.key if isinstance(value, Symbol) else None
+    return isinstance(key, tuple) and key[:5] == ("import", importer, module, level, attribute)
 
 
 def module_variables(s: State, module: Value | None) -> Frame | None:

@@ -73,6 +73,22 @@ if {condition}:
     assert reports(texts, tmp_path) == [(7, "GL301")]
 
 
+@pytest.mark.parametrize("body", ["", "from . import steps\n", "from .steps import scaled\n"])
+@pytest.mark.parametrize(
+    ("how", "module"), [("from package import steps", "steps"), ("import package.steps as way", "way")]
+)
+def test_a_module_of_a_package_is_imported_whether_the_package_binds_it_or_not(
+    tmp_path: Path, body: str, how: str, module: str
+) -> None:
+    texts = {
+        "package/__init__.py": body,
+        "package/steps.py": "def scaled(x):\n    return x.exp()\n",
+        "main.py": f"import torch\n{how}\n\nw = torch.ones(2, requires_grad=True)\n"
+        f"y = {module}.scaled(w)\ny.sum().backward()\ny.sum().backward()\n",
+    }
+    assert reports(texts, tmp_path) == [(7, "GL101")]
+
+
 @pytest.mark.parametrize(("layout", "found"), [("", True), ("src/", True), ("lib/", False)])
 @pytest.mark.parametrize("mark", ["", ".git/HEAD"])
 def test_absolute_imports_start_from_the_root_or_else_from_where_the_command_runs(
