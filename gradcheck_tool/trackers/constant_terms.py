@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
-from gradcheck_tool.domain.values import Ref
+from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
 from gradcheck_tool.trackers.gradient_reach import GradientReach
@@ -80,6 +80,7 @@ def backward_call(
 def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) -> tuple[Breaks, Breaks]:
     """The breaks of a pass and the constant terms of its roots."""
     terms = {id(term) for term in _terms(s, run)}
+    reached = {*run.ran, *(edge for ref in run.ran for edge in s[ref].inputs)}
     breaks: dict[int, GraphBreak] = {}
     constants: dict[int, GraphBreak] = {}
     for ref in run.ran:
@@ -94,7 +95,7 @@ def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) 
                 if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
                     if is_term or misses(cut):
                         breaks.setdefault(id(cut), GraphBreak.of(cut))
-                elif _is_unasked(cut, loose, s[ref]) or misses(cut):
+                elif _is_unasked(cut, loose, reached) or misses(cut):
                     name = str(loose.name) or str(cut.call)
                     constants.setdefault(id(loose), replace(GraphBreak.of(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
@@ -107,15 +108,16 @@ def _factors(s: State, run: BackwardPass) -> frozenset[Site]:
     return frozenset(cut.site for entered in loose for cut in entered.severed)
 
 
-def _is_unasked(cut: GraphCut, loose: ConstantInput, node: Node) -> bool:
+def _is_unasked(cut: GraphCut, loose: ConstantInput, reached: set[Value]) -> bool:
     """Is it a constant term that nobody writes on purpose?
 
-    `loss + other.detach()` may be a trick to change a value only, and so is a shift by a statistic of the
-    value itself; a term that is computed from many other values that were cut off before is none.
+    `loss + other.detach()` may be a trick to change a value only, and so is what is computed from values that
+    the pass reaches in another way: a shift by a statistic of theirs, or a reward that weights a probability
+    which happens to be constant. A term that is computed from many other values is none.
     """
     if cut.kind in ("detach", "data"):
-        shifts = set(cut.sources) <= set(node.inputs)
-        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not shifts
+        is_trained = reached.issuperset(cut.sources)
+        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not is_trained
     return cut.kind in UNASKED
 
 

@@ -26,6 +26,8 @@ b = torch.ones(3, requires_grad=True)
         ("a.sum() + b.argmax()", [], ["non-differentiable"]),
         ("a.sum() + torch.autograd.grad(b.pow(2).sum(), b)[0].sum()", ["create-graph"], []),
         ("(a * b.detach()).sum()", [], []),
+        ("b.sum() + ((b - b.mean()).detach() * torch.zeros(3)).sum()", [], ["detach"]),
+        ("(b * 2).sum() + (b.detach() * torch.zeros(3)).sum()", [], []),
     ],
     ids=[
         "none",
@@ -38,6 +40,8 @@ b = torch.ones(3, requires_grad=True)
         "argmax",
         "gradient",
         "factor",
+        "values that nothing else trains",
+        "weight of a constant",
     ],
 )
 def test_constant_terms_are_told_from_factors_and_tricks(
