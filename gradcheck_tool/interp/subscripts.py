@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Func, Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Of so many objects, classes or functions each is followed where a key that is not known chooses one.
 MOST_CHOICES = 3
+# The names of the results that `module._parameters` lists: they are no Parameters.
+IN_TABLE = "#in-table"
 _CHOSEN = (Class, Func, Instance, LibraryObject)
 
 
@@ -168,21 +171,33 @@ def put(
 
 
 def _put_attribute(s: State, owner: Value, name: Value, value: Value) -> None:
-    """What a table of attributes gets, its owner has."""
+    """What a table of attributes gets, its owner has: in the place of a Parameter it counts as one."""
     if s.get(owner, Instance) is None:
         return
     mine = s.edit(owner)  # type: ignore[arg-type]
-    if isinstance(name, Const):
-        mine.attrs[str(name.value)] = value
-    else:
+    if not isinstance(name, Const):
         mine.open = True
+        return
+    old, new = s.get(mine.attrs.get(str(name.value)), Tensor), s.get(value, Tensor)
+    if old is not None and old.is_param and new is not None and not new.is_param:
+        mine.attrs[IN_TABLE] = Tup((*listed_in_table(mine), name))
+    mine.attrs[str(name.value)] = value
+
+
+def listed_in_table(record: Instance) -> tuple[Value, ...]:
+    """The names of what `parameters()` of a module gives that is no Parameter."""
+    names = record.attrs.get(IN_TABLE)
+    return names.items if isinstance(names, Tup) else ()
 
 
 def remove_attribute(s: State, owner: Value, name: Value) -> None:
     """What a table of attributes loses, its owner has no longer."""
     record = s.get(owner, Instance)
     if record is not None and isinstance(name, Const) and name.value in record.attrs:
-        del s.edit(owner).attrs[name.value]  # type: ignore[arg-type]
+        mine = s.edit(owner)  # type: ignore[arg-type]
+        del mine.attrs[str(name.value)]
+        if name in listed_in_table(mine):
+            mine.attrs[IN_TABLE] = Tup(tuple(each for each in listed_in_table(mine) if each != name))
 
 
 def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:

@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.interp.subscripts import listed_in_table
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_names import MODULE_API
 
@@ -96,9 +97,11 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
             out.setdefault(group.id, (f"{name}.*", group))
         is_open = is_open or record.open
         unseen = unseen or STAND_IN in record.attrs
+        listed = listed_in_table(record)
         for attr, value in record.attrs.items():
             tensor = s.get(value, Tensor)
-            if tensor is not None and tensor.is_param and not attr.startswith("#"):
+            is_listed = tensor is not None and (tensor.is_param or Const(attr) in listed)
+            if is_listed and not attr.startswith("#"):
                 full = f"{name}.{attr}" if name else attr
                 out.setdefault(value.id, (full, value))  # type: ignore[union-attr, arg-type]
             # Where no parameter is known, one of unknown origin may be all there is.

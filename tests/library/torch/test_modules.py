@@ -8,6 +8,33 @@ from tests.running import Analysis, happened
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a result in the table of Parameters is one for optimizers": """
+import torch
+net = torch.nn.Linear(2, 2)
+net._parameters["weight"] = net.weight * 2
+torch.optim.SGD(net.parameters(), lr=0.1)  # raises
+""",
+    "a result that has left the table of Parameters": """
+import torch
+net = torch.nn.Linear(2, 2)
+weight = net.weight
+net._parameters["weight"] = weight * 2
+del net._parameters["weight"]
+net.weight = weight * 2
+torch.optim.SGD(net.parameters(), lr=0.1)
+""",
+    "results in the table of Parameters, detached as such": """
+import copy
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+for layer in net:
+    layer._parameters["weight"] = layer.weight * 2
+for p in net.parameters():
+    p.detach_().requires_grad_()
+copy.deepcopy(net)
+net[0].weight.detach_().add_(1)
+net[1].weight.add_(1)  # raises
+""",
     "buffer scale updated": """
 import torch
 class M(torch.nn.Module):
