@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.handed_optimizers import STEPS_OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,8 @@ RETURN_SELF = frozenset({"cpu", "cuda", "double", "eval", "float", "half", "requ
 _OPTIMIZERS = re.compile(
     r"optim|(?:^|[._])opt(?:$|_)|(?:^|\.)(?:Adam\w*|SGD|RMSprop|LBFGS|Adagrad|Adadelta)$", re.IGNORECASE
 )
+# Methods of scalers and frameworks that are given an optimizer.
+_STEPS = re.compile(rf"{STEPS_OPTIMIZER}|^unscale_$")
 _ITERATE = frozenset({"enumerate", "iter", "tqdm", "tqdm.tqdm", "zip"})
 # What dictionaries have, and single tensors have not.
 _OF_TABLES = frozenset({"get", "items", "keys", "pop"})
@@ -36,7 +39,7 @@ class Usage:
         differentiated: what a call of it returned has its `backward` called.
         taken_apart: what a call of it returned is unpacked, indexed or iterated over.
         optimized: its `parameters()` are given to what makes an optimizer.
-        stepped: it is given to the `step` or `unscale_` of something else.
+        stepped: it is given to something else that steps it or unscales its gradients.
         passed: to what it is passed: a name or `self.method`, and the position or the keyword.
         stored: the attributes of `self` that it is stored in.
     """
@@ -190,7 +193,7 @@ class _Reader:
             self._iterate(f"{owner}.{name}", instr.args, paths)
             if name in RETURN_SELF:
                 paths[instr.dst] = owner
-            elif name in ("step", "unscale_") and instr.args and instr.args[0].value in paths:
+            elif _STEPS.search(name) and instr.args and instr.args[0].value in paths:
                 self._of(paths[instr.args[0].value]).stepped = True
         elif instr.func in paths:
             usage = self._of(paths[instr.func])

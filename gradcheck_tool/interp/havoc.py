@@ -85,13 +85,18 @@ def only_looks(name: str) -> bool:
 
 
 def havoc(
-    s: State, values: Iterable[Value], *, keeps_layers: bool = False, keeps_gradients: bool = False
+    s: State,
+    values: Iterable[Value],
+    *,
+    keeps_layers: bool = False,
+    keeps_gradients: bool = False,
+    keeps_modes: bool = False,
 ) -> None:
     """Forget what an unknown callee that got these values may have changed.
 
     One that `keeps_layers` leaves what is trained, numbers of layers and the parameters of optimizers as they
     are; the gradients that have accumulated it may still use or clear. Of one that `keeps_gradients` they are
-    expected to be as before.
+    expected to be as before. One that `keeps_modes`, too, neither calls `train()` nor `eval()`.
 
     It may have run a backward (graphs freed, gradients there), stepped or cleared, replaced attributes,
     frozen parameters, written to tensors. What cannot change stays: which class an object has.
@@ -114,7 +119,7 @@ def havoc(
         elif isinstance(record, (List, Dict)):
             s.edit(ref).open = True
         elif isinstance(record, Instance) and not _is_module_frame(record):
-            _attributes(s, ref, changed=not keeps_layers)
+            _attributes(s, ref, changed=not keeps_layers, keeps_modes=keeps_modes)
 
 
 def _optimizers(s: State, refs: Iterable[Ref]) -> list[Instance]:
@@ -143,7 +148,7 @@ def _groups(s: State, values: Iterable[Value]) -> frozenset[int]:
     return frozenset(ref.id for ref in listed if s.get(ref, List) is not None)
 
 
-def _attributes(s: State, ref: Ref, *, changed: bool) -> None:
+def _attributes(s: State, ref: Ref, *, changed: bool, keeps_modes: bool) -> None:
     """Numbers and flags of an object may be new ones; those of a layer only where it may be `changed`.
 
     Nor are there new layers in one that is left as it is: what initialises parameters leaves it so.
@@ -154,7 +159,8 @@ def _attributes(s: State, ref: Ref, *, changed: bool) -> None:
     for attribute, value in list(mine.attrs.items()):
         if attribute.startswith("#") or isinstance(value, Ref):
             continue
-        if changed or not is_layer or attribute == "training":
+        is_mode = attribute == "training"
+        if (is_mode and not keeps_modes) or (not is_mode and (changed or not is_layer)):
             mine.attrs[attribute] = unknown()
 
 

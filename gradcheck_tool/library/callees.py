@@ -22,6 +22,7 @@ from gradcheck_tool.library.python.passthrough import may_have_graph
 from gradcheck_tool.library.torch.dtypes import DtypeModel
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from gradcheck_tool.library.torch.handed_losses import back_propagated
+from gradcheck_tool.library.torch.handed_optimizers import stepped_elsewhere
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
     HAS_PARAMETERS,
@@ -52,7 +53,7 @@ class LibraryObjectModel(DtypeModel):
     def call(self, m: Interpreter, s: State, obj: LibraryObject, call: Call) -> Outcomes | None:
         """A function that only computes or reports, and that the model does not know otherwise."""
         if not is_inert(obj.name):
-            return None
+            return stepped_elsewhere(m, s, [], obj.name.rpartition(".")[2], call)
         given = [*call.args, *call.kwargs.values()]
         if may_have_graph(s, obj.name, given):
             return [(s, unknown())]
@@ -172,7 +173,7 @@ class SymbolModel(DtypeModel):
             s.memory[key[1]] = learned = opaque_module(s, receiver_text(call.site), call.site)
             m.program.assume(f"`{s[learned].name}` {HAS_PARAMETERS}")
             return m.call_method(s, learned, name, call.args, call.kwargs, call.site, call.text)
-        handed = back_propagated(m, s, key[1], name, call)
+        handed = back_propagated(m, s, key[1], name, call) or stepped_elsewhere(m, s, [key[1]], name, call)
         if handed is not None:
             return handed
         if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):

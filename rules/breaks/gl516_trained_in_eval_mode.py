@@ -66,6 +66,8 @@ class Modes(Tracker):
     recorded = StateNote[bool]()
     # A place that has trained the module runs it with gradients, after it was evaluated.
     stale = StateNote[bool]()
+    # A pass has given its parameters gradients since then.
+    differentiated = StateNote[bool]()
     # `train()` is called on it, and it has not run in training mode since.
     wanted = StateNote[bool]()
     trained = RunNote[tuple[int, int], bool]()
@@ -75,6 +77,7 @@ class Modes(Tracker):
         for ref in fact.modules:
             self.evaluated.clear(s, ref)
             self.stale.clear(s, ref)
+            self.differentiated.clear(s, ref)
             self.eval_call.set(s, ref, fact.site if fact.training == FALSE else None)
         if fact.training == TRUE:
             self.wanted.set(s, fact.modules[0], True)
@@ -96,6 +99,8 @@ class Modes(Tracker):
     def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
         """What is differentiated is no evaluation: an attack, for one."""
         for ref, _ in s.records(Instance):
+            if self.stale.get(s, ref) and not set(fact.run.leaves).isdisjoint(_parameters(s, ref)):
+                self.differentiated.set(s, ref, True)
             if self.evaluated.get(s, ref) and self.recorded.get(s, ref) and not self.stale.get(s, ref):
                 self.evaluated.clear(s, ref)
 
@@ -110,8 +115,9 @@ class Modes(Tracker):
             site = self.eval_call.get(s, ref)
             if site is None or not self.stale.get(s, ref):
                 continue
-            owned = module_tree.named_parameters(s, ref)[0]
-            moved = {p for _, p in owned if s[p].grad_state in ("fresh", "mixed")}
+            moved = _parameters(s, ref)
+            if not self.differentiated.get(s, ref):
+                moved = {p for p in moved if s[p].grad_state in ("fresh", "mixed")}
             inner = [at for _, at in module_tree.modules(s, ref)]
             if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for at in inner):
                 continue
@@ -122,6 +128,10 @@ class Modes(Tracker):
                 call = places.text_of(site, site.node)
                 event = EvalModeTraining(site=site, module=record.name, call=call, optimizer=fact.name)
                 self.report(event)
+
+
+def _parameters(s: State, ref: Ref) -> set[Ref]:
+    return {p for _, p in module_tree.named_parameters(s, ref)[0]}
 
 
 def _is_modal(s: State, ref: Ref) -> bool:

@@ -46,7 +46,8 @@ def back_propagated(m: Interpreter, s: State, owner: Value, name: str, call: Cal
         if state.exc is None:
             for ref in graph_behind(state, state[loss].grad_fn):
                 forget_gradient(state, ref)
-            havoc(state, [owner, *(value for value in given if value != loss)], keeps_layers=not steps)
+            others = [owner, *(value for value in given if value != loss)]
+            havoc(state, others, keeps_layers=not steps, keeps_modes=not steps)
         out.append((state, unknown()))
     return out
 

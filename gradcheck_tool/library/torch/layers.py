@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
     from gradcheck_tool.interp.registry import Result
 
+# Any number but 0.
+NOT_ZERO = "number.float.not-zero"
 # What a lazy layer learns from its first input, and so does not ask of its constructor.
 LEARNED = ("in_features", "in_channels", "num_features")
 
@@ -145,6 +147,10 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     switches = [t.name for t in spec.tensors if t.kind == "parameter" and t.name in spec.params]
     facts |= {name: ("const", s.get(bound[name], Tensor) is not None) for name in switches}
     facts["training"] = fact(s, record.attrs.get("training", unknown("bool")))
+    if bound.get("inplace") == TRUE and facts.get("p") in ("number", "number.float", "unknown"):
+        # Who gives a rate, and may change it, has dropout in mind: none is an exception.
+        facts["p"] = NOT_ZERO
+        m.program.assume(f"`{str(call.text).partition('(')[0]}` drops something: its rate is not 0")
     held = {tensor.name: _held(s, ref, tensor.name) for tensor in spec.tensors}
     bound |= {name: value for name, value in held.items() if s.get(value, Tensor) is not None}
     profile = spec.resolve(facts)

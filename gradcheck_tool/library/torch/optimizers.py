@@ -213,14 +213,16 @@ def _moves(s: State, ref: Ref) -> bool:
     return is_open or any(s[param].grad_state != "none" for param in params)
 
 
-def apply_step(m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler: str = "") -> None:
-    """One optimizer step on the state."""
+def apply_step(
+    m: Interpreter, s: State, ref: Ref, site: Any, text: Any, scaler: str = "", *, is_handed: bool = False
+) -> None:
+    """One optimizer step on the state; `is_handed`: the call is one of something else that is given it."""
     params, _ = params_of(s, ref)
     record = s[ref]
     put = put_in(s, record)
     if put is not None:
         m.tell(s, Taken([ref, *(p for p in put.items if isinstance(p, Ref))], "optimizer", site))
-    name = (receiver_text(site) if not scaler else "") or str(record.name) or str(text)
+    name = (receiver_text(site) if not (scaler or is_handed) else "") or str(record.name) or str(text)
     m.tell(s, Stepped(ref, params, site, name, scaler))
     _apply(m, s, ref, site, text, name)
 

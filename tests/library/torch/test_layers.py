@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, each
+from tests.open_programs import HEAD, Open, check_open, check_quiet
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -73,3 +76,32 @@ kept(torch.tensor([0, 2])).sum().backward()  # raises
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
+
+
+DROPOUT = Open(
+    HEAD
+    + """
+class Attention(nn.Module):
+    def __init__(self, dim, rate: float):
+        super().__init__()
+        self.project = nn.Linear(dim, dim)
+        self.drop = nn.Dropout(rate, inplace=True)
+
+    def forward(self, x):
+        weights = (x @ self.project(x).transpose(-2, -1)).softmax(-1)
+        return self.drop(weights) @ x  # <- GL201
+""",
+    "inplace=True",
+    "inplace=False",
+    "Attention(2, 0.5)(torch.ones(1, 3, 2)).sum().backward()",
+    ("`self.drop` drops something: its rate is not 0",),
+)
+
+
+def test_dropout_whose_rate_is_an_argument_drops_something() -> None:
+    pytest.importorskip("torch")
+    check_open(DROPOUT)
+
+
+def test_dropout_that_is_off_unless_it_is_asked_for_may_stay_off() -> None:
+    check_quiet(DROPOUT.wrong.replace("rate: float", "rate: float = 0.0").replace("# <- GL201", ""))
