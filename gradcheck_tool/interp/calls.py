@@ -28,6 +28,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function, managed
 from gradcheck_tool.interp.havoc import (
+    chooses_layers,
     doubt_missing,
     forget_cleared,
     forget_filled,
@@ -215,13 +216,14 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
         if decorated is not None and _SWITCHES.search(str(call.text)):
             return [(s, s.new(managed(decorated, unknown())))]
         return [(s, call.args[0])]
-    receiver = [func.receiver] if isinstance(func, Method) else []
+    short = name.rpartition(".")[2]
+    # Of what an object of which little is known does with itself, its name says whether it matters.
+    receiver = owner if isinstance(func, Method) or chooses_layers(short) else []
     given = [*receiver, *call.args, *call.kwargs.values()]
     made_from = Tup(tuple(_as_given(s, value) for value in given))
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
     holder = holder_of(s, call, owner[0] if owner else NONE)
     doubt_missing(s, given_to(s, holder))
-    short = name.rpartition(".")[2]
     havoc(s, given, keeps_layers=not may_change_layers(short), keeps_gradients=only_looks(short))
     forget_filled(s, given, call.kwargs)
     forget_cleared(s, short)

@@ -52,7 +52,11 @@ def _parts(s: State, ref: Ref) -> list[Value]:
 
 
 # Names of functions that are given a module to freeze, train or write to its parameters.
-_CHANGES_LAYERS = re.compile(r"freez|froz|grad|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE)
+_CHANGES_LAYERS = re.compile(
+    r"adapter|freez|froz|grad|inject|lora|peft|train|tun|eval|prun|quant|_$", re.IGNORECASE
+)
+# Names of methods by which a module freezes parameters of its own, or puts others in their place.
+_CHOOSES_LAYERS = re.compile(r"adapter|freez|froz|inject|lora|peft|prun|quant", re.IGNORECASE)
 # Names of call-backs, which are told what happens.
 _IS_TOLD = re.compile(r"^(?:on|before|after)_|_(?:begin|start|end|finish(?:ed)?)$")
 # Names of functions that only look at a module, compute a loss with it or clip its gradients.
@@ -77,6 +81,11 @@ def may_change_layers(name: str) -> bool:
     if _CHANGES_LAYERS.search(name) is None or _IS_TOLD.search(name) is not None:
         return False
     return not ("clip" in name.lower() and only_looks(name))
+
+
+def chooses_layers(name: str) -> bool:
+    """Does the name of a method say that the object decides which of its parameters are trained?"""
+    return _CHOOSES_LAYERS.search(name) is not None
 
 
 def only_looks(name: str) -> bool:

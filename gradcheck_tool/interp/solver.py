@@ -317,6 +317,11 @@ class Solver:
             ways = self.decide(s, self.get(s, end.condition))
             if len(ways) > 1 and block.id in s[s.frames[-1]].function.worked_out(complete_chains):
                 ways = [way for way in ways if way[1]] or ways
+            if len(ways) > 1 and self._is_imported(s):
+                # What others import can be imported: stand-ins for what is not installed are none.
+                blocks = s[s.frames[-1]].function.blocks
+                there = [way for way in ways if not _raises(blocks[end.then if way[1] else end.otherwise])]
+                ways = there or ways
             for state, taken in ways:
                 if state.exc is not None:
                     self._goes_on(state, block, out, exits)
@@ -333,6 +338,12 @@ class Solver:
         elif isinstance(end, ir.Reraise):
             s.exc = self.get(s, end.exc)
             self._goes_on(s, block, out, exits)
+
+    def _is_imported(self, s: State) -> bool:
+        """Is it the body of a module that runs, which another one imports?"""
+        frame: Frame = s[s.frames[-1]]
+        is_body = frame.function.kind is ir.FunctionKind.MODULE
+        return is_body and id(frame.env.module) in self.program.importing
 
     def _arrive(self, s: State, target: int, back: bool, out: list[tuple[int, State]]) -> None:
         """Go to a block; at the head of a loop count iterations, and forget counters from the third on."""
@@ -406,3 +417,7 @@ def _longest(states: list[State]) -> list[State]:
                 if last.get(made, List) is not None or last.get(made, Dict) is not None:
                     last.edit(made).open = True  # type: ignore[arg-type]
     return [last]
+
+
+def _raises(block: ir.Block) -> bool:
+    return isinstance(block.terminator, ir.Raise)

@@ -167,6 +167,8 @@ class SymbolModel(DtypeModel):
         name = str(key[2])
         if name.startswith("register_") and name.endswith("hook") and call.args:
             m.tell(s, Used(call.args[0], name, call.site))
+        if name.startswith("clip_grad") and call.args:
+            m.tell(s, Used(call.args[0], "clip", call.site))
         if name in COUNTS and obj.kind is None:
             return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
         if name in _OF_MODULES and _is_part(key[1]):

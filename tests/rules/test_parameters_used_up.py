@@ -53,3 +53,20 @@ def test_all_parameters_of_a_module_that_is_given_are_used_up(between: str, clip
         source = GIVEN.format(params=made, between=between, clip=clip)
         assert [finding.code for finding in told(source)] == [expected] * bool(expected)
     assert told(GIVEN.format(params="list(model.parameters())", between=between, clip=clip)) == []
+
+
+def test_what_an_object_out_of_sight_clips_is_used_up_too() -> None:
+    source = GIVEN.replace("cfg):", "cfg, accelerator):").replace(
+        "self.model = model", "self.model, self.accelerator = model, accelerator"
+    )
+    clip = "self.accelerator.clip_grad_norm_(self.params, 1.0)"
+    source = source.format(params="model.parameters()", between="pass", clip=clip)
+    assert [finding.code for finding in told(source)] == ["GL317"]
+
+
+def test_adapters_may_be_trained_where_the_rest_is_frozen() -> None:
+    params = "filter(lambda p: p.requires_grad, model.parameters())"
+    for added, expected in (("model.add_adapter(cfg.adapter)", ["GL317"]), ("pass", [])):
+        frozen = f"self.model = model\n        model.requires_grad_(False)\n        {added}"
+        source = GIVEN.replace("self.model = model", frozen).format(params=params, between="pass", clip=CLIP)
+        assert [finding.code for finding in told(source) if finding.code == "GL317"] == expected
