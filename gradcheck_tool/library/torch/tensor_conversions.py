@@ -94,6 +94,27 @@ def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | Non
     return out
 
 
+@method(
+    "tensor",
+    "resize",
+    "resize_as",
+    "coalesce",
+    "to_dense",
+    "to_sparse_coo",
+    "to_sparse_csr",
+    "to_sparse_csc",
+    "to_sparse_bsr",
+    "to_sparse_bsc",
+    "to_mkldnn",
+)
+def laid_out_anew(m: Interpreter, s: State, call: Call) -> Result:
+    """The same elements in another shape or layout, perhaps in the same memory."""
+    ref = receiver(m, s, call)
+    new = _maybe_copy(m, s, ref, call, s[ref].dtype)
+    s.edit(new).shape = None
+    return new
+
+
 @method("tensor", "int", "long", "short", "bool", "byte", "char")
 def to_integer(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
