@@ -179,11 +179,15 @@ def _summary(outcome: Outcome) -> str:
 def _found(outcome: Outcome) -> str:
     findings = outcome.findings
     if not findings:
-        if outcome.known:
-            return "No new autograd mistakes found."
-        if outcome.problems:
-            return "No autograd mistakes found in what could be checked."
-        return "No autograd mistakes found." if outcome.files else "There are no Python files to check."
+        if not outcome.files:
+            return "There are no Python files to check."
+        if not outcome.checked:
+            return "No file could be checked."
+        new = "new " if outcome.known else ""
+        checked = count(outcome.checked, "file")
+        missed = outcome.files - outcome.checked
+        rest = f"; {count(missed, 'file')} could not be checked" if missed else ""
+        return f"No {new}autograd mistakes found in {checked}{rest}."
     files = len({finding.location.filename for finding in findings})
     return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}{_offer(findings)}."
 

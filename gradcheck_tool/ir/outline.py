@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from gradcheck_tool.ir.recursion import parse_deep
 from gradcheck_tool.sources.source import split_lines
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def outline(source: str) -> Outline | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            tree = parse_deep(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found = Outline(source, tree.body, split_lines(source))

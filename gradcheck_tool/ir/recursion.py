@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 # Deep enough for any program that people write, and for the stack of a thread on every platform.
 _DEEP = 20_000
+# Python's own parser calls itself on the stack of the machine, three times as deep as this.
+_PARSER = 5_000
 
 _Result = TypeVar("_Result")
 
@@ -32,6 +35,20 @@ def with_deep_recursion(work: Callable[[], _Result], filename: str) -> _Result:
             return work()
     except RecursionError:
         raise LoweringError(f"{filename}: an expression or statement is nested too deeply") from None
+
+
+def parse_deep(source: str) -> ast.Module:
+    """Parse with Python's own parser what is nested deeper than it usually allows.
+
+    Raises:
+        SyntaxError: it is not Python.
+        ValueError, RecursionError, MemoryError: Python's parser does not read it.
+    """
+    try:
+        return ast.parse(source)
+    except RecursionError:
+        with _recursion_limit(_PARSER):
+            return ast.parse(source)
 
 
 @contextmanager

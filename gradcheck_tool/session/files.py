@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
 
+_TOO_DEEP = "is nested too deeply to be analysed"
+
 
 @dataclass(frozen=True)
 class Examined:
@@ -105,11 +107,11 @@ class FileChecker:
         imports = tuple(dict.fromkeys(self.modules.asked))
         if examined is None:
             return FileResult(imports=imports)
-        broken = examined.source.notebook.broken if examined.source.notebook else ()
+        broken = _broken_cells(examined.source)
         return FileResult(
             findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
-            problem=f"{_cells(broken)} not Python, left out" if broken else None,
-            partial=bool(broken),
+            problem=broken,
+            partial=broken is not None,
             imports=imports,
             unfinished=examined.unfinished,
             entered=examined.entered,
@@ -152,19 +154,18 @@ class FileChecker:
         elsewhere = sorted((name, row) for name, row in used if name != source.filename)
         return Examined(source, tuple(findings), tuple(self._unfinished), self._entered, tuple(elsewhere))
 
-    def syntax_problem(self, data: bytes, filename: str, config: Config) -> str | None:
-        """What keeps the bytes of a file from being Python; None also where they do not mention torch."""
+    @staticmethod
+    def syntax_problem(data: bytes, filename: str) -> str | None:
+        """What keeps the bytes of a file, or cells of a notebook, from being Python."""
         from gradcheck_tool.ir.outline import outline
 
-        if not mentions_torch(data, model_packs(config.model_packs).names):
-            return None
         try:
             source = read_source(filename, data)
             if outline(source.text) is None:
                 _parsed(source)
         except SourceError as error:
             return str(error)
-        return None
+        return _broken_cells(source)
 
     def _may_hold_findings(self, data: bytes, filename: str, config: Config) -> bool:
         """Without a pack, files that neither have to do with torch nor run what has need no rules at all."""
@@ -222,9 +223,9 @@ class FileChecker:
         try:
             return check_source(source.text, source.filename, ruleset, around)
         except _syntax_error() as error:
-            raise _does_not_parse(error) from error
+            raise _does_not_parse(source, error) from error
         except RecursionError as error:
-            raise SourceError("is nested too deeply to be analysed") from error
+            raise SourceError(_TOO_DEEP) from error
         finally:
             self._unfinished = around.extent.unfinished
             self._entered = tuple(sorted(around.extent.entered))
@@ -237,8 +238,11 @@ def _syntax_error() -> type[ParserSyntaxError]:
     return ParserSyntaxError
 
 
-def _does_not_parse(error: ParserSyntaxError) -> SourceError:
-    return SourceError(f"does not parse as Python (row {error.editor_line}, column {error.editor_column})")
+def _does_not_parse(source: Source, error: ParserSyntaxError) -> SourceError:
+    from gradcheck_tool.ir.parsing import refused_at
+
+    row, column = refused_at(source.text, error)
+    return SourceError(f"does not parse as Python (row {row}, column {column})")
 
 
 def _parsed(source: Source) -> None:
@@ -252,9 +256,9 @@ def _parsed(source: Source) -> None:
     try:
         parse(source.text)
     except _syntax_error() as error:
-        raise _does_not_parse(error) from error
-    except RecursionError:
-        return
+        raise _does_not_parse(source, error) from error
+    except RecursionError as error:
+        raise SourceError(_TOO_DEEP) from error
 
 
 @dataclass(frozen=True)
@@ -314,10 +318,14 @@ def _reports_unused(config: Config) -> bool:
     return config.report_unused_suppressions or selected
 
 
-def _cells(numbers: tuple[int, ...]) -> str:
-    """`cell 3 is`, `cells 3, 7 are`."""
+def _broken_cells(source: Source) -> str | None:
+    """`cell 3 is not Python, left out`; None where all are."""
+    numbers = source.notebook.broken if source.notebook else ()
+    if not numbers:
+        return None
     listed = ", ".join(map(str, numbers))
-    return f"cell {listed} is" if len(numbers) == 1 else f"cells {listed} are"
+    which = f"cell {listed} is" if len(numbers) == 1 else f"cells {listed} are"
+    return f"{which} not Python, left out"
 
 
 def _describe(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,7 @@ class Options:
 class Outcome:
     """What a run found: findings in order of place, each once, and what could not be checked.
 
+    `files` counts the files that the paths mean, `checked` those of them that could be read.
     `known` counts the findings that are left out because a baseline has them.
     `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
     `ways` has for each finding the file whose execution led to it.
@@ -72,6 +73,7 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
+    checked: int = 0
     known: int = 0
     unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     ways: dict[Finding, Path] = field(default_factory=dict)
@@ -215,6 +217,7 @@ class Session:
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
         told = Ways(self._closure)
         unfinished: dict[Path, tuple[str, ...]] = {}
+        unread = 0
         for path, result in self._results(found.files, caches, progress):
             if result.unfinished:
                 unfinished[path] = result.unfinished
@@ -223,11 +226,12 @@ class Session:
             if path in named and problem is None and not result.findings:
                 problem = self._syntax_problem(path)
             if problem is not None:
-                fatal = result.failed or (path in named and not result.partial)
-                problems.append(Problem(str(path), problem, fatal))
+                problems.append(Problem(str(path), problem, result.failed or path in named))
+                unread += not result.partial
         ways = told.findings(self._is_reported)
         new = self._unknown(ways)
-        return Outcome(new, problems, len(found.files), len(ways) - len(new), unfinished, ways)
+        checked = len(found.files) - unread
+        return Outcome(new, problems, len(found.files), checked, len(ways) - len(new), unfinished, ways)
 
     def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
         """The changes that the findings' fixes make, one a file; nothing is written."""
@@ -256,9 +260,8 @@ class Session:
             if Path(finding.location.filename) not in changed and outcome.ways.get(finding) not in ways
         ]
         findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
-        return Outcome(
-            findings, outcome.problems, outcome.files, outcome.known, ways={**outcome.ways, **again.ways}
-        )
+        ways_now = {**outcome.ways, **again.ways}
+        return replace(outcome, findings=findings, unfinished={}, ways=ways_now)
 
     def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
         """The fixed bytes of a program that came through a pipe; as they are when they do not parse.
@@ -370,14 +373,15 @@ class Session:
         result: FileResult = self.checker.check_data(data, filename, config)
         problem = result.problem
         if problem is None and not result.findings:
-            problem = self.checker.syntax_problem(data, filename, config)
-        problems = [] if problem is None else [Problem(filename, problem, not result.partial)]
+            problem = self.checker.syntax_problem(data, filename)
+        problems = [] if problem is None else [Problem(filename, problem, fatal=True)]
         lines = SourceLines({filename: data})
         told = Ways(self._closure)
         told.add(Path(filename), result)
         ways = told.findings(self._is_reported)
         new = self._unknown(ways, lines)
-        return Outcome(new, problems, 1, len(ways) - len(new), ways=ways)
+        checked = 1 if problem is None or result.partial else 0
+        return Outcome(new, problems, 1, checked, len(ways) - len(new), ways=ways)
 
     def _syntax_problem(self, path: Path) -> str | None:
         """What keeps a file that was named, and in which nothing asked for its code, from being Python."""
@@ -385,7 +389,7 @@ class Session:
             data = self.checker.modules.read(path)
         except OSError:
             return None
-        return self.checker.syntax_problem(data, str(path), self.config(path.parent))
+        return self.checker.syntax_problem(data, str(path))
 
     def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
         """A misspelt code is an error even where no file needs the rules."""

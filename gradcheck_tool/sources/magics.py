@@ -11,6 +11,8 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.sources.nesting import is_too_deep
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -77,7 +79,7 @@ def is_python(source: str) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 
@@ -86,9 +88,11 @@ def is_newer_python(source: str) -> bool:
     """Whether this text parses as a newer Python than the one that gradlint runs on."""
     import libcst
 
+    if is_too_deep(source):
+        return False
     try:
         libcst.parse_module(source)
-    except libcst.ParserSyntaxError:
+    except (libcst.ParserSyntaxError, UnicodeEncodeError):
         return False
     return True
 

@@ -121,7 +121,7 @@ def parse_notebook(data: bytes) -> Notebook:
     try:
         raw = data.decode("utf-8")
         document = json.loads(raw.removeprefix(_MARK))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"is no notebook: {error}") from error
     if isinstance(document, dict) and "worksheets" in document:
         raise SourceError("is a notebook of an old format; `jupyter nbconvert --to notebook` renews it")

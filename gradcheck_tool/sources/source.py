@@ -85,6 +85,9 @@ def decode(data: bytes) -> tuple[str, str]:
         raise SourceError(f"cannot be decoded: {error}") from error
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot be decoded: {error.reason} at byte {error.start}") from error
+    except UnicodeError as error:
+        # Some codecs refuse everything.
+        raise SourceError(f"cannot be decoded: {error}") from error
 
 
 def split_lines(text: str) -> list[str]:

@@ -11,6 +11,8 @@ from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Value
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.facts import ItemWritten
 
@@ -35,15 +37,25 @@ def put_by(s: State, fact: ItemWritten) -> Put | None:
         table, row = s.get(fact.container, Dict), s.get(fact.container, List)
         if not targets or not _is_free(s, table, row, fact.index):
             return None
-        target = targets[0].target
-        return Put(fact.container, fact.value, getattr(target, "value", target), node.value)
-    owner: Any = getattr(getattr(node, "func", None), "value", None)
+        return Put(fact.container, fact.value, owner_of_item(targets), node.value)
+    owner = _owner(getattr(node, "func", None))
     written = list(getattr(node, "args", ()))
     if isinstance(node, syntax.AugAssign):
         owner, written = node.target, list(getattr(node.value, "elements", ()))
     if owner is None or len(written) != 1:
         return None
     return Put(fact.container, fact.value, owner, written[0].value)
+
+
+def owner_of_item(targets: Sequence[Any]) -> Any:
+    """The syntax of the container in `kept[key] = x`, which may have other targets beside."""
+    found = [target.target for target in targets]
+    return _owner(next((node for node in found if isinstance(node, syntax.Subscript)), found[0]))
+
+
+def _owner(node: Any) -> Any:
+    """What an attribute or an item belongs to; the name itself where a bound method was given one."""
+    return node.value if isinstance(node, (syntax.Attribute, syntax.Subscript)) else node
 
 
 def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bool:

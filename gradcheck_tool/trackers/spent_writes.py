@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.trackers.collecting import owner_of_item
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.spent_graphs import behind, is_spent
@@ -35,8 +36,7 @@ class SpentWrites(Tracker):
         """`tensor[index] = value`."""
         targets = getattr(fact.site.node, "targets", None)
         if fact.index is not None and targets and self._piles_up(s, fact.container, fact.value, fact.site):
-            target = targets[0].target
-            name = self.text(fact.site, getattr(target, "value", target))
+            name = self.text(fact.site, owner_of_item(targets))
             self._keep(fact.site, name, self.text(fact.site, fact.site.node.value))
 
     def on_computed(self, m: Interpreter, s: State, fact: Computed) -> None:

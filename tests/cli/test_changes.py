@@ -178,7 +178,7 @@ class TestBaseline:
         gradlint("check", "--write-baseline", "b.json")
         for _ in range(2):
             result = gradlint("check", "--baseline", "b.json", *options)
-            assert result.stderr == "No new autograd mistakes found. 2 problems in the baseline.\n"
+            assert result.stderr == "No new autograd mistakes found in 1 file. 2 problems in the baseline.\n"
 
     @pytest.mark.parametrize(("text", "words"), [(None, "no such baseline"), ("{}", "not a baseline")])
     def test_baseline_that_cannot_be_used(self, gradlint, write, text, words):

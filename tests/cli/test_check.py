@@ -113,7 +113,30 @@ class TestFilesThatCannotBeChecked:
         assert result.exit_code == 2
         assert "does not parse as Python (row 2, " in result.stderr
         assert CliRunner().invoke(app, ["check", "."]).exit_code == 0
-        assert CliRunner().invoke(app, ["check", "b.py"]).exit_code == 0
+
+    @pytest.mark.parametrize(
+        ("name", "text", "words"),
+        [
+            ("b.py", "def f(:\n", "b.py: does not parse as Python (row 1, column 7)"),
+            ("b.py", "x = 1\ny = = 2\nz = 3\n", "(row 2, column 5)"),
+            ("b.py", "x = " + "(" * 1300 + "1" + ")" * 1300, "b.py: is nested too deeply to be analysed"),
+            ("n.ipynb", '{"cells": [', "n.ipynb: is no notebook"),
+        ],
+    )
+    def test_named_make_the_run_fail_whatever_they_are_about(self, gradlint, project, name, text, words):
+        (project / name).write_text(text)
+        result = gradlint("check", name)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+        assert "No file could be checked.\n" in result.stderr
+        assert gradlint("check", ".").exit_code == 0
+
+    def test_the_last_line_counts_the_files(self, gradlint, write):
+        write("a.py", GOOD)
+        write("broken.py", "def f(:\n")
+        assert gradlint("check", "a.py").stderr == "No autograd mistakes found in 1 file.\n"
+        last = "No autograd mistakes found in 1 file; 1 file could not be checked.\n"
+        assert gradlint("check").stderr.endswith(last)
 
     def test_unreadable(self, gradlint, write, monkeypatch):
         path = write("a.py", BAD)
@@ -362,5 +385,6 @@ def test_no_path_is_the_current_folder(gradlint, write):
 
 def test_files_without_torch_are_not_parsed(gradlint, project):
     (project / "a.py").write_text("def broken(:\n    BAD\n")
-    result = gradlint("check", "a.py")
+    result = gradlint("check")
     assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "No autograd mistakes found in 1 file.\n"

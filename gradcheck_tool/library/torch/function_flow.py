@@ -114,7 +114,8 @@ def guarded_inputs(c: FunctionClass) -> dict[int, Any]:
 def flowing(c: FunctionClass) -> set[int]:
     """Arguments on which forward's result depends differentiably, followed through torch operations only."""
     body = c.forward
-    assert body is not None
+    if body is None:
+        return set()
     seen: set[int] = set()
     found: set[int] = set()
     todo = [reg for end in body.returns() for reg in body.values(end)]
