@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 KNOWN_LENGTH = 16
 # The same for tensors: what is done to some of the parameters is done to all.
 KNOWN_TENSORS = 1024
+# So many elements of a container are followed.
+MAX_ELEMENTS = 2 * KNOWN_TENSORS
 # An open list of so many elements may well hold no more.
 SEVERAL = 2
 RANGE_LENGTH = 4
@@ -41,6 +43,20 @@ LATER = 2
 
 def elements(s: State, value: Value) -> tuple[list[Value], bool]:
     """The elements that are known, and whether there may be more."""
+    return first_of(*_elements(s, value))
+
+
+def first_of(items: list[Value], is_open: bool) -> tuple[list[Value], bool]:
+    """As many elements as are followed. A line such as `kept += kept` would double them without end."""
+    return (items, is_open) if len(items) <= MAX_ELEMENTS else (items[:MAX_ELEMENTS], True)
+
+
+def add(container: List, items: list[Value], is_open: bool) -> None:
+    """Let a list have these elements, too."""
+    container.items, container.open = first_of([*container.items, *items], container.open or is_open)
+
+
+def _elements(s: State, value: Value) -> tuple[list[Value], bool]:
     if isinstance(value, Tup):
         return list(value.items), value.open
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):

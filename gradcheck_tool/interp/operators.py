@@ -25,6 +25,7 @@ from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.constants import inherit_terms
 from gradcheck_tool.interp.facts import ItemWritten
+from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.models import model_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-MAX_TEXT = 1000
 
 
 def is_tensor(s: State, value: Value) -> bool:
@@ -77,7 +77,7 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
     if isinstance(left, Const) and isinstance(right, Const):
         if NONE in (left, right):
             m.raise_exception(s, "TypeError")
-        return [(s, _fold(_BINARY[op][0], left.value, right.value))]
+        return [(s, fold(_BINARY[op][0], left.value, right.value))]
     _, name, reverse = _BINARY[op]
     for receiver, other, method in ((left, right, name), (right, left, reverse)):
         record = s.get(receiver, Instance)
@@ -88,19 +88,6 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
     if joined is not None:
         return [(s, joined)]
     return [(s, inherit_terms(s, op, _symbolic(op, left, right), left, right))]
-
-
-def _fold(func: Callable[[Any, Any], Any], left: Any, right: Any) -> Value:
-    if isinstance(left, (str, bytes)) and isinstance(right, int) and len(left) * abs(right) > MAX_TEXT:
-        return unknown("str")
-    if func is operator.pow and isinstance(right, int) and abs(right) > 64:
-        return unknown("int")
-    if func is operator.lshift and isinstance(right, int) and right > 64:
-        return unknown("int")
-    try:
-        return Const(func(left, right))
-    except Exception:
-        return unknown()
 
 
 def _symbolic(op: str, left: Value, right: Value) -> Value:
@@ -130,10 +117,11 @@ def _counted(op: str, left: Value, right: Value) -> Symbol | None:
 def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
     a, b = s.get(left, List), s.get(right, List)
     if op == "+" and isinstance(left, Tup) and isinstance(right, Tup):
-        return Tup(left.items + right.items, open=left.open or right.open)
+        (first, before), (second, behind) = iterate.elements(s, left), iterate.elements(s, right)
+        return Tup((*first, *second), open=before or behind)
     if op == "+" and a is not None:
-        items, is_open = iterate.elements(s, right)
-        return s.new(List([*a.items, *items], a.open or is_open, a.kind))
+        (first, before), (second, behind) = iterate.elements(s, left), iterate.elements(s, right)
+        return s.new(List([*first, *second], before or behind, a.kind))
     if op == "*" and (a is not None or isinstance(left, Tup)):
         items, is_open = iterate.elements(s, left)
         count = right.value if isinstance(right, Const) and isinstance(right.value, int) else None
@@ -157,9 +145,7 @@ def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         return known
     if op == "+" and s.get(left, List) is not None:
         items, is_open = iterate.elements(s, right)
-        mine = s.edit(left)  # type: ignore[arg-type]
-        mine.items += items
-        mine.open = mine.open or is_open
+        iterate.add(s.edit(left), items, is_open)  # type: ignore[arg-type]
         for item in items:
             m.tell(s, ItemWritten(left, None, item, site))
         return [(s, left)]
@@ -192,11 +178,7 @@ def unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any)
     if known is not None:
         return known
     if isinstance(value, Const):
-        func = _UNARY[op]
-        try:
-            return [(s, Const(func(value.value)))]
-        except Exception:
-            return [(s, unknown())]
+        return [(s, fold(_UNARY[op], value.value))]
     return [(s, Symbol(("unary", op, value), value.kind if isinstance(value, Symbol) else None))]
 
 
@@ -211,7 +193,7 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         if known is not None:
             return known
     if isinstance(left, Const) and isinstance(right, Const):
-        return [(s, _fold(_COMPARE[op], left.value, right.value))]
+        return [(s, fold(_COMPARE[op], left.value, right.value))]
     if op in ("==", "!=") and left == right and not isinstance(left, Ref):
         return [(s, TRUE if op == "==" else FALSE)]
     if op in ("==", "!=") and _differ(left, right):

@@ -21,7 +21,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import ItemWritten
-from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.interp.iteration import elements, first_of
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member
 
@@ -213,7 +213,7 @@ def _put_list(s: State, obj: Ref, index: Value, value: Value) -> None:
         items, is_open = elements(s, value)
         if bounds is not None and bounds.step is None and not mine.open:
             mine.items[bounds] = items
-            mine.open = is_open
+            mine.items, mine.open = first_of(mine.items, is_open)
         else:
             mine.items, mine.open = [], True
     else:

@@ -15,6 +15,7 @@ from gradcheck_tool.interp import attributes, calls, classes, operators, subscri
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.exceptions import exception_matches, may_raise_unseen
 from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Compared, NameBound, Used
+from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.imports import import_value, resolve_import, star_names
 from gradcheck_tool.interp.names import BUILTINS
 from gradcheck_tool.interp.packs import in_model
@@ -293,7 +294,8 @@ def format_string(m: Interpreter, s: State, i: ir.Format) -> States:
             m.set(s, i.dst, unknown("str"))
             return None
         texts.append(str(value.value))
-    m.set(s, i.dst, Const("".join(texts)))
+    text = fold("".join, texts)
+    m.set(s, i.dst, text if isinstance(text, Const) else unknown("str"))
     return None
 
 

@@ -24,6 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 
 if TYPE_CHECKING:
@@ -119,10 +120,8 @@ def scalar(m: Interpreter, s: State, call: Call) -> Result:
             return call_named(m, s, f"torch.Tensor.{name}", [value], {}, call.site, call.text)
         return to_python(m, s, value, name, call.site, call.text)  # type: ignore[arg-type]
     if all(isinstance(a, Const) for a in call.args) and not call.kwargs:
-        try:
-            return Const(getattr(builtins, name)(*(a.value for a in call.args)))  # type: ignore[union-attr]
-        except Exception:
-            return unknown("data")
+        found = fold(getattr(builtins, name), *(a.value for a in call.args))  # type: ignore[union-attr]
+        return found if isinstance(found, Const) else unknown("data")
     if name == "bool":
         answer = conditions.known(s, value)
         if answer is not None:

@@ -18,6 +18,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.facts import ItemWritten
+from gradcheck_tool.interp.folding import fold_method
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 from gradcheck_tool.interp.subscripts import remove_attribute
 
@@ -110,9 +111,7 @@ def list_append(m: Interpreter, s: State, call: Call) -> Result:
 def list_extend(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
-        mine = state.edit(call.self)
-        mine.items += items
-        mine.open = mine.open or is_open
+        iterate.add(state.edit(call.self), items, is_open)
         out.append((state, NONE))
     return out
 
@@ -274,9 +273,8 @@ def string_method(m: Interpreter, s: State, call: Call) -> Result:
     text = call.receiver
     args = [_constant(a) for a in call.args]
     if isinstance(text, Const) and None not in args and not call.kwargs:
-        try:
-            value = getattr(text.value, name)(*args)
-        except Exception:
+        value = fold_method(name, text.value, tuple(args))
+        if value is None:
             return unknown("str")
         if isinstance(value, tuple):
             return Tup(tuple(map(Const, value)))
