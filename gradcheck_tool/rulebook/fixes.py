@@ -78,11 +78,14 @@ def with_keyword(site: Site, name: str, value: str) -> Replacement | None:
 
 
 def keyword_renamed(site: Site, old: str, new: str, value: str | None = None) -> Replacement | None:
-    """A call whose keyword has another name, and another value where one is given."""
+    """A call whose keyword has another name, and another value where one is given.
+
+    There is none where the call has, or may have, a keyword of the new name as well.
+    """
     import libcst as cst
 
     call = _parsed(site)
-    if call is None:
+    if call is None or any(arg.star == "**" or _is_keyword(arg, new) for arg in call.args):
         return None
     changed = []
     for arg in call.args:
@@ -249,6 +252,10 @@ def _without_comment(comma: cst.Comma) -> cst.Comma:
     if isinstance(blank, cst.ParenthesizedWhitespace):
         blank = blank.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
     return comma.with_changes(whitespace_after=blank)
+
+
+def _is_keyword(arg: cst.Arg, name: str) -> bool:
+    return arg.keyword is not None and arg.keyword.value == name
 
 
 def _nothing() -> cst.SimpleWhitespace:

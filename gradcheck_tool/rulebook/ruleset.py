@@ -22,6 +22,8 @@ from gradcheck_tool.rulebook.selection import (
     is_selected,
 )
 from gradcheck_tool.rulebook.triggers import is_named, triggers_of
+from gradcheck_tool.sources.bindings import binds_as_much
+from gradcheck_tool.sources.source import split_lines
 from gradcheck_tool.spelling import nearest
 from gradcheck_tool.trackers.events import NameUse
 from gradcheck_tool.triage.triage import Triage
@@ -261,10 +263,20 @@ def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, 
     return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
 
 
-def _finish_fix(fix: ProposedFix, locate: Locate) -> Fix:
-    return Fix(
-        fix.applicability, fix.message, tuple(_edit(part, locate(part.site)) for part in fix.replacements)
-    )
+def _finish_fix(fix: ProposedFix, locate: Locate) -> Fix | None:
+    """The fix in rows and columns; None where it would put a statement where its names mean nothing."""
+    edits = tuple(_edit(part, locate(part.site)) for part in fix.replacements)
+    for part, edit in zip(fix.replacements, edits, strict=True):
+        if part.insert and not _is_bound(part.site.module.source.removeprefix("\ufeff"), edit):
+            return None
+    return Fix(fix.applicability, fix.message, edits)
+
+
+def _is_bound(source: str, insertion: Edit) -> bool:
+    """Are all names in an insertion bound where it goes?"""
+    lines, row, column = split_lines(source), insertion.start.row - 1, insertion.start.column - 1
+    lines[row] = lines[row][:column] + insertion.content + lines[row][column:]
+    return binds_as_much(source, "\n".join(lines))
 
 
 def _edit(part: Replacement, place: Location) -> Edit:

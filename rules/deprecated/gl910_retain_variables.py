@@ -52,10 +52,17 @@ class RetainVariables(Rule):
     triggers = (Trigger("retain_variables"),)
 
     def on_method_use(self, event: MethodUse) -> Iterator[Violation]:
-        if event.name == "backward" and "retain_variables" in event.keywords:
+        if event.name == "backward" and "retain_variables" in event.keywords and _is_of_tensor(event):
             fix = self.safe_fix(
                 "Use `retain_graph`", keyword_renamed(event.site, "retain_variables", "retain_graph")
             )
             yield self.finding(
                 event, "`retain_variables` no longer exists", "it is called `retain_graph`", fix=fix
             )
+
+
+def _is_of_tensor(event: MethodUse) -> bool:
+    """Is it the method of a tensor? One that is given the loss belongs to something else."""
+    args = getattr(event.site.node, "args", ())
+    is_given = any(arg.keyword is None for arg in args)
+    return event.receiver == "tensor" or (event.receiver == "unknown" and not is_given)

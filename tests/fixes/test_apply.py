@@ -17,11 +17,11 @@ def fixing(filename, *words):
         source = read_source(filename, data)
         found = []
         for row, line in enumerate(source.text.split("\n"), start=1):
-            for word, good in words:
+            for code, (word, good) in enumerate(words, start=201):
                 column = line.find(word) + 1
                 if column:
                     fix = replacement(row, column, column + len(word), good)
-                    found.append(finding(filename, row, column, fix=fix))
+                    found.append(finding(filename, row, column, code=f"GL{code}", fix=fix))
         return source, found
 
     return examine

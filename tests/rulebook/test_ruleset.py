@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -132,12 +133,25 @@ def test_a_rule_that_fails_is_named() -> None:
 def test_replacements_become_edits() -> None:
     class Fixed(EveryBackward):
         def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
-            parts = (Replacement(site(5, 5), "clear()", insert=True), Replacement(event.site, "done"))
+            parts = (Replacement(inside, "clear()", insert=True), Replacement(event.site, "done"))
             yield self.finding(event, "x", fix=ProposedFix(Applicability.UNSAFE, "do both", parts))
 
+    source = "from a import clear\nif clear:\n    loss = 1\n    loss\n    loss\n"
+    inside = Site(module=SimpleNamespace(source=source), node=(5, 5))  # type: ignore[arg-type]
     (finding,) = RuleSet([Fixed()]).evaluate([backward(3)], locate)
     assert finding.fix is not None
     assert finding.fix.edits == (
         Edit("clear()\n    ", Position(5, 5), Position(5, 5)),
         Edit("done", Position(3, 1), Position(3, 5)),
     )
+
+
+def test_a_statement_whose_names_are_not_bound_is_no_fix() -> None:
+    class Fixed(EveryBackward):
+        def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
+            parts = (Replacement(inside, "self.clear()", insert=True),)
+            yield self.finding(event, "x", fix=ProposedFix(Applicability.UNSAFE, "clear", parts))
+
+    inside = Site(module=SimpleNamespace(source="loss = 1\nloss\n"), node=(2, 1))  # type: ignore[arg-type]
+    (finding,) = RuleSet([Fixed()]).evaluate([backward(3)], locate)
+    assert finding.fix is None
