@@ -28,7 +28,7 @@ from gradcheck_tool.interp.entry_points import bounded
 from gradcheck_tool.interp.facts import PathEnded, RunEnded
 from gradcheck_tool.interp.imports import entered_elsewhere
 from gradcheck_tool.interp.packs import driver
-from gradcheck_tool.interp.solver import Solver
+from gradcheck_tool.interp.solver import COMPARED, Solver
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
@@ -385,6 +385,8 @@ def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | No
     s = base.fork()
 
     def run(start: State) -> list[FrameExit]:
+        # All that the file defines is gone through.
+        m.budget.left -= len(start[start.frames[0]].locals) // COMPARED
         made.append(roles.arguments(m, start, func, skip, cls))
         return []
 

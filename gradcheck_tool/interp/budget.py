@@ -19,6 +19,9 @@ T = TypeVar("T")
 WIDTHS = ((0.3, 8), (0.2, 4), (0.1, 2))
 # So many at most in constructors: which parts an object has is decided in them, again and again.
 MAKING = 2
+# States that are remembered, to be compared with later ones, may have so many records together: each takes
+# a hundred bytes or two.
+MAX_HELD = 1_500_000
 # The part of what is left for single ways that one entry point may take.
 SINGLE_SHARE = 2
 
@@ -40,6 +43,7 @@ class Budget:
         left: how many are left for the one that is running.
         given: how many the one that is running started with.
         executed: how many were executed.
+        held: how many records the states have that are remembered.
         long: the entry points that have reached the limit.
         exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
@@ -56,6 +60,7 @@ class Budget:
     left: int = field(init=False)
     given: int = field(init=False)
     executed: int = 0
+    held: int = 0
     long: set[int] = field(default_factory=set)
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
@@ -93,6 +98,16 @@ class Budget:
         if len(states) > self._affordable:
             self.leave_out()
         return states[-self.width :]
+
+    def hold(self, records: int) -> None:
+        """Remember a state with so many records.
+
+        Raises:
+            BudgetExhausted: all that are remembered take too much memory.
+        """
+        self.held += records
+        if self.held > MAX_HELD:
+            raise BudgetExhausted
 
     @property
     def rest(self) -> int:

@@ -50,6 +50,7 @@ class Heads:
         self.is_repeated = is_repeated
         # States that were at a head, by the head and the iterations of the loops around it.
         self._seen: dict[tuple[int, ...], list[tuple[int, State]]] = {}
+        self._numbers: dict[int, int] = {}
         self._comparing: dict[int, bool] = {}
         self._outer: dict[int, list[int]] = {}
 
@@ -95,10 +96,12 @@ class Heads:
                 for known, old in before
             ):
                 continue
-            total = sum(len(group) for at, group in self._seen.items() if at[0] == head)
+            total = self._numbers.get(head, 0)
             must_run = most == MAX_BOUNDED or not counts.get(head)
             if (total < MAX_SEEN and not (is_enough and most == MAX_UNROLLED)) or (must_run and not new):
+                self._m.budget.hold(len(state.heap))
                 before.append((mark, state.fork()))
+                self._numbers[head] = total + 1
                 new.append(state)
             else:
                 self._leave(state, block, leaving)

@@ -52,6 +52,8 @@ MAX_STATES = 8
 # Comparing two states takes as long as so many instructions, and one more for so many records of a heap.
 COMPARISON = 8
 COMPARED = 20
+# Copying so many records takes as long as an instruction.
+COPIED = 1000
 # What cannot be reached any more is looked for when there are so many new records.
 GROWTH = 128
 # Functions of which only the result is left when they return.
@@ -152,14 +154,14 @@ class Solver:
         A state with an exception has it raised there.
         """
         exits: list[FrameExit] = []
-        is_repeated = self._is_repeated
+        is_repeated, held = self._is_repeated, self.budget.held
         try:
             self._run_blocks(s, block, index, exits)
         except BudgetExhausted as limit:
             limit.exits = exits
             raise
         finally:
-            self._is_repeated = is_repeated
+            self._is_repeated, self.budget.held = is_repeated, held
         return exits
 
     def _run_blocks(self, s: State, block: int, index: int, exits: list[FrameExit]) -> None:
@@ -211,7 +213,8 @@ class Solver:
         if self.budget.width == 1:
             # Comparing states would take as long as following them.
             waiting = self.budget.few(waiting)
-        self.budget.left -= (len(waiting) - 1) * (COMPARISON + len(waiting[0].heap) // COMPARED)
+        compared = len(waiting[0].heap) + len(live or ())
+        self.budget.left -= (len(waiting) - 1) * (COMPARISON + compared // COMPARED)
         return self.budget.few(few(join(waiting, live, MAX_STATES, loose), live))
 
     def _run_block(
@@ -222,7 +225,7 @@ class Solver:
         budget = self.budget
         instrs, count, transfer = block.instrs, len(block.instrs), TRANSFER.get
         price = 0 if s.fixed(s.frames[-1]).env.is_model else 1
-        budget.left -= 0 if price else 1 + count // MODEL_DISCOUNT
+        budget.left -= (0 if price else 1 + count // MODEL_DISCOUNT) + len(s.heap) // COPIED
         while stack:
             state, at = stack.pop()
             alive = True
@@ -352,6 +355,7 @@ class Solver:
             frame = s.edit(s.frames[-1])
             if not back:
                 frame.iterations[target] = 0
+                self.budget.hold(len(s.heap))
                 frame.entry[target] = entry_of(s, frame)
             else:
                 frame.iterations[target] = frame.iterations.get(target, 0) + 1

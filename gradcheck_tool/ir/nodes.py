@@ -64,7 +64,7 @@ from gradcheck_tool.ir.instructions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import libcst as cst
 
@@ -302,7 +302,7 @@ class Function:
     inner: list[Function] = field(default_factory=list)
     docstring: str | None = None
     decorators: int = 0
-    live: dict[int, frozenset[Reg | str]] | None = field(default=None, init=False)
+    live: Mapping[int, frozenset[Reg | str]] | None = field(default=None, init=False)
     known: dict[Callable[[Function], Any], Any] = field(default_factory=dict, init=False)
 
     def worked_out(self, work: Callable[[Function], T]) -> T:
@@ -315,9 +315,11 @@ class Function:
 
     def with_inner(self) -> Iterator[Function]:
         """The function and all functions inside it."""
-        yield self
-        for inner in self.inner:
-            yield from inner.with_inner()
+        todo = [self]
+        while todo:
+            function = todo.pop()
+            yield function
+            todo += reversed(function.inner)
 
     def instructions(self) -> Iterator[Instr]:
         """All instructions of the function and of those inside it."""

@@ -25,6 +25,7 @@ _GIVE_GRAD = frozenset(
 )
 _INPLACE = re.compile(WRITE)
 _TRAINS = re.compile(r"backward\(|\.step\(|\.grad\b")
+_CALLED = re.compile(r"\w+(?=\()")
 _LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
 _PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
 _BUFFER_NAME = re.compile(r"register_buffer\(\s*(?:name\s*=\s*)?[\"'](\w+)")
@@ -124,16 +125,22 @@ class FileText:
         waiting = [unit for unit in found if _called_as(unit)]
         while waiting:
             callee = waiting.pop()
-            name = _called_as(callee)
-            call = f"{name}("
-            for unit in self.outline.units:
-                if call not in unit.text or unit in found or unit not in self.makers:
+            for unit in self._callers.get(_called_as(callee), ()):
+                if unit in found:
                     continue
-                near = not callee.owner or unit.owner == callee.owner or callee.owner in unit.text
-                if near and compiled(rf"\b{name}\(").search(unit.text):
+                if not callee.owner or unit.owner == callee.owner or callee.owner in unit.text:
                     found.add(unit)
                     if _called_as(unit):
                         waiting.append(unit)
+        return found
+
+    @cached_property
+    def _callers(self) -> dict[str, list[Unit]]:
+        """For each name the units that call something of that name, and make something."""
+        found: dict[str, list[Unit]] = {}
+        for unit in self.outline.units:
+            for name in set(_CALLED.findall(unit.text)) if unit in self.makers else ():
+                found.setdefault(name, []).append(unit)
         return found
 
     @cached_property

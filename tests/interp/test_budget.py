@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.interp.budget import Budget, BudgetExhausted
+from gradcheck_tool.interp.budget import MAX_HELD, Budget, BudgetExhausted
 
 
 def spend(budget: Budget, instructions: int) -> None:
@@ -71,3 +71,10 @@ def test_what_is_imported_along_a_single_way_is_taken_off_that_account() -> None
         assert budget.rest == 40
         budget.charge(other, 3)
     assert (budget.single, budget.total) == (30, 0)
+
+
+def test_what_is_remembered_has_a_limit() -> None:
+    budget = Budget(limit=100, total=150, single=40)
+    budget.hold(MAX_HELD)
+    with pytest.raises(BudgetExhausted):
+        budget.hold(1)

@@ -52,8 +52,8 @@ def run(source: str, name: str = "__main__", package: str | None = None) -> dict
     """
     module = lower_module(source, "program.py")
     if package is not None:
-        for id_, live in live_in(module.body).items():
-            live_in(module.body)[id_] = live | module.body.local_names
+        names = module.body.local_names
+        module.body.live = {id_: live | names for id_, live in live_in(module.body).items()}
     variables: dict[str, Any] = {"__name__": name, "__builtins__": builtins, "__package__": package}
     variables["__doc__"] = module.body.docstring
     finish(execute(Frame(module.body, variables, variables, None)))

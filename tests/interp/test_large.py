@@ -1,0 +1,57 @@
+"""Programs that are larger or deeper than any that people write: time and memory stay bounded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = "import torch\nx = torch.ones(1, requires_grad=True)\n"
+END = "x.sum().backward()\n"
+# CPU seconds and megabytes that a run may take, on a machine that does other things beside.
+SECONDS = 30
+MEGABYTES = 1000
+
+
+def nested(depth: int, head: str) -> str:
+    return "".join(" " * i + head.format(i) + ":\n" for i in range(depth)) + " " * depth + "x = x * 2\n"
+
+
+LARGE = {
+    "conditions": "".join(f"if c{i}: x = x * 0\n" for i in range(5000)),
+    "managers": "".join(f"with u{i}():\n    x = u(x)\n" for i in range(3000)),
+    "handlers": "".join(f"try:\n    x = u(x)\nexcept E{i}:\n    x = x * {i}\n" for i in range(1500)),
+    "nested loops": nested(95, "for i{} in u"),
+    "nested loops of two rounds": nested(19, "for i{} in range(2)"),
+    "nested loops with conditions": nested(60, "while u{}()"),
+    "a comprehension of many loops": "y = [x" + "".join(f" for i{i} in range(3)" for i in range(20)) + "]\n",
+    "chained calls": "y = x" + ".add(1)" * 2000 + "\n",
+    "nested lambdas": "y = " + "lambda: " * 900 + "x\n",
+    "functions": "".join(f"def f{i}(y):\n    (y * 2).sum().backward()\n" for i in range(1000)),
+    "functions that double": "def f0(y): return y * 2\n"
+    + "".join(f"def f{i}(y): return f{i - 1}(y) + f{i - 1}(y)\n" for i in range(1, 60))
+    + "x = f59(x)\n",
+    "a table": "t = {" + ", ".join(f'"k{i}": [{i}, "v{i}"]' for i in range(50_000)) + "}\n",
+}
+
+
+@pytest.mark.parametrize("body", LARGE.values(), ids=LARGE)
+def test_time_and_memory_are_bounded(tmp_path: Path, body: str) -> None:
+    (tmp_path / "a.py").write_text(START + body + END)
+    command = [sys.executable, "-m", "gradcheck_tool", "check", "--isolated", "--no-cache", "a.py"]
+    with (tmp_path / "said").open("w") as said:
+        child = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=said)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert (child.returncode, (tmp_path / "said").read_text()) == (
+        0,
+        "No autograd mistakes found in 1 file.\n",
+    )
+    assert used.ru_utime + used.ru_stime < SECONDS
+    assert used.ru_maxrss // 1024 < MEGABYTES
