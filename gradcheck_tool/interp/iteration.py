@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, Generator, Instance, Iter, List
-from gradcheck_tool.domain.values import (
-    GRAPH,
-    NONE,
-    STOP,
-    Const,
-    Ref,
-    Symbol,
-    Tup,
-    Value,
-    unknown,
-)
+from gradcheck_tool.domain.values import GRAPH, NONE, STOP, Const, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, counting
 from gradcheck_tool.interp.generators import resume

@@ -29,6 +29,7 @@ class Spans:
 
 
 class Module:
+    source = "call()\n" * 40
     spans = Spans()
 
 
