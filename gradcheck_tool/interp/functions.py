@@ -124,10 +124,10 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
     out: Outcomes = []
     decided = len(s.path_condition)
-    makes = func.cls is not None and function.name == "__init__"
+    makes = function.name == "__init__"
     m.budget.making += makes
     try:
-        ends = exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry)
+        ends = list(exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry))
     finally:
         m.budget.making -= makes
     for end in ends:
