@@ -7,10 +7,8 @@ They load on first use, so that `import gradcheck_tool` costs nothing and nothin
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
@@ -19,6 +17,9 @@ __version__ = "0.1.0"
 @cache
 def _homes() -> dict[str, str]:
     """The module that each public name is imported from."""
+    import re
+    from pathlib import Path
+
     listed = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     found = re.findall(r"^from (\S+) import (\w+) as \w+$", listed, re.MULTILINE)
     return {name: module for module, name in found}

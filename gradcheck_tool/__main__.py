@@ -30,6 +30,8 @@ def _leave(status: int) -> None:
         sys.stderr.flush()
     except BrokenPipeError:
         status = 1
+    except OSError:
+        status = 2  # a full disk, of which there is nowhere left to tell
     os._exit(status)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,8 +50,8 @@ def mark(cache: Path) -> None:
     """
     cache.mkdir(parents=True, exist_ok=True)
     for name, text in _MARKERS.items():
-        if not (cache / name).exists():
-            (cache / name).write_text(text, encoding="utf-8")
+        if not _has_content(cache / name):
+            write_atomically(cache / name, text, lasting=False)
 
 
 def remove_caches(folder: Path) -> Iterator[Path]:
@@ -76,18 +77,9 @@ def read_entries(path: Path) -> dict[str, Any]:
 
 def write(path: Path, entries: dict[str, Any]) -> None:
     """Replace a file of the cache. Failing to is no error."""
-    import tempfile
-
     with suppress(OSError):
         mark(path.parent)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(entries, file, separators=(",", ":"))
-            os.replace(temporary, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(temporary)  # noqa: PTH108
-            raise
+        write_atomically(path, json.dumps(entries, separators=(",", ":")), lasting=False)
 
 
 def forget_oldest(files: Iterable[Path], kept: int) -> None:
@@ -95,6 +87,14 @@ def forget_oldest(files: Iterable[Path], kept: int) -> None:
     with suppress(OSError):
         for path in sorted(files, key=os.path.getmtime)[:-kept]:
             path.unlink()
+
+
+def _has_content(path: Path) -> bool:
+    """Whether there is more than an empty file, which a full disk may once have left."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _code_files(folder: str) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,13 +18,14 @@ def main() -> None:
 
     The version is printed before anything is imported: scripts and editors ask for it often.
     """
-    if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
-        sys.stdout.write(f"gradlint {__version__}\n")
-        return
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character of somebody's source shows a question mark.
         sys.stdout.reconfigure(errors="replace")
     try:
+        if sys.argv[1:] in (["version"], ["--version"], ["-V"]):
+            sys.stdout.write(f"gradlint {__version__}\n")
+            sys.stdout.flush()
+            return
         last = _last_run()
         # Nothing that start-up makes is garbage: looking for some only costs time. `app` lets it begin.
         gc.disable()
@@ -33,8 +33,10 @@ def main() -> None:
 
         app(prog_name="gradlint", obj=last)
     except BrokenPipeError:
-        # Who reads the output has seen enough. What is left of it must not fail once more at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads the output has seen enough.
+        from gradcheck_tool.cli.console import drop_output
+
+        drop_output()
         raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001 - status 1 means findings, and a traceback explains nothing
         _give_up(error)
@@ -60,6 +62,14 @@ def _give_up(error: Exception) -> NoReturn:
     import traceback
     from pathlib import Path
 
+    from gradcheck_tool.cli.console import drop_output, tell_unwritten
+
+    try:
+        sys.stdout.flush()
+    except OSError as full:
+        drop_output()
+        tell_unwritten("standard output", full)
+        raise SystemExit(2) from error
     what = str(error) if isinstance(error, OSError) else f"internal error: {type(error).__name__}: {error}"
     last = traceback.extract_tb(error.__traceback__)[-1]
     sys.stderr.write(f"gradlint: error: {what} ({Path(last.filename).name}:{last.lineno})\n")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import NoReturn
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def note(message: str) -> None:
@@ -21,6 +25,36 @@ def fail(message: str) -> NoReturn:
     """
     note(f"gradlint: error: {message}")
     raise typer.Exit(2)
+
+
+def tell_unwritten(path: Path | str, error: OSError) -> None:
+    """Say which file could not be written, and why. The run goes on, and ends with status 2."""
+    note(f"gradlint: error: {path}: cannot be written: {error.strerror or error}")
+
+
+def print_out(text: str) -> bool:
+    """Print a report to standard output, and say so where that fails.
+
+    What does not fit onto a full disk is known now, not when the interpreter ends.
+
+    Raises:
+        BrokenPipeError: nobody reads it any more.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        tell_unwritten("standard output", error)
+        drop_output()
+        return False
+    return True
+
+
+def drop_output() -> None:
+    """What was printed and could not be written must not fail once more when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def wants_color(stream_is_terminal: bool) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli import options
-from gradcheck_tool.cli.console import count, fail, note, wants_color
+from gradcheck_tool.cli.console import count, fail, note, print_out, wants_color
 from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
@@ -132,8 +132,8 @@ def gradcheck(
             )
     except (ConfigError, WorkerError) as error:
         fail(str(error))
-    _print(plan, verdicts, reports, verbose)
-    raise typer.Exit(_status(verdicts, fail_on))
+    complete = _print(plan, verdicts, reports, verbose)
+    raise typer.Exit(_status(verdicts, fail_on) if complete else 2)
 
 
 def _known(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
@@ -194,8 +194,12 @@ def _settings(
     )
 
 
-def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> None:
-    """Findings to their reports; what could not be read, and the summary, to standard error."""
+def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> bool:
+    """Findings to their reports; what could not be read, and the summary, to standard error.
+
+    Returns:
+        Whether all reports were written.
+    """
     from gradcheck_tool.cli.output import write_file
     from gradcheck_tool.harness.junit import junit
     from gradcheck_tool.harness.page import page
@@ -207,6 +211,7 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     for filename, why in plan.problems:
         note(f"gradlint: {relative_name(filename, plan.folder)}: {why}")
     lines = SourceLines()
+    complete = True
     for report in reports:
         color = report.file is None and wants_color(sys.stdout.isatty())
         context = ReportContext(plan.folder, lines, color=color)
@@ -216,16 +221,13 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
             text = junit(verdicts.outcomes, context)
         else:
             text = render(report.format, verdicts.findings, context)
-        if report.file is None:
-            sys.stdout.write(text)
-        else:
-            write_file(report.file, text)
-    sys.stdout.flush()
+        complete &= print_out(text) if report.file is None else write_file(report.file, text)
     if plan.found and not plan.units:
         note(f"None of {count(plan.found, 'autograd Function')} is selected.")
-        return
+        return complete
     for line in summarise(verdicts.outcomes, verbose=verbose):
         note(line)
+    return complete
 
 
 def _status(verdicts: Verdicts, fail_on: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cli.console import count, fail, note, wants_color
+from gradcheck_tool.cli.console import count, fail, note, print_out, tell_unwritten, wants_color
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, relative_name
@@ -57,14 +57,15 @@ class Output:
         """Whether no report goes to a file."""
         return all(target.file is None for target in self.targets)
 
-    def write(self, outcome: Outcome, session: Session, lines: SourceLines) -> tuple[str, str]:
+    def write(self, outcome: Outcome, session: Session, lines: SourceLines) -> tuple[tuple[str, str], bool]:
         """Print findings, problems and a closing line.
 
         Returns:
-            What went to standard output and to standard error.
+            What went to standard output and to standard error, and whether all reports were written.
         """
         said = self.problems(outcome)
         printed = ""
+        complete = True
         for target in self.targets:
             text = (
                 _statistics(target.format, outcome.findings)
@@ -72,17 +73,15 @@ class Output:
                 else self._report(target, outcome.findings, session, lines)
             )
             if target.file is None:
-                sys.stdout.write(text)
+                complete &= print_out(text)
                 printed += text
             else:
-                write_file(target.file, text)
-        # What does not fit onto a full disk has to be known now, not when the interpreter ends.
-        sys.stdout.flush()
+                complete &= write_file(target.file, text)
         if self.quiet or all(target.format not in FOR_PEOPLE for target in self.targets):
-            return printed, said
+            return (printed, said), complete
         closing = _summary(outcome)
         note(closing)
-        return printed, f"{said}{closing}\n"
+        return (printed, f"{said}{closing}\n"), complete
 
     def tell(self, message: str) -> None:
         """Say what was done, to who wants to hear it."""
@@ -157,18 +156,17 @@ def _statistics(form: str, findings: Sequence[Finding]) -> str:
     return "".join(f"{n:>{width}}  {code}  {name}\n" for (code, name), n in counts)
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a report to a file, making its folder.
+def write_file(path: Path, text: str) -> bool:
+    """Write a report to a file, making its folder; say so where that fails."""
+    from gradcheck_tool.writing import write_atomically
 
-    Raises:
-        typer.Exit: with status 2, if it cannot be written.
-    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A file name may hold what is no character.
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_atomically(path, text)
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        tell_unwritten(path, error)
+        return False
+    return True
 
 
 def _summary(outcome: Outcome) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gradcheck_tool.cache.snapshot import Printed
-from gradcheck_tool.cli.console import count, fail, note
+from gradcheck_tool.cli.console import count, fail, note, tell_unwritten
 from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
@@ -137,23 +137,25 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
         return _show_diff(session.fix(outcome, request.unsafe), outcome, request, output)
     if request.add_noqa:
         changes = session.add_noqa(outcome)
-        _write(changes)
-        output.tell(f"Suppressed {count(sum(change.fixed for change in changes), 'problem')}.")
+        made = write_changes(changes)
+        output.tell(f"Suppressed {count(sum(change.fixed for change in made), 'problem')}.")
         output.problems(outcome)
-        return _status(outcome, exit_zero=True)
+        return max(_status(outcome, exit_zero=True), _done(made, changes))
+    fixed = 0
     if request.fix:
         changes = session.fix(outcome, request.unsafe)
-        _write(changes)
-        outcome = session.recheck(outcome, changes)
-        if changes:
-            output.tell(f"Fixed {count(sum(change.fixed for change in changes), 'problem')}.")
+        made = write_changes(changes)
+        outcome = session.recheck(outcome, made)
+        if made:
+            output.tell(f"Fixed {count(sum(change.fixed for change in made), 'problem')}.")
+        fixed = _done(made, changes)
     if request.with_run is not None:
         outcome.findings = _joined(outcome.findings, request.with_run, session, output.folder)
-    out, err = output.write(outcome, session, SourceLines())
-    status = _status(outcome, request.exit_zero)
+    printed, complete = output.write(outcome, session, SourceLines())
+    status = max(_status(outcome, request.exit_zero), fixed, 0 if complete else FAILED)
     seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
-        last.save(session.root, seen, Printed(out, err, status))
+        last.save(session.root, seen, Printed(*printed, status))
     return status
 
 
@@ -197,8 +199,8 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
         output.problems(outcome)
         return _status(outcome, request.exit_zero)
     outcome = session.check_text(data, name)
-    output.write(outcome, session, SourceLines({name: data}))
-    return _status(outcome, request.exit_zero)
+    _, complete = output.write(outcome, session, SourceLines({name: data}))
+    return max(_status(outcome, request.exit_zero), 0 if complete else FAILED)
 
 
 def _refuse_wrong_settings(session: Session) -> None:
@@ -231,7 +233,9 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
     try:
         write_baseline(path, outcome.findings, SourceLines())
     except OSError as error:
-        fail(f"{path}: cannot be written: {error.strerror}")
+        tell_unwritten(path, error)
+        output.problems(outcome)
+        return FAILED
     output.problems(outcome)
     output.tell(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
     return _status(outcome, exit_zero=True)
@@ -259,18 +263,34 @@ def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> bytes:
     )
 
 
-def _write(changes: Iterable[Change]) -> None:
+def write_changes(changes: Iterable[Change]) -> list[Change]:
+    """Write what can be written, and say of each other file why it stays as it is.
+
+    Returns:
+        The changes that were made.
+    """
+    from gradcheck_tool.writing import write_atomically
+
+    made = []
     for change in changes:
-        _replace(change.path, change.after)
+        try:
+            now = change.path.read_bytes()
+            # The other name of a file that was just changed, say by a link, shows the change already.
+            if now not in (change.before, change.after):
+                note(f"gradlint: error: {change.path}: not changed: it is not what was checked any more")
+                continue
+            if now != change.after:
+                write_atomically(change.path, change.after)
+        except OSError as error:
+            tell_unwritten(change.path, error)
+        else:
+            made.append(change)
+    return made
 
 
-def _replace(path: Path, data: bytes) -> None:
-    from gradcheck_tool.fixes.apply import write_atomically
-
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        fail(f"{path}: cannot be written: {error.strerror}")
+def _done(made: Sequence[Change], wanted: Sequence[Change]) -> int:
+    """The status of a run that was to make these changes, and made those."""
+    return 0 if len(made) == len(wanted) else FAILED
 
 
 def _status(outcome: Outcome, exit_zero: bool) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import formats
-from gradcheck_tool.cli.console import fail, note
+from gradcheck_tool.cli.console import fail, note, tell_unwritten
 from gradcheck_tool.cli.output import FOR_PEOPLE, Target, targets, write_file
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
@@ -107,14 +107,13 @@ def run(
         outcome = completed(watched.told, session)
     except ConfigError as error:
         fail(str(error))
-    if save is not None:
-        _save(save, folder, session, watched)
-    _print(outcome, session, wanted, folder, quiet, watched.left_alone)
+    complete = save is None or _save(save, folder, session, watched)
+    complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone)
     if not quiet:
         _tell_not_watched(watched.left_alone, folder)
     if record:
         _tell_recorded(recorded(cache, started, watched.status), quiet)
-    raise typer.Exit(watched.status or (error_exitcode if outcome.findings else 0))
+    raise typer.Exit(watched.status or (2 if not complete else error_exitcode if outcome.findings else 0))
 
 
 def _command(arguments: list[str]) -> list[str]:
@@ -155,7 +154,7 @@ def _tell_recorded(recording: Recording, quiet: bool) -> None:
         note(f"gradlint: recorded {count(sum(recording.calls.values()), 'call')} of {functions}")
 
 
-def _save(path: Path, folder: Path, session: Session, watched: Run) -> None:
+def _save(path: Path, folder: Path, session: Session, watched: Run) -> bool:
     from gradcheck_tool.observed.run import write
     from gradcheck_tool.report.json import to_dict
     from gradcheck_tool.sanitizer.findings import findings_of
@@ -164,7 +163,9 @@ def _save(path: Path, folder: Path, session: Session, watched: Run) -> None:
         findings = [to_dict(finding) for finding in findings_of(watched.told, session)]
         write(path, folder, findings, watched.observed)
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        tell_unwritten(path, error)
+        return False
+    return True
 
 
 def _print(
@@ -174,14 +175,19 @@ def _print(
     folder: Path,
     quiet: bool,
     left_alone: list[NotWatched],
-) -> None:
-    """Standard output belongs to the command: what goes to no file goes to standard error."""
+) -> bool:
+    """Standard output belongs to the command: what goes to no file goes to standard error.
+
+    Returns:
+        Whether all reports were written.
+    """
     from gradcheck_tool.cli.console import count, wants_color
     from gradcheck_tool.report import render
     from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.sources.lines import SourceLines
 
     lines = SourceLines()
+    complete = True
     for target in wanted:
         if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
             continue
@@ -191,7 +197,7 @@ def _print(
         if target.file is None:
             sys.stderr.write(text)
         else:
-            write_file(target.file, text)
+            complete &= write_file(target.file, text)
     if not quiet and any(target.format in FOR_PEOPLE for target in wanted):
         known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
         found = (
@@ -200,3 +206,4 @@ def _print(
             else "No autograd mistakes seen"
         )
         note(f"gradlint: {found} in this run.{known}")
+    return complete

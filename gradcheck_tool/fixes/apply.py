@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import os
-import shutil
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.fixes.edits import applicable, apply_edits
@@ -173,24 +169,6 @@ def edited(source: Source, edits: list[Edit]) -> bytes | None:
     except (ValueError, UnicodeEncodeError):
         return None
     return data if _is_sound(source, data) else None
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content in one step, keeping its mode; a link's target is what changes.
-
-    Raises:
-        OSError: the folder or the file cannot be written.
-    """
-    target = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        shutil.copymode(target, temporary)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _encoded(source: Source, edits: list[Edit]) -> bytes:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from gradcheck_tool.writing import write_atomically
 
 _SHADES = " .:-=+*#%@"
 _WIDEST = 64
@@ -48,5 +51,7 @@ def picture(heat: Tensor, folder: str, name: str) -> Path:
     axes.set_xlabel("last axis")
     axes.set_ylabel("other axes")
     figure.colorbar(image)
-    figure.savefig(path)
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png")
+    write_atomically(path, drawn.getvalue())
     return path

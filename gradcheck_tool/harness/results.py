@@ -18,6 +18,7 @@ import gradcheck_tool
 from gradcheck_tool.cache.store import digest, digest_file, mark, stamp
 from gradcheck_tool.harness.inputs.files import fingerprint, sample_files
 from gradcheck_tool.harness.outcomes import Outcome, pack_case, pack_finding, unpack_case, unpack_finding
+from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.discovery import Discovery
@@ -68,9 +69,7 @@ class Results:
         with suppress(OSError):
             mark(self._cache)
             path.parent.mkdir(exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            write_atomically(path, text, lasting=False)
 
     def _path(self, unit: Unit) -> Path:
         return self._cache / FOLDER / f"{digest(f'{unit.ref.filename}::{unit.name}'.encode())}.json"

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.writing import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -97,7 +99,7 @@ def write(
         "digests": {names[name]: _digest(name) for name in sorted(files)},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data), encoding="utf-8", errors="backslashreplace")
+    write_atomically(path, json.dumps(data))
 
 
 def read(path: Path, folder: Path) -> ObservedRun:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gradcheck_tool.writing import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -133,6 +135,7 @@ class _Reporting:
             self._files.append((name, self._folder / file))
         self._seen: dict[object, tuple[Told, list[str]]] = {}
         self._left_alone: dict[NotWatched, None] = {}
+        self._unwritten: list[str] = []
         self._text = ""
         try:
             self._session: Session = Session(self._folder, Options(Overrides()))
@@ -166,9 +169,15 @@ class _Reporting:
             context = ReportContext(
                 self._folder, lines, self._session.rules_in_force, not_watched=list(self._left_alone)
             )
-            file.write_text(render(name, found, context), encoding="utf-8")
-        if found and self._status and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = self._status
+            try:
+                write_atomically(file, render(name, found, context))
+            except OSError as error:
+                self._unwritten.append(f"gradlint: error: {file}: cannot be written: {error.strerror}")
+        if session.exitstatus == pytest.ExitCode.OK:
+            if self._unwritten:
+                session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+            elif found and self._status:
+                session.exitstatus = self._status
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the findings, and what was left alone."""
@@ -178,6 +187,8 @@ class _Reporting:
         if self._text:
             terminalreporter.section("autograd mistakes seen by gradlint")
             terminalreporter.write(self._text)
+        for line in self._unwritten:
+            terminalreporter.write_line(line)
         if self._left_alone:
             line = in_a_line(self._left_alone, lambda name: relative_name(name, self._folder))
             terminalreporter.write_line(f"gradlint: {line}")

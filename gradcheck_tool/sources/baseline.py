@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.config import ConfigError
+from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +76,7 @@ def write_baseline(path: Path, findings: Iterable[Finding], lines: Lines) -> Non
         for (filename, code, context), count in sorted(counts.items())
     ]
     document = {"version": VERSION, "findings": rows}
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    # A file name may hold what is no character: JSON has an escape for it.
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 def _key(finding: Finding, folder: Path, lines: Lines) -> _Key:

@@ -4,6 +4,7 @@ import errno
 import json
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -135,12 +136,16 @@ class TestCache:
         assert again("--exclude", f"none{number}")[1] == set()
 
     def test_what_cannot_be_written_to_its_end_leaves_nothing(self, again, write, project, monkeypatch):
-        def full(*_, **__):
-            raise OSError(errno.ENOSPC, "No space left on device")
+        replace = Path.replace
+
+        def full(path, target):
+            if target.suffix == ".json":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return replace(path, target)
 
         write("a.py", "x = BAD\n")
         with monkeypatch.context() as patch:
-            patch.setattr("gradcheck_tool.cache.store.json.dump", full)
+            patch.setattr("pathlib.Path.replace", full)
             assert again()[0] == [("GL201", "a.py")]
         assert {path.name for path in (project / CACHE_FOLDER).iterdir()} == {".gitignore", "CACHEDIR.TAG"}
 

@@ -1,11 +1,8 @@
 """Fixing programs and notebooks."""
 
 import json
-import stat
 
-import pytest
-
-from gradcheck_tool.fixes.apply import fix_bytes, write_atomically
+from gradcheck_tool.fixes.apply import fix_bytes
 from gradcheck_tool.sources.source import read_source
 from tests.fakes import finding, replacement
 
@@ -74,30 +71,3 @@ def test_only_the_cell_with_the_fix_changes():
 def test_a_fix_that_touches_a_magic_is_not_made():
     before = notebook("%matplotlib inline\nx = 1")
     assert fix_bytes(before, fixing("/n.ipynb", ("0", "1")), unsafe=False).data == before
-
-
-def test_writing_keeps_mode_and_links(tmp_path):
-    real = tmp_path / "real.py"
-    real.write_bytes(b"old")
-    real.chmod(0o754)
-    link = tmp_path / "link.py"
-    link.symlink_to(real)
-    write_atomically(link, b"new")
-    assert link.is_symlink()
-    assert real.read_bytes() == b"new"
-    assert stat.S_IMODE(real.stat().st_mode) == 0o754
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.py", "real.py"]
-
-
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    path = tmp_path / "a.py"
-    path.write_bytes(b"old")
-
-    def broken(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("gradcheck_tool.fixes.apply.shutil.copymode", broken)
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [item.name for item in tmp_path.iterdir()] == ["a.py"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.harness.record.places import folder_of
+from gradcheck_tool.writing import replacing
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gradcheck_tool.harness.record.calls import RecordedCall
 
 
@@ -23,11 +23,9 @@ def save(cache: Path, call: RecordedCall, name: str) -> None:
     """
     folder = folder_of(cache, call.qualname)
     folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
+    with replacing(folder / f"{name}.call", lasting=False) as file:
         file.write(json.dumps([f"{call.module}.{call.qualname}", call.problem]).encode() + b"\n")
         pickle.dump(call, file, protocol=pickle.HIGHEST_PROTOCOL)
-    Path(temporary).replace(folder / f"{name}.call")
 
 
 def load(cache: Path, qualname: str) -> list[RecordedCall]:
