@@ -76,7 +76,9 @@ class EngineError(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class PythonError(Event):
-    """Python raises here."""
+    """Python raises here, with this text (the part that does not depend on run-time values)."""
+
+    text: str
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -36,6 +36,7 @@ from gradcheck_tool.engine.errors import (
     TWICE,
     Raised,
     story,
+    with_gaps,
 )
 from gradcheck_tool.engine.tensors import numel_is_one, sizes_differ
 
@@ -182,15 +183,20 @@ def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> Non
     given = s.get(p.cotangents[index], Tensor)
     if given is None or not sizes_differ(given.shape, root.shape):
         return
+    sizes = size_text(given.shape), size_text(root.shape)
+    text = (
+        "Mismatch in shape: grad_output[{0}] has a shape of torch.Size({1}) and "
+        "output[{0}] has a shape of torch.Size({2})."
+    )
     raise Raised(
         InvalidTensorUse(
             site=p.site,
             story=(*_made(root), *_made(given)),
-            text=f"Mismatch in shape: grad_output[{index}] has a shape of",
+            text=with_gaps(text.format(index, *sizes)),
             kind="grad-size",
             tensor=str(root.name),
             call=str(p.text),
-            sizes=(size_text(given.shape), size_text(root.shape)),
+            sizes=sizes,
         )
     )
 

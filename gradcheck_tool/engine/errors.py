@@ -77,6 +77,11 @@ def story(site: Any, message: str) -> StoryStep:
     return StoryStep(site, message)
 
 
+def with_gaps(text: str) -> str:
+    """A text with sizes, where a gap stands for those that are not known."""
+    return text.replace("?", "...")
+
+
 def refused(
     site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str, error: str = "RuntimeError"
 ) -> Raised:

@@ -16,6 +16,7 @@ from gradcheck_tool.engine.edges import edge, edges_of, only_inference, requires
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused, story
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, promoted
 from gradcheck_tool.engine.writes import bump, check_write, rebase
+from gradcheck_tool.predictions import GAP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +113,7 @@ class OpCall:
             node.frees = None
         node.needs = self._needs()
         if effect.unimplemented and self.any_requires(effect.unimplemented):
-            node.broken = f"derivative for {effect.node or self.text} is not implemented"
+            node.broken = f"derivative for {GAP} is not implemented"
         return node
 
     def _input_slots(self) -> list[SavedTensor]:

@@ -148,7 +148,7 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
             return [(s, obj.receiver)]
         return get(m, s, obj.func, name, site)
     if isinstance(obj, NoGradient):
-        raise_none(m, s, "AttributeError", obj, site)
+        raise_none(m, s, "AttributeError", obj, site, f"'NoneType' object has no attribute '{name}'")
         return [(s, NONE)]
     if isinstance(obj, Const) and name == "value":
         return [(s, obj)]  # of a member of an enumeration, which is taken for its value
@@ -157,10 +157,11 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     return [(s, Method(obj, name))]
 
 
-def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any) -> None:
+def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any, text: str) -> None:
     """A gradient that is None is used as if it were a tensor."""
     call = str(m.label(s, site.node))
-    m.raise_exception(s, kind, UnguardedNone(site=site, input=value.input, call=call, because=value.because))
+    event = UnguardedNone(site=site, input=value.input, call=call, because=value.because, text=text)
+    m.raise_exception(s, kind, event)
 
 
 def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes:

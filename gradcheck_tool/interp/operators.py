@@ -68,7 +68,7 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
     """`left op right`."""
     for value, other in ((left, right), (right, left)):
         if isinstance(value, NoGradient) and (is_tensor(s, other) or isinstance(other, Const)):
-            attributes.raise_none(m, s, "TypeError", value, site)
+            attributes.raise_none(m, s, "TypeError", value, site, "unsupported operand type(s) for")
             return [(s, NONE)]
     for operand in (left, right):
         known = model_of(s, operand).binary(m, s, op, left, right, site, text)

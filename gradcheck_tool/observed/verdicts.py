@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.predictions import alternatives, is_said
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -67,9 +69,11 @@ def _is_same(finding: Finding, seen: Mapping[str, Any]) -> bool:
 def _raised(finding: Finding, process: ObservedProcess) -> bool:
     """Did PyTorch raise what is predicted, whatever became of the exception?"""
     texts = process.raised.get(finding.location.filename, {})
-    predicted = [part.split("[")[0] for part in (finding.predicts or "").split(" | ") if part]
     return any(
-        part in text for row in _rows(finding.location) for text in texts.get(row, ()) for part in predicted
+        is_said(part.split("[")[0], text)
+        for row in _rows(finding.location)
+        for text in texts.get(row, ())
+        for part in alternatives(finding.predicts)
     )
 
 

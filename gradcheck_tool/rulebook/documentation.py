@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.predictions import alternatives
+
 if TYPE_CHECKING:
     from gradcheck_tool.codes import Code
     from gradcheck_tool.rulebook.rule import Rule
@@ -149,7 +151,15 @@ def render_code(entry: Code) -> str:
 
 def _quoted(rule: type[Rule]) -> str:
     """What PyTorch says is code; a silent effect is prose."""
-    return rule.predicts or "" if rule.effect == "silent" else f"`{rule.predicts}`"
+    if rule.effect == "silent":
+        return rule.predicts or ""
+    *others, last = [_as_code(text) for text in alternatives(rule.predicts)]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _as_code(text: str) -> str:
+    """A text as Markdown's code, which may hold backticks itself."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _facts(rule: type[Rule]) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EventT = TypeVar("EventT", bound=Event)
 
+_ERRORS = (events.EngineError, events.PythonError)
+
 Effect = Literal["raises", "silent", "warns"]
 
 
@@ -67,8 +69,8 @@ class Rule:
         effect: `raises` (PyTorch raises at the place), `silent` (nothing is said, the result is
             wrong or memory grows) or `warns` (PyTorch warns, or the name is obsolete).
         default: whether the rule is on when nothing is selected.
-        predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them), or the
-            silent effect in words.
+        predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them, `...` for what
+            depends on the program), or the silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
         trackers: what the rule needs besides the trackers that report the events it judges: its own.
         of_unused_values: whether its findings are expressions whose values are discarded. The last one of
@@ -107,10 +109,10 @@ class Rule:
         """Report `event`: `message` says what happens here, `advice` what to do about it.
 
         Both are written without a final full stop. `site` moves the finding away from the event's
-        own place. What an `EngineError` would raise takes the place of the rule's `predicts`.
+        own place. What PyTorch or Python raises at an event takes the place of the rule's `predicts`.
         """
         text = message if advice is None else f"{message}; {advice}"
-        predicts = event.text if isinstance(event, events.EngineError) else self.predicts
+        predicts = event.text if isinstance(event, _ERRORS) else self.predicts
         return Violation(event, site or event.site, text, predicts, fix)
 
     def safe_fix(self, message: str, *parts: Replacement | None) -> ProposedFix | None:

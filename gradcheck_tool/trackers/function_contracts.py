@@ -101,12 +101,13 @@ def untracked_backward(c: FunctionClass) -> Iterator[FunctionDefect]:
 
 
 def not_static(c: FunctionClass) -> Iterator[FunctionDefect]:
-    """A method without @staticmethod beside one that has it: a forgotten decorator, not the old style."""
-    if not any(c.static[name] for name in STATIC if name in c.methods):
-        return
+    """A method without @staticmethod; not in the old style, where no method has it, and each takes `self`."""
+    is_new = any(c.static[name] for name in STATIC if name in c.methods)
     for name in STATIC:
         body = c.methods.get(name)
-        if body is not None and not c.static[name] and not getattr(body.function.node, "decorators", True):
+        if body is None or c.static[name] or getattr(body.function.node, "decorators", True):
+            continue
+        if is_new or body.params[:1] != ["self"]:
             yield defect(c, body.function.node, "not-static", name)
 
 

@@ -1,8 +1,12 @@
 """GL403: gradients are clipped where there is nothing to clip, or after they were applied."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gradcheck_tool import ClipGradients, Event, Rule, Severity, Violation, by_site, when
+from gradcheck_tool import ClipGradients, Event, Rule, Severity, Violation, by_site, callee_text, when
+
+# What clip_grad_value_ raises without gradients.
+_REFUSED = "Expected !nested_tensorlist[0].empty() to be true, but got false."
 
 
 class ClipWithoutEffect(Rule):
@@ -17,7 +21,8 @@ class ClipWithoutEffect(Rule):
 
     ## Why it is wrong
 
-    The gradients that the optimizer applies are never clipped. Nothing is raised.
+    The gradients that the optimizer applies are never clipped. `clip_grad_norm_` says nothing;
+    `clip_grad_value_` raises where no parameter has a gradient.
 
     ## Example
 
@@ -110,7 +115,9 @@ class ClipWithoutEffect(Rule):
                     yield self.finding(visits[0], message, "pass `model.parameters()`, after the backward")
                     continue
                 message = f"clipping `{target}` has no effect here: {_why(seen)}"
-                yield self.finding(visits[0], message, "clip between backward and step")
+                told = self.finding(visits[0], message, "clip between backward and step")
+                is_refused = seen == {"none"} and callee_text(visits[0].site).endswith("clip_grad_value_")
+                yield replace(told, predicts=_REFUSED) if is_refused else told
 
 
 def _why(kinds: frozenset[str]) -> str:

@@ -51,6 +51,29 @@ class ScalerOutOfOrder(Rule):
     scaler.step(optimizer)  # <- GL413
     ```
 
+    ```python
+    import torch
+
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale((weight**2).sum()).backward()
+    scaler.unscale_(optimizer)
+    print(weight.grad)
+    scaler.unscale_(optimizer)  # <- GL413
+    ```
+
+    ```python
+    import torch
+
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale((weight**2).sum()).backward()
+    scaler.step(optimizer)
+    scaler.unscale_(optimizer)  # <- GL413
+    ```
+
     ## Use instead
 
     ```python
@@ -74,7 +97,11 @@ class ScalerOutOfOrder(Rule):
     code = "GL413"
     name = "scaler-out-of-order"
     severity = Severity.ERROR
-    predicts = "step() has already been called since the last update() | Attempted step but _scale is None"
+    predicts = (
+        "step() has already been called since the last update() | "
+        "unscale_() has already been called on this optimizer since the last update() | "
+        "unscale_() is being called after step() | Attempted ... but _scale is None"
+    )
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 
     def on_scaler_error(self, event: ScalerError) -> Iterator[Violation]:

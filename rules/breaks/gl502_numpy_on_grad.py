@@ -10,11 +10,14 @@ class NumpyOnGrad(Rule):
 
     ## What it detects
 
-    `.numpy()`, `numpy.asarray(t)` and numpy functions called on a tensor that requires a gradient.
+    `.numpy()`, `numpy.asarray(t)` and numpy functions, `numpy.sum(t)` among them, called on a tensor that
+    requires a gradient.
 
     ## Why it is wrong
 
-    numpy records no gradients, and PyTorch refuses to lose one without being told. It raises.
+    numpy records no gradients, and PyTorch raises where one would be lost. `numpy.sum`, `mean`, `max` and
+    the like ask the tensor for its own method, with arguments that it does not take: PyTorch raises, whether
+    the tensor requires a gradient or not.
 
     ## Example
 
@@ -24,6 +27,30 @@ class NumpyOnGrad(Rule):
     model = torch.nn.Linear(3, 1)
     prediction = model(torch.randn(4, 3))
     values = prediction.numpy()  # <- GL502
+    ```
+
+    ```python
+    import numpy as np
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    total = np.sum(model(torch.randn(4, 3)))  # <- GL502
+    ```
+
+    ```python
+    import numpy as np
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    largest = np.max(model(torch.randn(4, 3)))  # <- GL502
+    ```
+
+    ```python
+    import numpy as np
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    spread = np.std(model(torch.randn(4, 3)))  # <- GL502
     ```
 
     ## Use instead
@@ -48,7 +75,10 @@ class NumpyOnGrad(Rule):
     code = "GL502"
     name = "numpy-on-grad"
     severity = Severity.ERROR
-    predicts = "Can't call numpy() on Tensor that requires grad"
+    predicts = (
+        "Can't call numpy() on Tensor that requires grad | got an unexpected keyword argument 'axis' | "
+        "argument 'dim' must be int, not NoneType | received an invalid combination of arguments"
+    )
     triggers = (when.NUMPY,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:

@@ -49,7 +49,7 @@ class NoGradNotCalled(Rule):
     code = "GL510"
     name = "no-grad-not-called"
     severity = Severity.ERROR
-    predicts = "does not support the context manager protocol | __enter__"
+    predicts = "does not support the context manager protocol"
     triggers = (when.MISUSED_GRAD_MODE,)
 
     def on_grad_mode_misuse(self, event: GradModeMisuse) -> Iterator[Violation]:

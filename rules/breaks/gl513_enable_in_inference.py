@@ -14,8 +14,8 @@ class EnableGradInInference(Rule):
 
     ## Why it is wrong
 
-    Inference mode cannot be undone from inside: nothing is recorded, although `torch.is_grad_enabled()`
-    may say so.
+    `enable_grad` does not end inference mode: nothing is recorded, although `torch.is_grad_enabled()` says
+    so. Only `torch.inference_mode(False)` inside of it does.
 
     ## Example
 
@@ -39,6 +39,15 @@ class EnableGradInInference(Rule):
             loss = (weight * 2).sum()
     ```
 
+    ```python
+    import torch
+
+    weight = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        with torch.inference_mode(False), torch.enable_grad():
+            loss = (weight * 2).sum()
+    ```
+
     ## References
 
     - [Inference mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode)
@@ -57,5 +66,5 @@ class EnableGradInInference(Rule):
             yield self.finding(
                 event,
                 f"`{event.call}` has no effect inside inference mode",
-                "use torch.no_grad() around it instead of inference mode",
+                "use torch.no_grad() around it, or torch.inference_mode(False) instead of it",
             )

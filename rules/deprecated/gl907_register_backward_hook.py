@@ -15,7 +15,8 @@ class RegisterBackwardHook(Rule):
     ## Why it is wrong
 
     The hook sees the gradients of the module's last operation, not those of its inputs.
-    `register_full_backward_hook` replaces it. PyTorch warns when the module has several operations.
+    `register_full_backward_hook` replaces it. PyTorch warns, except where the module is a single operation
+    whose input is a result.
 
     ## Example
 

@@ -38,6 +38,27 @@ class GradientsInList(Rule):
     loss.backward()  # <- raises
     ```
 
+    ```python
+    import torch
+
+
+    class Multiply(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return [grad * y, grad * x]  # <- GL702
+
+
+    x = torch.ones(2, requires_grad=True)
+    loss = Multiply.apply(x, x).sum()
+    loss.backward()  # <- raises
+    ```
+
     ## Use instead
 
     ```python
@@ -71,7 +92,7 @@ class GradientsInList(Rule):
     code = "GL702"
     name = "gradients-in-list"
     severity = Severity.ERROR
-    predicts = "expected Variable or None (got list) | returned an incorrect number of gradients"
+    predicts = "expected Variable or None (got list) | function ... returned an incorrect number of gradients"
 
     def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "not-a-tuple":

@@ -67,7 +67,7 @@ class SaveNonTensor(Rule):
     code = "GL703"
     name = "save-non-tensor"
     severity = Severity.ERROR
-    predicts = "save_for_backward can only save variables"
+    predicts = "save_for_backward can only save variables, but argument ... is of type ..."
 
     def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "save-non-tensor":

@@ -1,4 +1,4 @@
-"""GL710: a path through a custom backward returns nothing."""
+"""GL710: a custom backward returns nothing."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,17 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class MissingReturn(Rule):
-    """A custom backward returns nothing on some path.
+    """A custom backward returns nothing.
 
     ## What it detects
 
-    A `backward` of a `torch.autograd.Function` that ends without `return` on some path.
+    A `backward` of a `torch.autograd.Function` that computes something and returns on none of its paths. One
+    that does nothing at all (`pass`) says that there is no gradient, and is left alone.
 
     ## Why it is wrong
 
-    Returning nothing means that all gradients are None: what came before gets none. Nothing is raised.
+    Returning nothing means that all gradients are None: what came before gets none. With one input nothing
+    is raised; with more, PyTorch misses the gradients of the others and raises (GL701).
 
     ## Example
 
@@ -72,6 +74,6 @@ class MissingReturn(Rule):
         if event.kind == "missing-return":
             yield self.finding(
                 event,
-                f"`{event.function}.backward` returns nothing on some path, so no gradient gets through",
+                f"`{event.function}.backward` returns nothing, so no gradient gets through",
                 "return the gradient",
             )

@@ -11,13 +11,13 @@ class NotStatic(Rule):
     ## What it detects
 
     `forward`, `backward`, `setup_context`, `jvp` or `vmap` in a `torch.autograd.Function` without
-    `@staticmethod`.
+    `@staticmethod`, where another of them has it or the first parameter is not called `self`. Otherwise the
+    class is of the old style, which GL705 reports where an object of it is called.
 
     ## Why it is wrong
 
-    `apply` works all the same, but the method has no `self`: its first parameter is `ctx`. An object of
-    the class gives a DeprecationWarning that announces an error, and tools such as `torch.func` expect static
-    methods.
+    `apply` works all the same, but the method has no `self`: its first parameter is `ctx`. Making an object
+    of the class warns that this will be an error, and calling one raises (GL705).
 
     ## Example
 

@@ -39,6 +39,40 @@ class GradientMisfit(Rule):
     Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()  # <- raises
     ```
 
+    ```python
+    import torch
+
+
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sum(1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output  # <- GL727
+
+
+    Total.apply(torch.ones(3, 2, requires_grad=True)).sum().backward()  # <- raises
+    ```
+
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 2.0  # <- GL727
+
+
+    Double.apply(torch.ones(2, requires_grad=True)).sum().backward()  # <- raises
+    ```
+
     ## Use instead
 
     ```python
@@ -69,8 +103,11 @@ class GradientMisfit(Rule):
     name = "gradient-misfit"
     severity = Severity.ERROR
     predicts = (
-        "returned a gradient different than None | returned an invalid gradient at index | "
-        "expected Variable or None"
+        "function ... returned a gradient different than None at position ..., but the corresponding forward "
+        "input was not a Variable | "
+        "Function ... returned an invalid gradient at index ... - got ... but expected shape compatible with "
+        "... | "
+        "expected Variable or None (got ...)"
     )
 
     def on_function_error(self, event: FunctionError) -> Iterator[Violation]:

@@ -39,6 +39,25 @@ class BackwardArguments(Rule):
     sine.sum().backward()  # <- raises
     ```
 
+    ```python
+    import torch
+
+
+    class Sin(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(self, ctx, grad):  # <- GL728
+            (x,) = ctx.saved_tensors
+            return grad * x.cos()
+
+
+    Sin.apply(torch.ones(2, requires_grad=True)).sum().backward()  # <- raises
+    ```
+
     ## Use instead
 
     ```python
@@ -70,7 +89,7 @@ class BackwardArguments(Rule):
     code = "GL728"
     name = "backward-arguments"
     severity = Severity.ERROR
-    predicts = "positional arguments but | required positional argument"
+    predicts = "takes ... positional arguments but ... were given | missing ... required positional argument"
 
     def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "backward-arguments":

@@ -28,6 +28,15 @@ class UnusedGradientUsed(Rule):
     norm = slope.norm()  # <- GL805
     ```
 
+    ```python
+    import torch
+
+    x = torch.randn(3, requires_grad=True)
+    y = torch.randn(3, requires_grad=True)
+    (slope,) = torch.autograd.grad((x * 2).sum(), y, allow_unused=True)
+    y = y - 0.1 * slope  # <- GL805
+    ```
+
     ## Use instead
 
     ```python
@@ -47,7 +56,7 @@ class UnusedGradientUsed(Rule):
     code = "GL805"
     name = "unused-gradient-used"
     severity = Severity.ERROR
-    predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
+    predicts = "'NoneType' object has no attribute ... | unsupported operand type(s) for ..."
     triggers = when.DIFFERENTIATION
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Violation]:

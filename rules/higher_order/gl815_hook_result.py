@@ -26,6 +26,14 @@ class HookResult(Rule):
     hidden.sum().backward()  # <- GL815
     ```
 
+    ```python
+    import torch
+
+    hidden = torch.rand(3, requires_grad=True) * 2
+    hidden.register_hook(lambda grad: 0.5)
+    hidden.sum().backward()  # <- GL815
+    ```
+
     ## Use instead
 
     ```python
@@ -44,7 +52,7 @@ class HookResult(Rule):
     code = "GL815"
     name = "hook-result"
     severity = Severity.ERROR
-    predicts = "has changed the size of value | expected Variable, but hook returned"
+    predicts = "hook ... has changed the size of value | expected Variable, but hook returned ..."
     triggers = (when.HOOK,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:

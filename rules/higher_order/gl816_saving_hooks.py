@@ -37,6 +37,15 @@ class SavingHooksMisused(Rule):
         y = x.exp().sum()  # <- GL816
     ```
 
+    ```python
+    import torch
+
+    x = torch.rand(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: None):
+        y = x.sin().sum()
+    y.backward()  # <- GL816
+    ```
+
     ## Use instead
 
     ```python

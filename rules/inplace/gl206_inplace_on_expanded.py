@@ -10,12 +10,13 @@ class InplaceOnExpanded(Rule):
 
     ## What it detects
 
-    In-place operations on the result of `expand`, `expand_as` or `broadcast_to`.
+    In-place operations on the result of `expand`, `expand_as` or `broadcast_to`. Those that write one and the
+    same number everywhere, such as `zero_` and `fill_`, are left out.
 
     ## Why it is wrong
 
-    Several elements of an expanded tensor are one place in memory, so a write has no meaning. PyTorch
-    raises, with or without gradients.
+    Several elements of an expanded tensor are one place in memory, which cannot take a value for each of
+    them. PyTorch raises, with or without gradients; `zero_` and `fill_` are allowed.
 
     ## Example
 

@@ -15,8 +15,9 @@ class InferenceTensor(Rule):
 
     ## Why it is wrong
 
-    Tensors made in inference mode have no version counter and can never take part in autograd. PyTorch
-    raises at the operation.
+    Tensors made in inference mode have no version counter, so autograd cannot save them for a derivative
+    and cannot follow what changes them. PyTorch raises at the operation. What saves nothing of the tensor,
+    such as `weight + features`, is differentiated as usual.
 
     ## Example
 
@@ -28,6 +29,22 @@ class InferenceTensor(Rule):
         features = encoder(torch.randn(8, 4))
     loss = head(features).mean()  # <- GL207
     loss.backward()
+    ```
+
+    ```python
+    import torch
+
+    with torch.inference_mode():
+        mean = torch.zeros(3)
+    mean += 1  # <- GL207
+    ```
+
+    ```python
+    import torch
+
+    with torch.inference_mode():
+        noise = torch.randn(3)
+    noise.requires_grad_()  # <- GL207
     ```
 
     ## Use instead
@@ -50,7 +67,11 @@ class InferenceTensor(Rule):
     code = "GL207"
     name = "inference-tensor"
     severity = Severity.ERROR
-    predicts = "Inference tensors cannot be saved for backward"
+    predicts = (
+        "Inference tensors cannot be saved for backward | "
+        "Inplace update to inference tensor outside InferenceMode is not allowed | "
+        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"
+    )
     triggers = (when.INFERENCE_MODE,)
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:

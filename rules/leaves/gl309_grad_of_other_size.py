@@ -33,6 +33,21 @@ class GradOfOtherSize(Rule):
     rows.backward(torch.tensor(1.0))  # <- GL309
     ```
 
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    weight.grad = 0.0  # <- GL309
+    ```
+
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    losses = [weight.sum(), weight.prod()]
+    torch.autograd.backward(losses, [torch.tensor(1.0)])  # <- GL309
+    ```
+
     ## Use instead
 
     ```python
@@ -58,8 +73,10 @@ class GradOfOtherSize(Rule):
     name = "grad-of-other-size"
     severity = Severity.ERROR
     predicts = (
-        "attempting to assign a gradient of size | assigned grad expected to be a Tensor or None | "
-        "Mismatch in shape | gradients"
+        "attempting to assign a gradient of size ... to a tensor of size ... | "
+        "assigned grad expected to be a Tensor or None but got grad of type ... | "
+        "Mismatch in shape: grad_output[...] has a shape of ... and output[...] has a shape of ... | "
+        "got ... tensors and ... gradients"
     )
     triggers = (*when.DIFFERENTIATION, when.GRAD_ATTRIBUTE)
 

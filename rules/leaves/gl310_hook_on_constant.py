@@ -35,6 +35,20 @@ class HookOnConstant(Rule):
     features.register_hook(print)  # <- GL310
     ```
 
+    ```python
+    import torch
+
+    features = torch.nn.Linear(3, 3)(torch.randn(2, 3))
+    features.register_post_accumulate_grad_hook(print)  # <- GL310
+    ```
+
+    ```python
+    import torch
+
+    image = torch.randn(1, 3, 8, 8)
+    torch.autograd.graph.register_multi_grad_hook([image], print)  # <- GL310
+    ```
+
     ## Use instead
 
     ```python
@@ -60,7 +74,8 @@ class HookOnConstant(Rule):
     name = "hook-on-constant"
     severity = Severity.ERROR
     predicts = (
-        "can't retain_grad on Tensor | cannot register a hook on a tensor that doesn't require gradient | "
+        "can't retain_grad on Tensor that has requires_grad=False | "
+        "cannot register a hook on a tensor that doesn't require gradient | "
         "post accumulate grad hooks cannot be registered on non-leaf tensors | "
         "Expected gradient function to be set"
     )

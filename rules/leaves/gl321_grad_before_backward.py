@@ -37,6 +37,15 @@ class GradBeforeBackward(Rule):
     total = sum(parameter.grad.norm() for parameter in model.parameters())  # <- GL321
     ```
 
+    ```python
+    import torch
+
+    weight = torch.randn(3, requires_grad=True)
+    loss = (weight**2).sum()
+    with torch.no_grad():
+        weight -= 0.1 * weight.grad  # <- GL321
+    ```
+
     ## Use instead
 
     ```python
@@ -65,7 +74,7 @@ class GradBeforeBackward(Rule):
     code = "GL321"
     name = "grad-before-backward"
     severity = Severity.ERROR
-    predicts = "'NoneType' object has no attribute | unsupported operand type(s)"
+    predicts = "'NoneType' object has no attribute ... | unsupported operand type(s) for ..."
     triggers = (when.GRAD_ATTRIBUTE,)
 
     def on_unguarded_none(self, event: UnguardedNone) -> Iterator[Violation]:

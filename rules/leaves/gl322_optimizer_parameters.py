@@ -11,7 +11,7 @@ class OptimizerParameters(Rule):
     ## What it detects
 
     An optimizer whose first argument certainly holds no parameter (a module without parameters, an iterator
-    that is used up, a filter that lets none through), or is one tensor, or that is left out.
+    that is used up, a filter that lets none through), is one tensor or a list of numbers, or is left out.
 
     ## Why it is wrong
 
@@ -31,6 +31,18 @@ class OptimizerParameters(Rule):
 
     weight = torch.zeros(3, requires_grad=True)
     optimizer = torch.optim.SGD(weight, lr=0.1)  # <- GL322
+    ```
+
+    ```python
+    import torch
+
+    optimizer = torch.optim.SGD(lr=0.1)  # <- GL322
+    ```
+
+    ```python
+    import torch
+
+    optimizer = torch.optim.SGD([0.1, 0.9])  # <- GL322
     ```
 
     ## Use instead
@@ -58,8 +70,10 @@ class OptimizerParameters(Rule):
     name = "optimizer-parameters"
     severity = Severity.ERROR
     predicts = (
-        "optimizer got an empty parameter list | params argument given to the optimizer should be an iterable"
-        " | missing 1 required positional argument"
+        "optimizer got an empty parameter list | "
+        "params argument given to the optimizer should be an iterable of Tensors or dicts | "
+        "missing 1 required positional argument: 'params' | "
+        "optimizer can only optimize Tensors, but one of the params is ..."
     )
     triggers = (when.OPTIMIZER,)
 

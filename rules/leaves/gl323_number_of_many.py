@@ -26,6 +26,13 @@ class NumberOfMany(Rule):
     print(losses.item())  # <- GL323
     ```
 
+    ```python
+    import torch
+
+    losses = (torch.nn.Linear(3, 1)(torch.rand(4, 3)) - 1) ** 2
+    print(float(losses))  # <- GL323
+    ```
+
     ## Use instead
 
     ```python
@@ -43,7 +50,10 @@ class NumberOfMany(Rule):
     code = "GL323"
     name = "number-of-many"
     severity = Severity.ERROR
-    predicts = "cannot be converted to Scalar | only one element tensors can be converted"
+    predicts = (
+        "a Tensor with ... elements cannot be converted to Scalar | "
+        "only one element tensors can be converted to Python scalars"
+    )
     triggers = (
         *when.DIFFERENTIATION,
         when.REQUIRES_GRAD,

@@ -16,6 +16,7 @@ from gradcheck_tool.engine.gradients import accumulate
 from gradcheck_tool.engine.operations import apply, apply_inplace
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.predictions import is_said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ class Twin:
             happened = str(error)
         assert (found is None) == (happened is None), (found, happened)
         if found is not None:
-            assert found.text in str(happened)
+            assert is_said(found.text, str(happened))
             return None
         return ours, theirs
 

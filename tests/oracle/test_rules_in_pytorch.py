@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gradcheck_tool.analysis.program import check_source
+from gradcheck_tool.predictions import alternatives, is_said
 from gradcheck_tool.rulebook.documentation import RAISES, Program, read_doc
 from gradcheck_tool.rulebook.ruleset import RuleSet
 
@@ -52,6 +54,15 @@ def run(source: str, filename: str, namespace: dict[str, Any] | None = None) -> 
     return variables
 
 
+def message(rule: Rule, program: Program) -> str:
+    """What a program of a rule's documentation raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(Exception, match=r"\w") as caught:
+            run(program.source, rule.code)
+    return str(caught.value)
+
+
 def rows_of(error: BaseException, filename: str) -> list[int | None]:
     """The lines of the program that the exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -60,11 +71,6 @@ def rows_of(error: BaseException, filename: str) -> list[int | None]:
 
 def marked_rows(program: Program, code: str) -> list[int]:
     return [mark.row for mark in program.marks if mark.code == code]
-
-
-def predicted(rule: Rule, text: str) -> bool:
-    """Whether one of the rule's predictions is part of what PyTorch said."""
-    return any(part in text for part in (rule.predicts or "nothing").split(" | "))
 
 
 @pytest.mark.parametrize(("rule", "program"), WRONG)
@@ -79,9 +85,23 @@ def test_example_raises_what_the_rule_predicts(rule: Rule, program: Program) -> 
         warnings.simplefilter("ignore")
         with pytest.raises(Exception, match=r"\w") as caught:
             run(program.source, rule.code)
-    assert predicted(rule, str(caught.value))
+    assert is_said(rule.predicts, str(caught.value))
     expected = marked_rows(program, RAISES) or marked_rows(program, rule.code)
     assert expected[0] in rows_of(caught.value, rule.code)
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.effect == "raises"], ids=lambda rule: rule.code)
+def test_each_text_that_a_rule_predicts_is_raised_by_an_example(rule: Rule) -> None:
+    said = [message(rule, program) for program in read_doc(type(rule)).wrong]
+    assert [text for text in alternatives(rule.predicts) if not any(is_said(text, one) for one in said)] == []
+
+
+@pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "raises"])
+def test_a_finding_predicts_what_is_raised(rule: Rule, program: Program) -> None:
+    said = message(rule, program)
+    for finding in check_source(program.source, f"{rule.code}.py", RuleSet.load().select([rule.code])):
+        assert len(alternatives(finding.predicts)) == 1
+        assert is_said(finding.predicts, said)
 
 
 @pytest.mark.parametrize(("rule", "program"), [p for p in WRONG if p.values[0].effect == "silent"])
@@ -105,7 +125,7 @@ def test_example_warns_as_the_rule_predicts(rule: Rule, program: Program) -> Non
         warnings.simplefilter("always")
         run(program.source, rule.code)
     torch.set_warn_always(False)
-    said = [warning for warning in caught if predicted(rule, str(warning.message))]
+    said = [warning for warning in caught if is_said(rule.predicts, str(warning.message))]
     assert said, [str(warning.message) for warning in caught]
     rows = {warning.lineno for warning in said if warning.filename == f"<{rule.code}>"}
     assert rows <= set(marked_rows(program, rule.code))
@@ -127,8 +147,6 @@ def test_use_instead_runs_clean(rule: Rule, program: Program) -> None:
 
 @pytest.mark.parametrize(("rule", "program"), [*WRONG, *RIGHT])
 def test_gradlint_agrees(rule: Rule, program: Program) -> None:
-    from gradcheck_tool.analysis.program import check_source
-
     everything = RuleSet.load().select(["ALL"], target_torch=None)
     findings = check_source(program.source, f"{rule.code}.py", everything)
     own = [finding for finding in findings if finding.code == rule.code]

@@ -56,7 +56,7 @@ def evaluate(*events: ev.Event) -> list[Finding]:
 
 
 def event(of: type[ev.Event], /, **facts: Any) -> ev.Event:
-    if issubclass(of, ev.EngineError):
+    if issubclass(of, (ev.EngineError, ev.PythonError)):
         facts.setdefault("text", "PyTorch says this")
     return of(site=facts.pop("site", HERE), **facts)
 

@@ -98,7 +98,14 @@ def test_a_method_without_staticmethod_is_reported_beside_one_that_has_it() -> N
     head, _, tail = source.rpartition("    @staticmethod\n")
     assert "not-static" not in _kinds(source)
     assert _kinds(head + tail)["not-static"] == [head.count("\n") + 1]
-    assert "not-static" not in _kinds(source.replace("    @staticmethod\n", ""))
+
+
+def test_a_class_without_any_static_method_is_of_the_old_style_where_they_take_self() -> None:
+    source = _source(Defect("return x * 2", "return grad * 2, None", "", "")).replace(
+        "    @staticmethod\n", ""
+    )
+    assert len(_kinds(source)["not-static"]) == 2
+    assert "not-static" not in _kinds(source.replace("ctx", "self"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.values import unknown
+from gradcheck_tool.domain.values import NONE, unknown
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import Call, Interpreter
 
-# These convert a tensor; the others below ask it for a method of the same name first.
+# These convert a tensor.
 _CONVERT = (
     "abs",
     "allclose",
@@ -54,13 +54,25 @@ _CONVERT = (
     "sin",
     "tanh",
 )
-_OF_LIST = ("concatenate", "hstack", "max", "mean", "min", "prod", "stack", "std", "sum", "var", "vstack")
+# These convert what a list holds.
+_OF_LIST = ("concatenate", "hstack", "stack", "vstack")
+
+# These ask a tensor for its own method first, with arguments that it does not take: without an axis, and
+# with one.
+_NO_AXIS = "got an unexpected keyword argument 'axis'"
+_NO_DIM = "argument 'dim' must be int, not NoneType"
+_NO_SUCH = "received an invalid combination of arguments"
+_METHODS = {
+    **dict.fromkeys(("sum", "mean"), (_NO_AXIS, _NO_AXIS)),
+    **dict.fromkeys(("max", "min", "amax", "amin", "prod"), (_NO_DIM, _NO_AXIS)),
+    **dict.fromkeys(("std", "var", "any", "all"), (_NO_SUCH, _NO_SUCH)),
+}
 
 # These make one floating-point number of all elements.
 _AVERAGES = frozenset({"average", "mean", "median", "nanmean", "std", "var"})
 
 
-@function(*(f"numpy.{name}" for name in (*_CONVERT, *_OF_LIST)))
+@function(*(f"numpy.{name}" for name in (*_CONVERT, *_OF_LIST, *_METHODS)))
 def to_array(m: Interpreter, s: State, call: Call) -> Result:
     """The array functions of tensors, and of lists of tensors.
 
@@ -69,15 +81,22 @@ def to_array(m: Interpreter, s: State, call: Call) -> Result:
     """
     first = call.args[0] if call.args else None
     name = getattr(call.func, "name", "").rpartition(".")[2]
-    given: list[Value | None] = [first] if name in _CONVERT else []
+    given: list[Value | None] = [] if name in _OF_LIST else [first]
     if first is not None and s.get(first, Tensor) is None:
         given += elements(s, first)[0]
     for value in given:
         tensor = s.get(value, Tensor)
         if tensor is not None and tensor.requires_grad and s.grad is True:
-            raise engine.refused(
-                call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", str(call.text)
-            )
+            why = f"`{tensor.name}` requires grad"
+            text, error = _refusal(name, call) if value is first else (NUMPY, "RuntimeError")
+            raise engine.refused(call.site, tensor, why, text, "numpy-on-grad", str(call.text), error)
     if name in _AVERAGES and len(call.args) == 1 and not call.kwargs and not call.unsure:
         return inherit_deep(s, unknown("float"), call.args)
     return m.call_unknown(s, call)
+
+
+def _refusal(name: str, call: Call) -> tuple[str, str]:
+    """What is raised for a tensor that requires grad, and the class of it."""
+    if name not in _METHODS:
+        return NUMPY, "RuntimeError"
+    return _METHODS[name][call.get(1, "axis") not in (None, NONE)], "TypeError"

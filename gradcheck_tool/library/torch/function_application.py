@@ -320,7 +320,7 @@ def save_for_backward(m: Interpreter, s: State, call: Call) -> Result:
             raise Raised(
                 FunctionError(
                     site=call.site,
-                    text="save_for_backward can only save variables, but argument",
+                    text="save_for_backward can only save variables, but argument ... is of type ...",
                     kind="save-non-tensor",
                     function=function_name(s, s[call.self].attrs["#class"]),
                     detail=str(call.text),
@@ -356,7 +356,7 @@ def saved_tensors(m: Interpreter, s: State, call: Call) -> Result:
             raise Raised(
                 FunctionError(
                     site=call.site,
-                    text="Trying to access saved tensors after they were cleared",
+                    text="saved_tensors can only be accessed once when clear_saved_tensors_on_access=True",
                     kind="cleared-saved",
                     function=function_name(s, cls),
                 )

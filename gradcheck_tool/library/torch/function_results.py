@@ -10,7 +10,7 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Func, List
 from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import NONE, Const, Tup, Value, unknown
-from gradcheck_tool.engine.errors import story
+from gradcheck_tool.engine.errors import story, with_gaps
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import return_of
 
@@ -137,7 +137,7 @@ def _fault(s: State, name: str, index: int, given: Value, gradient: Value) -> tu
     if like is not None and like.requires_grad and not _fits(like.shape, tensor.shape):
         sizes = f"got {size_text(tensor.shape)} but expected shape compatible with {size_text(like.shape)}"
         text = f"Function {name}Backward returned an invalid gradient at index {index}"
-        return "gradient-misfit", f"{text} - {sizes}" if "?" not in sizes else text
+        return "gradient-misfit", with_gaps(f"{text} - {sizes}")
     return None
 
 

@@ -10,7 +10,7 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
-from gradcheck_tool.engine.errors import Raised, story
+from gradcheck_tool.engine.errors import Raised, story, with_gaps
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.tensor_attributes import INTEGER_GRAD
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SINGLE = "The Tensor returned by the function given to {} should contain a single element"
 NO_VECTOR = "The vector v can only be None if the user-provided function returns a single Tensor"
-VECTOR = "v has invalid size: should be"
+VECTOR = "v has invalid size: should be torch.Size({}) but got torch.Size({})"
 STRICT = "Output 0 of the user-provided function does not require gradients."
 SCALAR = "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor"
 _SCALAR_ONLY = ("hessian", "hvp", "vhp")
@@ -129,15 +129,16 @@ def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, cal
 def _check_vector(s: State, like: Tensor, vector: Value, call: Call) -> None:
     given = s.get(vector, Tensor)
     if given is not None and engine.sizes_differ(given.shape, like.shape):
+        sizes = size_text(given.shape), size_text(like.shape)
         raise Raised(
             InvalidTensorUse(
                 site=call.site,
                 story=(story(given.site, f"`{given.name}` is made here"),),
-                text=VECTOR,
+                text=with_gaps(VECTOR.format(*reversed(sizes))),
                 kind="grad-size",
                 tensor=str(like.name),
                 call=str(call.text),
-                sizes=(size_text(given.shape), size_text(like.shape)),
+                sizes=sizes,
             )
         )
 

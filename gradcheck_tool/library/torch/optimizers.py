@@ -108,11 +108,14 @@ def _check_given(s: State, given: Value, call: Call) -> None:
     if is_missing:
         text, error = "missing 1 required positional argument: 'params'", "TypeError"
     elif s.get(given, Tensor) is not None:
-        text, error = "params argument given to the optimizer should be an iterable", "TypeError"
+        text, error = (
+            "params argument given to the optimizer should be an iterable of Tensors or dicts",
+            "TypeError",
+        )
     elif listed and elements(s, given) == ([], False):
         text, error = "optimizer got an empty parameter list", "ValueError"
     elif s.get(given, List) is not None and any(_is_number(item) for item in elements(s, given)[0]):
-        text, error = "optimizer can only optimize Tensors, but one of the params is", "TypeError"
+        text, error = "optimizer can only optimize Tensors, but one of the params is ...", "TypeError"
     else:
         return
     raise Raised(

@@ -21,7 +21,7 @@ from gradcheck_tool.domain.values import (
     fresh,
     unknown,
 )
-from gradcheck_tool.engine.errors import Raised, story
+from gradcheck_tool.engine.errors import Raised, story, with_gaps
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.facts import GradientsCleared, Taken
 from gradcheck_tool.interp.havoc import graph_behind
@@ -251,15 +251,17 @@ def _set_grad(m: Interpreter, s: State, ref: Ref, value: Value, site: Any) -> No
         return
     given = s.get(value, Tensor)
     if given is not None and engine.sizes_differ(given.shape, tensor.shape):
+        sizes = size_text(given.shape), size_text(tensor.shape)
+        text = f"attempting to assign a gradient of size '{sizes[0]}' to a tensor of size '{sizes[1]}'"
         raise Raised(
             InvalidTensorUse(
                 site=site,
                 story=(story(given.site, f"`{given.name}` has another size"),),
-                text="attempting to assign a gradient of size",
+                text=with_gaps(text),
                 kind="grad-size",
                 tensor=str(tensor.name),
                 call="grad = ...",
-                sizes=(size_text(given.shape), size_text(tensor.shape)),
+                sizes=sizes,
             )
         )
     if isinstance(value, Const):

@@ -60,7 +60,7 @@ def _check_answer(
     kind, text, error = "hook-return", "Tensor post accumulate grad hooks should return None.", "RuntimeError"
     if not post:
         kind = "hook-result"
-        text = "has changed the size of value"
+        text = "hook ... has changed the size of value"
         if isinstance(answer, (Const, Tup)) and answer != NONE:
             error, name = "TypeError", type(getattr(answer, "value", ())).__name__
             text = f"expected Variable, but hook returned '{name}'"

@@ -32,7 +32,9 @@ def to_python(m: Interpreter, s: State, ref: Ref, name: str, site: Any, text: An
         return unknown("str")
     if name == "bool":
         return Symbol(("truth", ref), "bool")
-    _check_single(s, ref, site, str(text), "only one element tensors can be converted", "ValueError")
+    _check_single(
+        s, ref, site, str(text), "only one element tensors can be converted to Python scalars", "ValueError"
+    )
     key = ("number", ref, fresh()) if s[ref].requires_grad else ("number", ref)
     kind = name if name in ("float", "int") else "data"
     return cut_to_number(s, ref, Symbol(key, kind), text, site)
@@ -62,7 +64,8 @@ def item(m: Interpreter, s: State, call: Call) -> Result:
     ref = receiver(m, s, call)
     name = call.func.name if isinstance(call.func, Method) else "item"
     if name == "item":
-        _check_single(s, ref, call.site, str(call.text), "cannot be converted to Scalar", "RuntimeError")
+        text = "a Tensor with ... elements cannot be converted to Scalar"
+        _check_single(s, ref, call.site, str(call.text), text, "RuntimeError")
     kind = NUMBERS.get(name, "float" if name == "item" and s[ref].dtype == "float" else "data")
     return cut_to_number(s, ref, unknown(kind), call.text, call.site)
 
