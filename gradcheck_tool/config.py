@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.spelling import nearest
+from gradcheck_tool.toml_text import NotTomlError, parse_toml
+from gradcheck_tool.trust.reading import MOST_OF_SETTINGS, RefusedFileError, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -312,8 +313,10 @@ def is_version(text: str) -> bool:
 def _has_section(pyproject: Path) -> bool:
     # Parsing every pyproject.toml on the way up would cost more than looking for the word.
     try:
-        if b"gradlint" not in pyproject.read_bytes():
+        if b"gradlint" not in read_file(pyproject, MOST_OF_SETTINGS):
             return False
+    except RefusedFileError as error:
+        raise ConfigError(f"{pyproject}: {error.strerror}") from error
     except OSError:
         return False
     tools = _toml(pyproject).get("tool")
@@ -334,7 +337,8 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return _parsed(path.read_text(encoding="utf-8-sig"), str(path))
+        text = read_file(path, MOST_OF_SETTINGS).decode("utf-8-sig")
+        return _parsed(text.replace("\r\n", "\n"), str(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -342,14 +346,10 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _parsed(text: str, place: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{place}: not TOML: {error}") from error
+        return parse_toml(text)
+    except NotTomlError as error:
+        raise ConfigError(f"{place}: {error}") from error
 
 
 class _Reader:

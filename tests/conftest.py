@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 
@@ -25,3 +26,11 @@ def small_disk(tmp_path):
         pytest.skip(f"no file system can be mounted: {mounted.stderr.strip()}")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def state_folder(tmp_path_factory):
+    """Consents and the key of the caches are not those of who runs the tests."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["GRADLINT_STATE_DIR"] = str(folder)
+    return folder

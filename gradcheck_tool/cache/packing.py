@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcheck_tool.cache.schema import each, items, number, optional_number, optional_text, text
 from gradcheck_tool.findings import (
     Applicability,
     Edit,
@@ -43,32 +44,57 @@ def pack(finding: Finding) -> list[Any]:
     ]
 
 
-def unpack(packed: list[Any]) -> Finding:
+def unpack(packed: Any) -> Finding:
     """The finding that was packed.
 
     Raises:
-        LookupError, TypeError, ValueError: it is something else.
+        SchemaError, ValueError: it is something else.
     """
-    code, name, severity, message, location, predicts, trace, fix, url, assumes, units, unless = packed
+    code, name, severity, message, location, predicts, trace, fix, url, assumes, units, unless = items(
+        packed, 12
+    )
     return Finding(
-        code=code,
-        name=name,
+        code=text(code),
+        name=text(name),
         severity=Severity(severity),
-        message=message,
+        message=text(message),
         location=_unpack_location(location),
-        predicts=predicts,
-        assumes=tuple(assumes),
-        units=tuple(units),
-        unless=tuple((owner, attribute) for owner, attribute in unless),
-        trace=tuple(TraceStep(_unpack_location(place), text) for place, text in trace),
-        fix=None
-        if fix is None
-        else Fix(
-            Applicability(fix[0]),
-            fix[1],
-            tuple(Edit(text, Position(a, b), Position(c, d)) for text, a, b, c, d in fix[2]),
-        ),
-        url=url,
+        predicts=optional_text(predicts),
+        assumes=each(assumes, text),
+        units=each(units, text),
+        unless=each(unless, pair),
+        trace=each(trace, _unpack_step),
+        fix=None if fix is None else _unpack_fix(fix),
+        url=text(url),
+    )
+
+
+def pair(packed: Any) -> tuple[str, str]:
+    """Two texts.
+
+    Raises:
+        SchemaError: it is something else.
+    """
+    first, second = items(packed, 2)
+    return text(first), text(second)
+
+
+def _unpack_step(packed: Any) -> TraceStep:
+    place, message = items(packed, 2)
+    return TraceStep(_unpack_location(place), text(message))
+
+
+def _unpack_fix(packed: Any) -> Fix:
+    applicability, message, edits = items(packed, 3)
+    return Fix(Applicability(applicability), text(message), each(edits, _unpack_edit))
+
+
+def _unpack_edit(packed: Any) -> Edit:
+    content, row, column, end_row, end_column = items(packed, 5)
+    return Edit(
+        text(content),
+        Position(number(row), number(column)),
+        Position(number(end_row), number(end_column)),
     )
 
 
@@ -77,6 +103,7 @@ def _pack_location(location: Location) -> list[Any]:
     return [location.filename, start.row, start.column, end.row, end.column, location.cell]
 
 
-def _unpack_location(packed: list[Any]) -> Location:
-    filename, row, column, end_row, end_column, cell = packed
-    return Location(filename, Position(row, column), Position(end_row, end_column), cell)
+def _unpack_location(packed: Any) -> Location:
+    filename, row, column, end_row, end_column, cell = items(packed, 6)
+    start, end = Position(number(row), number(column)), Position(number(end_row), number(end_column))
+    return Location(text(filename), start, end, optional_number(cell))

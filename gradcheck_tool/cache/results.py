@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcheck_tool.cache.packing import pack, unpack
+from gradcheck_tool.cache.folder import why_foreign
+from gradcheck_tool.cache.packing import pack, pair, unpack
+from gradcheck_tool.cache.schema import SchemaError, each, items, number, optional_text, text
 from gradcheck_tool.cache.store import forget_oldest, read_entries, write
 from gradcheck_tool.sources.discover import CACHE_FOLDER
 
@@ -44,8 +46,9 @@ class ResultCache:
 
     def __init__(self, root: Path, key: str) -> None:
         """`root` is the folder that gets a `.gradlint_cache`; `key` names the way of checking."""
-        self._path = root / CACHE_FOLDER / f"check-{key}.json"
-        self._entries = read_entries(self._path)
+        self._cache = root / CACHE_FOLDER
+        self._path = self._cache / f"check-{key}.json"
+        self._entries = {} if why_foreign(self._cache) else read_entries(self._path)
         self._new: dict[str, list[Any]] = {}
 
     def get(self, filename: str, content: str, resolve: Resolve) -> Remembered | None:
@@ -56,17 +59,15 @@ class ResultCache:
             content: digest of the file's bytes.
             resolve: digest of what an import leads to now.
         """
-        entry = self._entries.get(filename)
         try:
-            if entry is None or entry[0] != content:
-                return None
-            if any(resolve((name, dotted, level)) != found for (name, dotted, level), found in entry[1]):
-                return None
-            entered = tuple((str(name), str(function)) for name, function in entry[3])
-            used = tuple((str(name), int(row)) for name, row in entry[4])
-            return Remembered(tuple(map(unpack, entry[2])), entered, used)
-        except (LookupError, TypeError, ValueError):
+            known = _Entry.of(self._entries.get(filename))
+        except ValueError:
             return None
+        if known.content != content:
+            return None
+        if any(resolve(asked) != found for asked, found in known.dependencies):
+            return None
+        return known.told
 
     def put(self, filename: str, content: str, dependencies: Sequence[Dependency], found: Remembered) -> None:
         """Remember a result until `save`."""
@@ -80,6 +81,38 @@ class ResultCache:
         if not self._new:
             return
         kept = {name: entry for name, entry in read_entries(self._path).items() if os.path.exists(name)}  # noqa: PTH110
-        write(self._path, {**kept, **self._new})
-        forget_oldest(self._path.parent.glob("check-*.json"), KEPT)
+        write(self._cache, self._path, {**kept, **self._new})
+        forget_oldest(self._cache, "check-*.json", KEPT)
         self._new.clear()
+
+
+class _Entry(NamedTuple):
+    """What is remembered of a file, and what it depends on."""
+
+    content: str
+    dependencies: tuple[Dependency, ...]
+    told: Remembered
+
+    @classmethod
+    def of(cls, packed: Any) -> _Entry:
+        """An entry of the cache.
+
+        Raises:
+            ValueError: it is none.
+        """
+        content, dependencies, findings, entered, used = items(packed, 5)
+        told = Remembered(each(findings, unpack), each(entered, pair), each(used, _comment))
+        return cls(text(content), each(dependencies, _dependency), told)
+
+
+def _dependency(packed: Any) -> Dependency:
+    asked, found = items(packed, 2)
+    importer, dotted, level = items(asked, 3)
+    if not isinstance(level, int) or isinstance(level, bool):
+        raise SchemaError("not a number of dots")
+    return (text(importer), text(dotted), level), optional_text(found)
+
+
+def _comment(packed: Any) -> tuple[str, int]:
+    name, row = items(packed, 2)
+    return text(name), number(row)

@@ -6,9 +6,11 @@ To print it again costs no more than to look at times and sizes: no program is r
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.cache.folder import why_foreign
+from gradcheck_tool.cache.schema import each, number, table, text
 from gradcheck_tool.cache.seen import Seen
 from gradcheck_tool.cache.store import digest, forget_oldest, read_entries, write
 from gradcheck_tool.sources.discover import CACHE_FOLDER
@@ -47,8 +49,9 @@ class Snapshot:
         The cache lies at the root of the project, which is known only once the configurations are read.
         """
         for parent in (self._folder, *self._folder.parents):
-            entries = read_entries(parent / CACHE_FOLDER / self._name)
-            if entries:
+            cache = parent / CACHE_FOLDER
+            entries = read_entries(cache / self._name)
+            if entries and not why_foreign(cache):
                 return _unchanged(entries)
         return None
 
@@ -67,16 +70,21 @@ class Snapshot:
         if state.settled >= self._started:
             return
         cache = root / CACHE_FOLDER
-        write(cache / self._name, {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)})
-        forget_oldest(cache.glob("run-*.json"), KEPT)
+        told = {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)}
+        write(cache, cache / self._name, told)
+        forget_oldest(cache, "run-*.json", KEPT)
 
 
 def _unchanged(entries: dict[str, Any]) -> Printed | None:
     try:
-        seen = Seen(**{kind: tuple(paths) for kind, paths in entries["seen"].items()})
-        if seen.state().digest != entries["state"]:
-            return None
-        printed = Printed(**entries["printed"])
-        return printed if isinstance(printed.out + printed.err, str) else None
-    except (AttributeError, LookupError, OSError, TypeError, ValueError):
+        known = table(entries, frozenset({"seen", "state", "printed"}))
+        seen = Seen(**{key: each(known["seen"][key], text) for key in table(known["seen"], _SEEN)})
+        printed = table(known["printed"], _PRINTED)
+        told = Printed(text(printed["out"]), text(printed["err"]), number(printed["status"]))
+        return told if seen.state().digest == known["state"] else None
+    except (OSError, ValueError):
         return None
+
+
+_SEEN = frozenset(field.name for field in fields(Seen))
+_PRINTED = frozenset(field.name for field in fields(Printed))

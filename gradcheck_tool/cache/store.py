@@ -1,5 +1,5 @@
 """The cache folder: files in it are replaced as a whole, so that runs at the same time see either the old
-one or the new one, and whatever cannot be read is empty.
+one or the new one, and whatever cannot be read, or was not written by this user, is empty.
 """
 
 from __future__ import annotations
@@ -8,10 +8,14 @@ import hashlib
 import json
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.cache.folder import ForeignCacheError, why_foreign
 from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.trust.reading import MOST_OF_CACHES, read_file, read_program
+from gradcheck_tool.trust.signing import signed, verified
 from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ def digest(data: bytes) -> str:
 def digest_file(path: Path) -> str | None:
     """The digest of a file's bytes; None when they cannot be had."""
     try:
-        return digest(path.read_bytes())
+        return digest(read_program(path))
     except OSError:
         return None
 
@@ -46,47 +50,77 @@ def mark(cache: Path) -> None:
     """Make the cache folder, with the files that keep it out of git and out of backups.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written, or is not gradlint's.
     """
+    reason = why_foreign(cache)
+    if reason is not None:
+        raise ForeignCacheError(cache, reason)
     cache.mkdir(parents=True, exist_ok=True)
     for name, text in _MARKERS.items():
         if not _has_content(cache / name):
             write_atomically(cache / name, text, lasting=False)
 
 
-def remove_caches(folder: Path) -> Iterator[Path]:
-    """Delete every cache in a folder and below it, and yield where they were."""
-    import shutil
+@dataclass(frozen=True)
+class Cleaned:
+    """What became of a cache: removed with so many files, or left for a reason."""
 
-    for parent, folders, _ in os.walk(folder):
+    folder: Path
+    files: int
+    left: str | None = None
+
+
+def remove_caches(folder: Path) -> Iterator[Cleaned]:
+    """Delete every cache of gradlint's in a folder and below it, and yield what was done."""
+    for parent, folders, files in os.walk(folder):
         if CACHE_FOLDER in folders:
             folders.remove(CACHE_FOLDER)
-            found = Path(parent, CACHE_FOLDER)
-            shutil.rmtree(found, ignore_errors=True)
-            yield found
+        elif CACHE_FOLDER not in files:
+            continue
+        yield _removed(Path(parent, CACHE_FOLDER))
+
+
+def _removed(cache: Path) -> Cleaned:
+    import shutil
+
+    reason = why_foreign(cache)
+    if reason is not None:
+        return Cleaned(cache, 0, reason)
+    count = sum(len(files) for _, _, files in os.walk(cache))
+    try:
+        shutil.rmtree(cache)
+    except OSError as error:
+        return Cleaned(cache, 0, f"{error.filename}: {error.strerror}")
+    return Cleaned(cache, count)
 
 
 def read_entries(path: Path) -> dict[str, Any]:
-    """What is in a file of the cache; nothing where it is missing or damaged."""
+    """What is in a file of a cache; nothing where it is missing, damaged or not of this user's making."""
     try:
-        loaded = json.loads(path.read_bytes())
+        body = verified(str(path), read_file(path, MOST_OF_CACHES))
+        loaded = None if body is None else json.loads(body)
     except (OSError, ValueError, RecursionError):
         return {}
     return loaded if isinstance(loaded, dict) else {}
 
 
-def write(path: Path, entries: dict[str, Any]) -> None:
-    """Replace a file of the cache. Failing to is no error."""
+def write(cache: Path, path: Path, entries: dict[str, Any]) -> None:
+    """Replace a file in a cache folder. Failing to is no error."""
+    data = signed(str(path), json.dumps(entries, separators=(",", ":"), default=str).encode())
+    if data is None:
+        return
     with suppress(OSError):
-        mark(path.parent)
-        write_atomically(path, json.dumps(entries, separators=(",", ":")), lasting=False)
+        mark(cache)
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, data, lasting=False)
 
 
-def forget_oldest(files: Iterable[Path], kept: int) -> None:
-    """Remove all but the newest of some files of the cache. Failing to is no error."""
+def forget_oldest(cache: Path, pattern: str, kept: int) -> None:
+    """Remove all but the newest of some files of a cache folder. Failing to is no error."""
     with suppress(OSError):
-        for path in sorted(files, key=os.path.getmtime)[:-kept]:
-            path.unlink()
+        if why_foreign(cache) is None:
+            for path in sorted(cache.glob(pattern), key=os.path.getmtime)[:-kept]:
+                path.unlink()
 
 
 def _has_content(path: Path) -> bool:

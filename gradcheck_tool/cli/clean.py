@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradcheck_tool.cli.console import fail, note
+from gradcheck_tool.cli.console import count, fail, note
 
 
 def clean(
@@ -15,15 +15,20 @@ def clean(
 ) -> None:
     """Remove the caches in a folder and below it.
 
-    A `.gradlint_cache` holds results, and the calls that `gradlint record` has kept.
+    A `.gradlint_cache` holds results, and the calls that `gradlint record` has kept. One that is a link, or
+    holds files that gradlint has not made, is left as it is.
     """
     from gradcheck_tool.cache.store import remove_caches
     from gradcheck_tool.sources.discover import absolute
+    from gradcheck_tool.trust.visible import visible, visible_name
 
     if not path.is_dir():
         fail(f"{path}: no such folder")
-    removed = list(remove_caches(absolute(path)))
-    for folder in removed:
-        note(f"removed {folder}")
-    if not removed:
+    found = list(remove_caches(absolute(path)))
+    for cleaned in found:
+        if cleaned.left is None:
+            note(f"removed {visible_name(str(cleaned.folder))} ({count(cleaned.files, 'file')})")
+        else:
+            note(f"left {visible_name(str(cleaned.folder))}: {visible(cleaned.left)}")
+    if not found:
         note("There is no cache to remove.")

@@ -12,7 +12,9 @@ from gradcheck_tool.cli.console import count, fail, note, print_out, tell_unwrit
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, relative_name
+from gradcheck_tool.sources.discover import absolute
 from gradcheck_tool.spelling import nearest
+from gradcheck_tool.trust.links import refuse_links
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,6 +163,7 @@ def write_file(path: Path, text: str) -> bool:
     from gradcheck_tool.writing import write_atomically
 
     try:
+        refuse_links(absolute(path), Path.cwd())
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
     except OSError as error:

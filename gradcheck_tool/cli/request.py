@@ -21,6 +21,7 @@ from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.sources.lines import SourceLines
+from gradcheck_tool.trust.links import refuse_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -231,6 +232,7 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
     from gradcheck_tool.sources.baseline import write_baseline
 
     try:
+        refuse_links(path, output.folder)
         write_baseline(path, outcome.findings, SourceLines())
     except OSError as error:
         tell_unwritten(path, error)

@@ -158,9 +158,11 @@ def _save(path: Path, folder: Path, session: Session, watched: Run) -> bool:
     from gradcheck_tool.observed.run import write
     from gradcheck_tool.report.json import to_dict
     from gradcheck_tool.sanitizer.findings import findings_of
+    from gradcheck_tool.trust.links import refuse_links
 
     try:
         findings = [to_dict(finding) for finding in findings_of(watched.told, session)]
+        refuse_links(absolute(path), folder)
         write(path, folder, findings, watched.observed)
     except OSError as error:
         tell_unwritten(path, error)

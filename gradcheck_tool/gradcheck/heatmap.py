@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from gradcheck_tool.trust.links import refuse_links
 from gradcheck_tool.writing import write_atomically
 
 _SHADES = " .:-=+*#%@"
@@ -39,10 +40,12 @@ def picture(heat: Tensor, folder: str, name: str) -> Path:
 
     Raises:
         ImportError: if matplotlib is not installed (the extra `plots`).
+        LeadsOutError: a link of the tree leads out of it.
     """
     from matplotlib.figure import Figure
 
     path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".png")
+    refuse_links(path.absolute(), Path.cwd())
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()

@@ -11,6 +11,7 @@ from gradcheck_tool.harness.roots import place_of
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.modules import find_module
 from gradcheck_tool.sources.source import read_source
+from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +66,7 @@ class Discovery:
 
     def _in_file(self, path: Path) -> Iterator[FunctionRef]:
         try:
-            relevant = _WORDS.search(path.read_bytes())
+            relevant = _WORDS.search(read_program(path))
         except OSError as error:
             self.problems.append((str(path), error.strerror or str(error)))
             return
@@ -89,7 +90,7 @@ class Discovery:
     def _read(self, path: Path) -> FileNames | None:
         if path not in self._files:
             try:
-                self._files[path] = read_names(read_source(str(path), path.read_bytes()).text)
+                self._files[path] = read_names(read_source(str(path), read_program(path)).text)
             except (OSError, SourceError, SyntaxError, ValueError, RecursionError) as error:
                 self.problems.append((str(path), f"cannot be parsed: {error}"))
                 self._files[path] = None

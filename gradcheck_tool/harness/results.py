@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradcheck_tool
-from gradcheck_tool.cache.store import digest, digest_file, mark, stamp
+from gradcheck_tool.cache.folder import why_foreign
+from gradcheck_tool.cache.store import digest, digest_file, read_entries, stamp, write
 from gradcheck_tool.harness.inputs.files import fingerprint, sample_files
 from gradcheck_tool.harness.outcomes import Outcome, pack_case, pack_finding, unpack_case, unpack_finding
-from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.discovery import Discovery
@@ -51,11 +51,11 @@ class Results:
     def get(self, unit: Unit) -> Outcome | None:
         """The outcome of an earlier run, if nothing that it depends on has changed."""
         try:
-            data = json.loads(self._path(unit).read_bytes())
-            if data["key"] != self._key(unit):
+            data = {} if why_foreign(self._cache) else read_entries(self._path(unit))
+            if not data or data["key"] != self._key(unit):
                 return None
             return replace(_unpack(unit, data["outcome"]), cached=True)
-        except (OSError, ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             return None
 
     def put(self, outcome: Outcome) -> None:
@@ -63,13 +63,10 @@ class Results:
         path = self._path(outcome.unit)
         if not outcome.lasting:
             with suppress(OSError):
-                path.unlink(missing_ok=True)
+                if why_foreign(self._cache) is None:
+                    path.unlink(missing_ok=True)
             return
-        text = json.dumps({"key": self._key(outcome.unit), "outcome": _pack(outcome)}, default=str)
-        with suppress(OSError):
-            mark(self._cache)
-            path.parent.mkdir(exist_ok=True)
-            write_atomically(path, text, lasting=False)
+        write(self._cache, path, {"key": self._key(outcome.unit), "outcome": _pack(outcome)})
 
     def _path(self, unit: Unit) -> Path:
         return self._cache / FOLDER / f"{digest(f'{unit.ref.filename}::{unit.name}'.encode())}.json"

@@ -21,6 +21,7 @@ from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.source import read_source
 from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
+from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -194,7 +195,7 @@ class Harness:
         name = str(path)
         if name not in self._suppressions:
             try:
-                self._suppressions[name] = read_suppressions(read_source(name, path.read_bytes()).text)
+                self._suppressions[name] = read_suppressions(read_source(name, read_program(path)).text)
             except (OSError, SourceError):
                 self._suppressions[name] = Suppressions()
         return self._suppressions[name]

@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.trust.reading import read_program
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -96,8 +98,8 @@ def check_packs(folders: Iterable[Path]) -> None:
 
 def _check(folder: Path, path: Path) -> None:
     try:
-        ast.parse(path.read_bytes(), str(path))
-    except (OSError, SyntaxError, ValueError) as error:
+        ast.parse(read_program(path), str(path))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ModelPackError(f"model pack {folder}: {path.name} cannot be read: {error}") from error
 
 
@@ -136,5 +138,5 @@ def _lower(path: Path) -> ModuleIR | None:
     from gradcheck_tool.ir.lower import lower_light
     from gradcheck_tool.ir.outline import outline
 
-    found = outline(path.read_text(encoding="utf-8"))
+    found = outline(read_program(path).decode("utf-8"))
     return None if found is None else lower_light(found, str(path))

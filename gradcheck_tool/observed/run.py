@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.trust.reading import MOST_OF_CACHES, read_file, read_program
 from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def read(path: Path, folder: Path) -> ObservedRun:
         NotARunError: it is no such file.
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_file(path, MOST_OF_CACHES))
         if data["format"] != FORMAT:
             raise NotARunError
         names = {name: str(folder / name) for name in data["digests"]}
@@ -119,7 +120,7 @@ def read(path: Path, folder: Path) -> ObservedRun:
             [ObservedProcess.from_json(process).renamed(names) for process in data["processes"]],
             {names[name]: digest for name, digest in data["digests"].items()},
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise NotARunError from None
 
 
@@ -136,7 +137,7 @@ def _relative(name: str, folder: Path) -> str:
 
 def _digest(name: str) -> str:
     try:
-        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        return hashlib.sha256(read_program(Path(name))).hexdigest()
     except OSError:
         return ""
 

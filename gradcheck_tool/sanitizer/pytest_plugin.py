@@ -158,7 +158,9 @@ class _Reporting:
         from gradcheck_tool.report import render
         from gradcheck_tool.report.context import ReportContext
         from gradcheck_tool.sanitizer.findings import completed
+        from gradcheck_tool.sources.discover import absolute
         from gradcheck_tool.sources.lines import SourceLines
+        from gradcheck_tool.trust.links import refuse_links
 
         found = completed([_with_tests(*one) for one in self._seen.values()], self._session).findings
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -170,6 +172,7 @@ class _Reporting:
                 self._folder, lines, self._session.rules_in_force, not_watched=list(self._left_alone)
             )
             try:
+                refuse_links(absolute(file), self._folder)
                 write_atomically(file, render(name, found, context))
             except OSError as error:
                 self._unwritten.append(f"gradlint: error: {file}: cannot be written: {error.strerror}")

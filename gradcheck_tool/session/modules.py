@@ -10,6 +10,7 @@ from gradcheck_tool.analysis.import_context import ImportContext, Imports
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.modules import find_module, forget_roots
 from gradcheck_tool.sources.source import read_source
+from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,7 @@ class ModuleCache:
             OSError: it cannot be read.
         """
         text = self._texts.get(path)
-        return path.read_bytes() if text is None else text
+        return read_program(path) if text is None else text
 
     def update(self, path: Path, text: str) -> None:
         """Take a file to have this text from now on."""

@@ -98,6 +98,7 @@ class Session:
         self._baselines: dict[Path, Baseline] = {}
         self._checker = checker
         self._looked_at: tuple[Discovery, Caches] | None = None
+        self._named: set[Path] = set()
 
     @property
     def root(self) -> Path:
@@ -206,7 +207,7 @@ class Session:
         from gradcheck_tool.cache.caches import Caches
         from gradcheck_tool.sources.discover import absolute
 
-        named = {absolute(self._folder / path) for path in paths}
+        named = self._named = {absolute(self._folder / path) for path in paths}
         # Neither caches nor other processes know of texts that are not on disk.
         edited = self.checker.modules.has_texts
         caches = Caches(self._elsewhere) if self._options.cache and not edited else None
@@ -240,11 +241,13 @@ class Session:
             for finding in outcome.findings
             if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
         ]
-        return list(self._fixer(outcome.ways).fixes(self._files_of(wanted), unsafe))
+        files = self._within(self._files_of(wanted), outcome)
+        return list(self._fixer(outcome.ways).fixes(files, unsafe))
 
     def add_noqa(self, outcome: Outcome) -> list[Change]:
         """The changes that suppress the findings where they are, one a file; nothing is written."""
-        return list(self._fixer(outcome.ways).suppressions(self._files_of(outcome.findings)))
+        files = self._within(self._files_of(outcome.findings), outcome)
+        return list(self._fixer(outcome.ways).suppressions(files))
 
     def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
         """The outcome after these changes were written."""
@@ -298,6 +301,26 @@ class Session:
     def _files_of(self, findings: Iterable[Finding]) -> list[tuple[Path, Config]]:
         paths = dict.fromkeys(Path(finding.location.filename) for finding in findings)
         return [(path, self.config(path.parent)) for path in paths]
+
+    def _within(self, files: Iterable[tuple[Path, Config]], outcome: Outcome) -> list[tuple[Path, Config]]:
+        """The files that may be changed: not those that are links out of the tree, which become problems."""
+        from gradcheck_tool.trust.links import leads_out
+
+        kept = []
+        for path, config in files:
+            reason = leads_out(path, self._tree(path, config))
+            if reason is None:
+                kept.append((path, config))
+            else:
+                outcome.problems.append(Problem(str(path), f"not changed: {reason}", fatal=False))
+        return kept
+
+    def _tree(self, path: Path, config: Config) -> Path:
+        """The tree of a file that lies in no repository: its configuration's, or what was asked for."""
+        if config.source is not None and path.is_relative_to(config.root):
+            return config.root
+        named = [place for place in self._named if place != path and path.is_relative_to(place)]
+        return min(named, key=lambda place: len(place.parts), default=path.parent)
 
     def _config_of(self, filename: str) -> Config:
         return self.config(Path(filename).parent if filename != STDIN_NAME else self._folder)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.config import ConfigError
+from gradcheck_tool.trust.reading import MOST_OF_SETTINGS, read_file
 from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Baseline:
         """
         self._folder = path.parent
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(read_file(path, MOST_OF_SETTINGS).decode("utf-8"))
             if document["version"] != VERSION:
                 raise ConfigError(f"{path}: baseline of another version of gradlint; write it again")
             self._known = Counter(
@@ -48,7 +49,7 @@ class Baseline:
             raise ConfigError(f"{path}: no such baseline; write it with --write-baseline") from error
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from error
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise ConfigError(f"{path}: not a baseline; write it with --write-baseline") from error
 
     def new(self, findings: Iterable[Finding], lines: Lines) -> list[Finding]:

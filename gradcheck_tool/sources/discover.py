@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.config import ConfigError
 from gradcheck_tool.sources.patterns import PatternError, Patterns
+from gradcheck_tool.trust.reading import MOST_OF_SETTINGS, RefusedFileError, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -192,9 +193,12 @@ def _ignores_in(folder: Path) -> list[_Ignore]:
     found = []
     for name in IGNORE_FILES:
         try:
-            lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
+            data = read_file(folder / name, MOST_OF_SETTINGS)
+        except RefusedFileError as error:
+            raise ConfigError(f"{folder / name}: {error.strerror}") from error
         except OSError:
             continue
+        lines = data.decode("utf-8", errors="replace").splitlines()
         found.append(_Ignore(folder, _compiled_leniently(tuple(lines))))
     return found
 

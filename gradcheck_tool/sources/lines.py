@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.source import read_source, split_lines
+from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ class SourceLines:
 
     def _read(self, filename: str, cell: int | None) -> Sequence[str]:
         try:
-            data = self._known[filename] if filename in self._known else Path(filename).read_bytes()
+            data = self._known[filename] if filename in self._known else read_program(Path(filename))
             source = read_source(filename, data)
         except (OSError, SourceError):
             return ()

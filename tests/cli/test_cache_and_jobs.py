@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gradcheck_tool.cache import results
+from gradcheck_tool.cache import results, store
 from gradcheck_tool.cache.results import Remembered, ResultCache
+from gradcheck_tool.cache.store import read_entries
 from gradcheck_tool.sources.discover import CACHE_FOLDER
 from tests import fakes
 from tests.fakes import finding, replacement, step
@@ -94,9 +95,9 @@ class TestCache:
         expected = again()
         for path in (project / CACHE_FOLDER).glob("*.json"):
             if damage is None:
-                entries = json.loads(path.read_text())
-                path.write_text(
-                    json.dumps({name: [entry[0], [], [["?"]]] for name, entry in entries.items()})
+                entries = read_entries(path)
+                store.write(
+                    path.parent, path, {name: [entry[0], [], [["?"]]] for name, entry in entries.items()}
                 )
             else:
                 path.write_bytes(damage)
@@ -125,7 +126,7 @@ class TestCache:
         gone.unlink()
         write("a.py", "x = 1\n")
         again()
-        entries = [json.loads(path.read_text()) for path in (project / CACHE_FOLDER).glob("*.json")]
+        entries = [read_entries(path) for path in (project / CACHE_FOLDER).glob("*.json")]
         assert [list(entry) for entry in entries] == [[str(project / "a.py")]]
 
     def test_results_of_ways_of_checking_long_gone_are_forgotten(self, again, write, project):
@@ -189,7 +190,7 @@ def test_many_runs_at_once_leave_a_cache_that_can_be_read(tmp_path):
         jobs = threads.map(save_many, [(tmp_path, worker) for worker in range(4)])
         processes.map(save_many, [(tmp_path, worker) for worker in range(4, 6)])
         list(jobs)
-    entries = json.loads((tmp_path / CACHE_FOLDER / "check-shared.json").read_text())
+    entries = read_entries(tmp_path / CACHE_FOLDER / "check-shared.json")
     assert entries
     loaded = ResultCache(tmp_path, "shared")
     for name in entries:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from gradcheck_tool.cache import snapshot
+from gradcheck_tool.cache import snapshot, store
 from gradcheck_tool.cli import main as entry_point
 from gradcheck_tool.sources.discover import CACHE_FOLDER
 from tests import fakes
@@ -143,7 +143,7 @@ class TestKnown:
     def test_damage(self, again, project, damage):
         (path,) = (project / CACHE_FOLDER).glob("run-*.json")
         if damage is None:
-            path.write_text(json.dumps({**json.loads(path.read_text()), "printed": {"out": 1}}))
+            store.write(path.parent, path, {**store.read_entries(path), "printed": {"out": 1}})
         else:
             path.write_bytes(damage)
         assert again("pkg") == (["a.py"], {"a.py", "b.py"})

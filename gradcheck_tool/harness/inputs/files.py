@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.harness.record.places import folder_of
 from gradcheck_tool.harness.roots import import_folders
+from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.functions import FunctionRef
@@ -37,6 +38,6 @@ def sample_files(ref: FunctionRef) -> list[Path]:
 
 def _mentions_gradlint(path: Path) -> bool:
     try:
-        return b"gradcheck_tool" in path.read_bytes()
+        return b"gradcheck_tool" in read_program(path)
     except OSError:
         return False

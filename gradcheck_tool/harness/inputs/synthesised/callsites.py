@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from gradcheck_tool.trust.reading import read_program
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -66,7 +68,7 @@ def _files(ref: FunctionRef) -> Iterator[Path]:
 @lru_cache(maxsize=1024)
 def _bytes(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_program(Path(path))
     except OSError:
         return b""
 
