@@ -86,9 +86,9 @@ class Finding:
     foretells neither. `assumes` has in words what the finding takes from ordinary use of the code, beyond
     what the code shows. `units` are the functions whose execution on their own shows it, where the top-level
     code of no program leads to it. `unless` has attributes, with their classes, that no other file of the
-    repository mentions where the finding is right. `function`, `device`, `dtype` are set by the run-time
-    engine, `evidence` where something was measured. `source` is the command that found it. `in_run` is
-    what a watched run says of it, where one was asked.
+    repository mentions where the finding is right, `unless_set` those that none sets. `function`, `device`,
+    `dtype` are set by the run-time engine, `evidence` where something was measured. `source` is the command
+    that found it. `in_run` is what a watched run says of it, where one was asked.
     """
 
     code: str
@@ -109,6 +109,7 @@ class Finding:
     in_run: InRun | None = field(default=None, compare=False)
     units: tuple[str, ...] = field(default=(), compare=False, repr=False)
     unless: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    unless_set: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def sort_key(self) -> tuple[str, int, Location, str, str]:
         """Reports list findings by place, then code, then text, whatever order produced them.

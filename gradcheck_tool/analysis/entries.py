@@ -13,6 +13,7 @@ from gradcheck_tool.analysis.object_life import (
     Passes,
     between_calls,
     empty_containers,
+    graphs_kept,
     most_different,
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
@@ -266,8 +267,9 @@ def _train(
         ends = []
         for state in states:
             between_calls(state, receiver, life.loose(name), keep_gradients=keep)
+            m.program.kept = graphs_kept(state, receiver)
             ends += _run_function(m, state, ref, func, receiver, again=True)
-    m.program.assumes = before
+    m.program.assumes, m.program.kept = before, ()
 
 
 def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:

@@ -35,12 +35,12 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
 from gradcheck_tool.library.torch.function_application import backward_of, method_of, read_in_backward
 from gradcheck_tool.library.torch.function_backward import run_functions
-from gradcheck_tool.library.torch.function_text import function_class_of
+from gradcheck_tool.library.torch.function_text import FunctionBody, function_class_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
-    from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
+    from gradcheck_tool.library.torch.function_text import FunctionClass
 
 FUNCTION = "torch.autograd.Function"
 # How many tensors a `*args` gets: enough for two that have names of their own, and one more.
@@ -310,22 +310,10 @@ def _given_none(s: State, cls: Value) -> frozenset[int]:
     backward = s.get(backward_of(s, cls), Func)
     if backward is None:
         return frozenset()
-    returned = [
-        _none_items(block)
-        for block in backward.function.blocks.values()
-        if type(block.terminator) is ir.Return
-    ]
+    body = backward.function.worked_out(FunctionBody)
+    rows = [body.values(end) for end in body.returns()]
+    returned = [frozenset(index for index, reg in enumerate(row) if body.is_none(reg)) for row in rows]
     return frozenset.intersection(*returned) if returned else frozenset()
-
-
-def _none_items(block: ir.Block) -> frozenset[int]:
-    """The places of a returned tuple that have the constant None."""
-    end = block.terminator
-    assert isinstance(end, ir.Return)
-    constants = {i.dst for i in block.instrs if isinstance(i, ir.Const) and i.value is None}
-    made = [i for i in block.instrs if isinstance(i, ir.BuildTuple) and i.dst == end.value]
-    items = made[0].items if made else []
-    return frozenset(index for index, (reg, _) in enumerate(items) if reg in constants)
 
 
 def _tensor_parameters(function: ir.Function) -> frozenset[str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Instance, List
-from gradcheck_tool.domain.values import unknown
+from gradcheck_tool.domain.records import Class, Dict, Instance, List
+from gradcheck_tool.domain.values import GRAPH, Symbol, Tup, unknown
 from gradcheck_tool.interp.facts import BackwardRan
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
@@ -244,6 +244,31 @@ def between_calls(s: State, receiver: Ref, loose: set[str], *, keep_gradients: b
         if tensor.leaf is not False and tensor.requires_grad is not False:
             mine = s.edit(ref)
             mine.grad_state, mine.grad = "unknown", unknown()
+
+
+def graphs_kept(s: State, receiver: Ref) -> tuple[tuple[str, str], ...]:
+    """The attributes of an object and of what it holds, with their classes, in which results have graphs."""
+    owners = (s.get(ref, Instance) for ref in reachable(s, [receiver]))
+    kept = (
+        (cls.name, name)
+        for record in owners
+        if record is not None and (cls := s.get(record.cls, Class)) is not None
+        for name, value in record.attrs.items()
+        if not name.startswith("#") and _has_graph(s, value)
+    )
+    return tuple(dict.fromkeys(kept))
+
+
+def _has_graph(s: State, value: Value, depth: int = 2) -> bool:
+    """Is it a result with a graph, or a container of some?"""
+    if isinstance(value, Symbol):
+        return value.kind == GRAPH
+    tensor, row, table = s.get(value, Tensor), s.get(value, List), s.get(value, Dict)
+    if tensor is not None:
+        return tensor.grad_fn is not None
+    parts = [*row.items] if row is not None else [*table.items.values()] if table is not None else []
+    parts += value.items if isinstance(value, Tup) else ()
+    return depth > 0 and any(_has_graph(s, part, depth - 1) for part in parts)
 
 
 def empty_containers(s: State, receiver: Value) -> set[str]:

@@ -41,6 +41,7 @@ def pack(finding: Finding) -> list[Any]:
         list(finding.assumes),
         list(finding.units),
         [list(each) for each in finding.unless],
+        [list(each) for each in finding.unless_set],
     ]
 
 
@@ -50,9 +51,8 @@ def unpack(packed: Any) -> Finding:
     Raises:
         SchemaError, ValueError: it is something else.
     """
-    code, name, severity, message, location, predicts, trace, fix, url, assumes, units, unless = items(
-        packed, 12
-    )
+    code, name, severity, message, location, predicts, trace, fix, url, assumes, *rest = items(packed, 13)
+    units, unless, unless_set = rest
     return Finding(
         code=text(code),
         name=text(name),
@@ -63,6 +63,7 @@ def unpack(packed: Any) -> Finding:
         assumes=each(assumes, text),
         units=each(units, text),
         unless=each(unless, pair),
+        unless_set=each(unless_set, pair),
         trace=each(trace, _unpack_step),
         fix=None if fix is None else _unpack_fix(fix),
         url=text(url),

@@ -54,7 +54,8 @@ class Event:
     `assumes` has in words what the event takes from ordinary use, beyond what the code shows. `unit` is the
     qualified name of the function whose execution on its own shows it, '' where top-level code leads there.
     `unless` has attributes, with the class that has them: what other files of the repository do with them may
-    settle it otherwise.
+    settle it otherwise. `unless_set` has attributes of which that is so only where other files give them
+    another value, or change what they hold.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
@@ -65,6 +66,7 @@ class Event:
     assumes: tuple[str, ...] = ()
     unit: str = ""
     unless: tuple[tuple[str, str], ...] = ()
+    unless_set: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

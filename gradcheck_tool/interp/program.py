@@ -31,6 +31,7 @@ class Program:
         reached: where the parameters are made that a pass from the result of a unit would reach.
         unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
+        kept: the attributes, with their classes, that hold graphs which an earlier call of the unit has made.
     """
 
     main: ir.ModuleIR | None = None
@@ -44,6 +45,7 @@ class Program:
     reached: set[int] = field(default_factory=set)
     unit: str = ""
     assumes: tuple[str, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
 
     def assume(self, *told: str) -> None:
         """Take something from ordinary use: the events from now on say so."""

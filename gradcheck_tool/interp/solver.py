@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.events import Event, Site
+from gradcheck_tool.domain.events import Event, FreedGraph, SavedTensorModified, Site
 from gradcheck_tool.domain.join import few, join, keep_common_facts
 from gradcheck_tool.domain.reclaim import reclaim
 from gradcheck_tool.domain.records import Dict, Frame, Instance, List
@@ -102,6 +102,8 @@ class Solver:
         if program.assumes or program.unit:
             assumes = (*marked.assumes, *program.assumes)
             marked = replace(marked, assumes=assumes, unit=marked.unit or program.unit)
+        if program.kept and isinstance(marked, (FreedGraph, SavedTensorModified)):
+            marked = replace(marked, unless_set=(*marked.unless_set, *program.kept))
         self._tell(marked)
 
     def tell(self, s: State, fact: Fact) -> None:

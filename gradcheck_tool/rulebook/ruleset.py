@@ -254,6 +254,7 @@ def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
         url=rule_link(rule.code),
         assumes=tuple(dict.fromkeys(draft.event.assumes)),
         unless=draft.event.unless,
+        unless_set=draft.event.unless_set,
     )
 
 

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 # Attributes that modules of libraries have as well: who mentions them of some object, means these.
 _OF_LIBRARIES = frozenset({"bias", "data", "grad", "in_proj_weight", "scale", "shape", "size", "weight"})
+# What gives an attribute another value, or what it holds another content.
+_SETS = (
+    rb"(?:[^\n=()<>!]*=(?!=)"
+    rb"|\.(?:clear|data|detach_|pop|popleft|popitem|remove|zero_|fill_|copy_|set_)\b)"
+)
 
 
 class Closure:
@@ -35,6 +40,8 @@ class Closure:
         path = Path(finding.location.filename)
         if any(self._is_mentioned(path, *each) for each in finding.unless):
             return False
+        if any(self._is_mentioned(path, *each, _SETS) for each in finding.unless_set):
+            return False
         return not finding.units or not self._are_for_inference(path, finding)
 
     def _are_for_inference(self, path: Path, finding: Finding) -> bool:
@@ -48,16 +55,27 @@ class Closure:
             for unit in finding.units
         )
 
-    def _is_mentioned(self, path: Path, owner: str, attribute: str) -> bool:
-        """Does another file mention an attribute of the objects of a class?
+    def _is_mentioned(self, path: Path, owner: str, attribute: str, then: bytes = b"") -> bool:
+        """Does another file mention an attribute of the objects of a class, and do something with it `then`?
 
         It does so of `self` in classes that derive from the class, or that it derives from. A file that has a
         class of the same name means its own.
         """
         name = re.escape(attribute.encode())
         word = attribute.encode()
-        of_self = re.compile(rb"\bself\." + name + rb"\b")
-        of_object = re.compile(rb"(?<!\bself)\." + name + rb"\b|[\"'](?:[\w.]*\.)?" + name + rb"[\"']")
+        of_self = re.compile(rb"\bself\." + name + rb"\b" + then)
+        by_name = rb"setattr\([^\n]*" if then else rb""
+        of_object = re.compile(
+            rb"(?<!\bself)\."
+            + name
+            + rb"\b"
+            + then
+            + rb"|"
+            + by_name
+            + rb"[\"'](?:[\w.]*\.)?"
+            + name
+            + rb"[\"']"
+        )
         own = re.compile(rb"^class[ \t]+" + re.escape(owner.encode()) + rb"\b", re.MULTILINE)
         found = [
             data

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Class, Dict, Frame, List
+from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Value
 from gradcheck_tool.ir import syntax
 
@@ -66,6 +66,18 @@ def _is_free(s: State, table: Dict | None, row: List | None, index: Value) -> bo
     if row is None or not isinstance(at, int) or not -len(row.items) <= at < len(row.items):
         return False
     return s.get(row.items[at], Tensor) is None
+
+
+def attributes_holding(s: State, value: Any) -> tuple[tuple[str, str], ...]:
+    """The attributes of the program's own objects, with their classes, that hold this very value."""
+    owners = ((s.get(record.cls, Class), record) for _, record in s.records(Instance))
+    return tuple(
+        (cls.name, name)
+        for cls, record in owners
+        if cls is not None
+        for name, held in record.attrs.items()
+        if held == value
+    )
 
 
 def in_module(s: State) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import LibraryObject
+from gradcheck_tool.interp.attributes import function_of
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import FunctionBody
 
@@ -16,25 +17,25 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 MODULE = LibraryObject("torch.nn.Module")
-# What registers modules, what handles them itself, and what is there for networks that nobody trains.
-EXCUSES = frozenset(
+# What registers modules and Parameters.
+REGISTERS = frozenset(
     {
         "ModuleDict",
         "ModuleList",
+        "ParameterDict",
+        "ParameterList",
         "Sequential",
         "__setattr__",
         "_modules",
+        "_parameters",
         "add_module",
-        "eval",
-        "freeze",
-        "inference_mode",
-        "no_grad",
         "register_module",
-        "requires_grad",
-        "requires_grad_",
+        "register_parameter",
         "setattr",
     }
 )
+# What handles modules itself, and what is there for networks that nobody trains.
+EXCUSES = REGISTERS | {"eval", "freeze", "inference_mode", "no_grad", "requires_grad", "requires_grad_"}
 NOT_TRAINED = re.compile(r"teacher|frozen|pretrained|ensemble|expert|reference|metric|eval", re.IGNORECASE)
 _AROUND = frozenset({"enumerate", "reversed", "zip"})
 
@@ -57,6 +58,20 @@ def constructor_and_methods(s: State, record: Class) -> tuple[FunctionBody, list
 def _names(bodies: Iterable[FunctionBody]) -> set[str]:
     loaded = (i for body in bodies for i in body.function.instructions())
     return {i.name for i in loaded if isinstance(i, (ir.GetAttr, ir.LoadName, ir.SetAttr))}
+
+
+def registered_later(s: State, record: Class, name: str) -> bool:
+    """Does a method beside the constructor read an attribute, and register modules or Parameters?"""
+    bases = (s.get(entry, Class) for entry in record.mro)
+    methods = (
+        s.get(function_of(s, value), Func)
+        for base in bases
+        if base is not None
+        for own, value in base.attrs.items()
+        if own != "__init__"
+    )
+    read = (_names([func.function.worked_out(FunctionBody)]) for func in methods if func is not None)
+    return any(name in names and names & REGISTERS for names in read)
 
 
 def stores(init: FunctionBody) -> Iterator[ir.SetAttr]:

@@ -15,7 +15,7 @@ from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import syntax
-from gradcheck_tool.trackers.collecting import in_module, is_local, put_by
+from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.spent_graphs import behind
@@ -88,7 +88,8 @@ class RetainedGraphs(Tracker):
         if is_freed:
             self.spent[key] = True
         kind = "attribute" if "." in target or "[" in target else "sum"
-        self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind))
+        held = attributes_holding(s, fact.arguments.get("self"))
+        self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind, unless_set=held))
 
     def _operands(self, site: Site) -> tuple[str, str]:
         """The texts of the target and of what is added: of `t += x`, or of `t + x`."""
@@ -139,8 +140,10 @@ class RetainedGraphs(Tracker):
         if key in self.events or earlier is None or before is None:
             return
         if earlier.site.node is new.site.node and _is_made_of(s, new, before.grad_fn):
-            text = str(new.text)
-            self._keep(key, GraphKept(site=site, container=container, value=text, kind="attribute"))
+            text, held = str(new.text), attributes_holding(s, old)
+            self._keep(
+                key, GraphKept(site=site, container=container, value=text, kind="attribute", unless_set=held)
+            )
             self.stored[key] = True
 
     # -- containers -----------------------------------------------------------------------------------
@@ -168,7 +171,8 @@ class RetainedGraphs(Tracker):
                 return
             if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
-            self._keep(key, GraphKept(site=site, container=name, value=text, kind="append"))
+            held = attributes_holding(s, added.container)
+            self._keep(key, GraphKept(site=site, container=name, value=text, kind="append", unless_set=held))
 
     # -- what is used -----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.places import is_of_tests
-from gradcheck_tool.trackers.collecting import in_module, is_local, put_by
+from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.tracker import Tracker
@@ -58,7 +58,10 @@ class SpentGraphs(Tracker):
         for value in _elements(s, added.container) if key not in self.events else ():
             if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
                 text = self.text(fact.site, added.value_node)
-                self.events[key] = GraphKept(site=fact.site, container=name, value=text, kind="append")
+                held = attributes_holding(s, added.container)
+                self.events[key] = GraphKept(
+                    site=fact.site, container=name, value=text, kind="append", unless_set=held
+                )
         self.place.set(s, added.value, key)
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:

@@ -9,6 +9,7 @@ from gradcheck_tool import (
     Condition,
     Dict,
     Event,
+    Func,
     FunctionBody,
     Instance,
     Interpreter,
@@ -27,6 +28,7 @@ from gradcheck_tool import (
     Value,
     Violation,
     facts,
+    function_of,
     module_tree,
     nodes,
     source_text,
@@ -98,7 +100,9 @@ class Absorbing(Tracker):
         owner = s.get(fact.object, Instance)
         if not s.after_body or owner is None or not _has_graph(s, fact.value):
             return
-        if fact.name in _buffers(owner) and _goes_on_from_itself(s, fact):
+        if fact.name not in _buffers(owner) or _is_begun_anew(s, owner, fact.name):
+            return
+        if _goes_on_from_itself(s, fact):
             self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
 
     def on_path_ended(self, m: Interpreter, s: State, fact: facts.PathEnded) -> None:
@@ -109,13 +113,13 @@ class Absorbing(Tracker):
             buffers = _buffers(record)
             for name, value in record.attrs.items():
                 is_buffer = name in buffers and not _is_cut(s, record, name)
-                self._end(s, name, value, "buffer" if is_buffer else "")
+                self._end(s, record, name, value, "buffer" if is_buffer else "")
                 held = s.get(value, Dict)
                 for item in held.items.values() if held is not None else ():
-                    self._end(s, name, item, "average")
+                    self._end(s, record, name, item, "average")
 
-    def _end(self, s: State, name: object, value: Value, kind: str) -> None:
-        """Report what is kept with the graph that was written into it."""
+    def _end(self, s: State, owner: Instance, name: object, value: Value, kind: str) -> None:
+        """Report what is kept with the graph that was written into it, unless other files change it."""
         tensor = s.get(value, Tensor)
         if tensor is None or not tensor.requires_grad or tensor.leaf is not False:
             return
@@ -126,7 +130,9 @@ class Absorbing(Tracker):
             story = () if made is None else (made,)
             # The parameters of a module that is not known have no names.
             called = str(tensor.name) if str(name).startswith("#") else str(name)
-            self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind))
+            cls = s.get(owner.cls, Class)
+            unless = ((cls.name, called),) if cls is not None else ()
+            self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind, unless_set=unless))
 
 
 def _had_graph(s: State, ref: Ref) -> bool:
@@ -168,6 +174,29 @@ def _is_cut(s: State, owner: Instance, name: object) -> bool:
     word = re.escape(str(name))
     cuts = rf"\.{word}\.detach_\(|\.{word}\s*=\s*[\w.]+\.{word}\.detach\("
     return cls is not None and re.search(cuts, cls.env.module.source) is not None
+
+
+def _is_begun_anew(s: State, owner: Instance, name: str) -> bool:
+    """Has the class a method for callers that binds the attribute: `reset()` before each sequence?"""
+    cls, running = s.get(owner.cls, Class), s[s.frames[-1]].function
+    entries = (s.get(entry, Class) for entry in cls.mro) if cls is not None else ()
+    methods = [
+        (str(own), func.function.worked_out(FunctionBody))
+        for entry in entries
+        if entry is not None
+        for own, value in entry.attrs.items()
+        if (func := s.get(function_of(s, value), Func)) is not None
+    ]
+    inside = {func.name for own, body in methods if own in ("__init__", running.name) for func in _gets(body)}
+    return any(
+        own != "__init__" and own not in inside and body.function is not running
+        for own, body in methods
+        if any(isinstance(i, nodes.SetAttr) and i.name == name for i in body.instrs)
+    )
+
+
+def _gets(body: FunctionBody) -> list[nodes.GetAttr]:
+    return [i for i in body.instrs if isinstance(i, nodes.GetAttr)]
 
 
 def _has_graph(s: State, value: Value) -> bool:

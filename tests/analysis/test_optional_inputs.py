@@ -191,6 +191,23 @@ class Filter(torch.autograd.Function):
         taps, = ctx.saved_tensors
         return grad * taps, None
 """,
+    "an argument whose gradient no way of backward computes needs none": """
+class Mixed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, share, other):
+        ctx.save_for_backward(other)
+        return x * share + y * (1 - share)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (other,) = ctx.saved_tensors
+        of_x = of_y = of_share = of_other = None
+        if ctx.needs_input_grad[0]:
+            of_x = grad * other
+        if ctx.needs_input_grad[1]:
+            of_y = grad * (1 - other)
+        return of_x, of_y, of_share, of_other
+""",
     "an argument that is put together is no tensor, but several": """
 class Total(torch.autograd.Function):
     @staticmethod

@@ -8,6 +8,8 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.library.torch.function_text import FunctionBody
 from gradcheck_tool.trackers.plain_lists import calls_elements, comprehension, gone_through, origins
+from tests.cases import HEAD
+from tests.running import findings, happened
 
 
 def body_of(text: str) -> FunctionBody:
@@ -46,3 +48,36 @@ def test_a_comprehension_is_known_with_what_it_goes_through() -> None:
     assert listed is not None
     parts = gone_through(body, listed[1])
     assert [part.name for part in parts if isinstance(part, ir.LoadName)] == ["x", "y"]
+
+
+ADAPTERS = (
+    HEAD
+    + """
+class Adapters(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.first = [nn.Linear(n, 2) for n in sizes]
+        self.second = [nn.Linear(n, 2) for n in sizes]
+
+    def apply_to(self):
+        for number, layer in enumerate(self.first + self.second):
+            {body}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ('self.add_module(f"adapter{number}", layer)', []),
+        ('setattr(self, f"adapter{number}", layer)', []),
+        ("self._modules[str(number)] = layer", []),
+        ("layer.reset_parameters()", ["GL311", "GL311"]),
+    ],
+)
+def test_what_a_method_registers_later_is_registered(body: str, codes: list[str]) -> None:
+    source = ADAPTERS.replace("{body}", body)
+    assert [code for _, code in findings(source)] == codes
+    count = 0 if codes else 8
+    run = "net = Adapters([2, 3])\nnet.apply_to()\n"
+    assert happened(f"{source}{run}assert len(list(net.parameters())) == {count}\n") == (None, "")

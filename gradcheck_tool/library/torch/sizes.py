@@ -168,7 +168,7 @@ def _output_shape(
     if name == "linear":
         weight = tensors.get("weight")
         size = s[weight].shape if isinstance(weight, Ref) else None
-        return (*mine[:-1], size[0]) if mine and size else None
+        return (*mine[:-1], *size[:-1]) if mine and size else None
     if name in ("lstm", "gru", "rnn"):
         return _recurrent_shape(mine, bound) if index == 0 else None
     if name == "index_select":

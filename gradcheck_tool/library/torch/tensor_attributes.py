@@ -296,14 +296,13 @@ def _set_data(m: Interpreter, s: State, ref: Ref, value: Value, site: Any, augme
     if source is not None and s[source.storage].data == values_of(s, ref):
         return
     engine.swap_memory(s, ref, site, f"{tensor.name}.data = ...")
+    s.edit(ref).shape = source.shape if source is not None else None
     if source is not None and isinstance(value, Ref):
         engine.write_off(s, ref, "data", [value], site, f"{tensor.name}.data = ...")
         s.edit(ref).inference = source.inference
         note_manual_step(m, s, ref, source, site)
         if source.dtype is not None:
-            tensor = s.edit(ref)
-            tensor.dtype = source.dtype
-            tensor.shape = source.shape
+            s.edit(ref).dtype = source.dtype
 
 
 def _doubt_history(s: State, start: Ref) -> None:

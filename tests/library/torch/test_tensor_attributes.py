@@ -58,6 +58,16 @@ loss = (w * c.data).sum()
 c.add_(1.0)
 loss.backward()
 """,
+    "values of another shape give results of another shape": """
+layer = nn.Linear(10, 1, bias=False)
+layer.weight.data = torch.arange(10, dtype=torch.float32)
+layer(torch.ones(1, 10)).item()
+""",
+    "values of which nothing is known may be a single number": """
+p = nn.Parameter(torch.ones(2, 3))
+p.data = torch.load(os.environ["FILE"]) if "FILE" in os.environ else torch.zeros(())
+(p * 2).item()
+""",
     "a view that was saved keeps its memory": """
 net = nn.Linear(3, 3)
 y = net(m).sum()

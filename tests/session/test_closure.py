@@ -1,0 +1,98 @@
+"""What one file keeps from call to call may be replaced, or emptied, by another file that has the object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.session.session import Options, Session
+from tests.running import happened
+
+ENCODER = """import torch
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(2, 2)
+        self.register_buffer("hidden", torch.zeros(1, 2))
+
+    def forward(self, x):
+        hidden = self.cell(x, self.hidden)
+        self.hidden = hidden
+        return hidden
+"""
+TRAINER = """
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.state = None
+        self.losses = []
+
+    def train_step(self, x):
+        self.optimizer.zero_grad()
+        out, self.state = self.model(x, self.state)
+        loss = out.sum()
+        self.losses.append(loss)
+        loss.backward()
+        self.optimizer.step()
+"""
+# What another file does, and what is told of the encoder and of the trainer then.
+ELSEWHERE = {
+    "nothing": ("", {"GL604"}, {"GL102", "GL602"}),
+    "it reads them": (
+        "def show(net, trainer):\n    if net.hidden == trainer.state:\n        print(len(trainer.losses))\n",
+        {"GL604"},
+        {"GL102", "GL602"},
+    ),
+    "it has attributes of these names itself": (
+        "class Log:\n    def __init__(self):\n        self.hidden, self.state, self.losses = 1, 2, []\n",
+        {"GL604"},
+        {"GL102", "GL602"},
+    ),
+    "it detaches them": (
+        (
+            "def cut(net, trainer):\n    net.hidden = net.hidden.detach()\n"
+            "    trainer.state = trainer.state.detach()\n    trainer.losses.clear()\n"
+        ),
+        set[str](),
+        set[str](),
+    ),
+    "it sets them by name": (
+        (
+            "def cut(net, trainer):\n    setattr(net, 'hidden', net.hidden.detach())\n"
+            "    setattr(trainer, 'state', None)\n"
+        ),
+        set[str](),
+        {"GL602"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "encoder", "trainer"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_is_kept_is_kept_where_no_file_sets_it(
+    tmp_path: Path, text: str, encoder: set[str], trainer: set[str]
+) -> None:
+    files = {"pyproject.toml": "", "encoder.py": ENCODER, "trainer.py": TRAINER, "other.py": text}
+    for name, source in files.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    for _ in range(2):
+        outcome = Session(tmp_path, Options(cache=True)).check([Path()])
+        found = {(Path(each.location.filename).stem, each.code) for each in outcome.findings}
+        assert found == {("encoder", code) for code in encoder} | {("trainer", code) for code in trainer}
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_pytorch_goes_back_through_what_nobody_cuts(cut: bool) -> None:
+    pytest.importorskip("torch")
+    steps = "net = Encoder()\nfor _ in range(2):\n    net(torch.ones(1, 2)).sum().backward()\n"
+    raised = happened(ENCODER + steps + ("    net.hidden = net.hidden.detach()\n" if cut else ""))[1]
+    assert ("a second time" in raised) is not cut
+
+
+def test_a_state_that_a_method_begins_anew_is_for_callers_to_cut(tmp_path: Path) -> None:
+    reset = "\n    def reset(self, size):\n        self.hidden = self.hidden.new_zeros(size, 2)\n"
+    (tmp_path / "encoder.py").write_text(ENCODER + reset, encoding="utf-8")
+    assert Session(tmp_path, Options()).check([Path()]).findings == []
