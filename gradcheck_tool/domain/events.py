@@ -55,10 +55,12 @@ class Event:
     qualified name of the function whose execution on its own shows it, '' where top-level code leads there.
     `unless` has attributes, with the class that has them: what other files of the repository do with them may
     settle it otherwise. `unless_set` has attributes of which that is so only where other files give them
-    another value, or change what they hold.
+    another value, or change what they hold. `is_unconditional` is true of events that show in the text alone:
+    they rest on no assumption about the unit that they stand in.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
+    is_unconditional: ClassVar[bool] = False
 
     site: Site
     story: tuple[StoryStep, ...] = ()

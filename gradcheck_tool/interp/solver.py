@@ -100,7 +100,7 @@ class Solver:
         self.noticed += 1
         marked, program = self.places.marked(event), self.program
         if program.assumes or program.unit:
-            assumes = (*marked.assumes, *program.assumes)
+            assumes = marked.assumes if marked.is_unconditional else (*marked.assumes, *program.assumes)
             marked = replace(marked, assumes=assumes, unit=marked.unit or program.unit)
         if program.kept and isinstance(marked, (FreedGraph, SavedTensorModified)):
             marked = replace(marked, unless_set=(*marked.unless_set, *program.kept))

@@ -24,6 +24,8 @@ class NameUse(Event):
     call where it is called, else the name.
     """
 
+    is_unconditional = True
+
     name: str
     called: bool = False
     keywords: tuple[str, ...] = ()

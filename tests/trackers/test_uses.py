@@ -14,7 +14,7 @@ from tests.cases import (
     check_mistake,
     each,
 )
-from tests.open_programs import check_quiet
+from tests.open_programs import check_quiet, told
 from tests.running import Analysis, events
 
 # Silent mistakes, and what corrects them.
@@ -137,3 +137,18 @@ for rows in torch.utils.data.DataLoader(torch.load("rows.pt")):
     rows.detach()
 """
     )
+
+
+def test_an_old_name_rests_on_no_assumption_about_the_unit_around_it() -> None:
+    program = """
+from torch import nn
+from torch.autograd import Variable
+class Net(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+    def forward(self, x):
+        return Variable(self.encoder(x))
+"""
+    (finding,) = told(program)
+    assert (finding.code, finding.assumes) == ("GL901", ())
