@@ -24,6 +24,8 @@ MAKING = 2
 MAX_HELD = 1_500_000
 # The part of what is left for single ways that one entry point may take.
 SINGLE_SHARE = 2
+# The part of that which code of other files may take: what sets a script up does not starve its training.
+ABROAD_SHARE = 2
 
 
 class BudgetExhausted(Exception):
@@ -42,6 +44,7 @@ class Budget:
         single: how many are left for following a single way through those that reach the limit.
         left: how many are left for the one that is running.
         given: how many the one that is running started with.
+        abroad: along a single way, how many of these are left for code of other files.
         executed: how many were executed.
         held: how many records the states have that are remembered.
         long: the entry points that have reached the limit.
@@ -59,6 +62,7 @@ class Budget:
     single: int
     left: int = field(init=False)
     given: int = field(init=False)
+    abroad: int = 0
     executed: int = 0
     held: int = 0
     long: set[int] = field(default_factory=set)
@@ -114,6 +118,11 @@ class Budget:
         """How many are left for all entry points that are followed as the one that is running."""
         return self.single if self.is_narrow else self.total
 
+    def share_abroad(self, share: int) -> int:
+        """How many of what is left a call of another file's code may execute: a part of it, within bounds."""
+        part = self.left // share
+        return min(part, self.abroad) if self.is_narrow else part
+
     def charge(self, other: Budget, more: int) -> None:
         """Take what was executed within a limit of its own, and `more`, off the rest."""
         if self.is_narrow:
@@ -142,6 +151,7 @@ class Budget:
         self.is_narrow = True
         self.leave_out()
         self.left = self.given = self.single // SINGLE_SHARE
+        self.abroad = self.given // ABROAD_SHARE
         try:
             yield
         finally:

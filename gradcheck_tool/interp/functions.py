@@ -56,7 +56,12 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
     is_narrow = m.budget.is_narrow and around.function.kind is not ir.FunctionKind.MODULE
     if func.env.is_model or not (leaves or is_narrow):
         return run()
-    return _within(m, s, func, call, m.budget.left // (SHARE if leaves else OWN_SHARE), run)
+    share = m.budget.share_abroad(SHARE) if leaves else m.budget.left // OWN_SHARE
+    before = m.budget.left
+    try:
+        return _within(m, s, func, call, share, run)
+    finally:
+        m.budget.abroad -= (before - m.budget.left) * leaves
 
 
 def _within(

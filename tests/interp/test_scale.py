@@ -6,6 +6,7 @@ import pytest
 
 from gradcheck_tool import FreedGraph, GraphKept
 from gradcheck_tool.analysis.plans import ExecutionPlan
+from gradcheck_tool.ir.lower import lower_module
 from tests.running import Analysis, happened
 
 START = """
@@ -228,3 +229,32 @@ class Trainer:
         {"; ".join(f"a{n} = x.item() if x.max() > {n} else x" for n in range(8))}
 """
     assert not Analysis(source, ExecutionPlan(limit=400)).unfinished
+
+
+def test_what_sets_a_script_up_leaves_its_loop_half_of_the_work() -> None:
+    """Its calls of another file's code would take all that there is, each a part of what the others left."""
+    calls = range(40)
+    work = "    total = total + options['size'] * 2\n" * 200
+    other = lower_module(
+        "".join(f"def part{n}(options):\n    total = 0\n{work}    return total\n" for n in calls), "parts.py"
+    )
+    script = f"""
+import torch
+import parts
+from options import options
+
+def main():
+    {"; ".join(f"parts.part{n}(options())" for n in calls)}
+    net = torch.nn.Linear(2, 1)
+    for _ in range(3):
+        loss = net(torch.ones(2)).sum()
+        loss.backward()
+        loss.backward()
+
+if __name__ == "__main__":
+    main()
+"""
+    plan = ExecutionPlan(limit=100, single=8_000)
+    analysis = Analysis(script, plan, lambda _, name, level: other if name == "parts" else None)
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [script.count("\n") - 3]
