@@ -112,10 +112,16 @@ def _iterate_instance(m: Interpreter, s: State, value: Ref, record: Instance, si
 
 
 def _range(record: Iter) -> range | None:
+    """The numbers of a `range`; None where they are not known, or too many for `len` to tell."""
     numbers = [p.value for p in record.parts if isinstance(p, Const) and isinstance(p.value, int)]
     if not numbers or len(numbers) != len(record.parts) or (len(numbers) == 3 and numbers[2] == 0):
         return None
-    return range(*numbers)
+    known = range(*numbers)
+    try:
+        len(known)
+    except OverflowError:
+        return None
+    return known
 
 
 def advance(m: Interpreter, s: State, iterator: Value, site: Any) -> Outcomes:

@@ -119,7 +119,8 @@ def _find(folders: Iterable[Path], dotted: str) -> Path | None:
     for folder in folders:
         target = folder.joinpath(*dotted.split("."))
         for path in (target / "__init__.py", target.with_name(f"{target.name}.py")):
-            if path.is_file():
+            # Unlike Path.is_file, this takes a name that is too long for one of a file that is not there.
+            if os.path.isfile(path):  # noqa: PTH113
                 return path
     return None
 

@@ -404,7 +404,8 @@ class Session:
         ways = told.findings(self._is_reported)
         new = self._unknown(ways, lines)
         checked = 1 if problem is None or result.partial else 0
-        return Outcome(new, problems, 1, checked, len(ways) - len(new), ways=ways)
+        unfinished = {Path(filename): result.unfinished} if result.unfinished else {}
+        return Outcome(new, problems, 1, checked, len(ways) - len(new), unfinished, ways)
 
     def _syntax_problem(self, path: Path) -> str | None:
         """What keeps a file that was named, and in which nothing asked for its code, from being Python."""

@@ -245,7 +245,7 @@ def _number(body: FunctionBody, reg: int) -> object:
     made = body.maker(reg)
     if isinstance(made, ir.UnaryOp) and made.op == "-":
         inner = body.maker(made.value)
-        return -inner.value if isinstance(inner, ir.Const) else None
+        return -inner.value if isinstance(inner, ir.Const) and isinstance(inner.value, int) else None
     return made.value if isinstance(made, ir.Const) else None
 
 

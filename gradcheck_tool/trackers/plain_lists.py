@@ -77,7 +77,7 @@ def registered_later(s: State, record: Class, name: str) -> bool:
 def stores(init: FunctionBody) -> Iterator[ir.SetAttr]:
     """Where a constructor sets attributes of its object."""
     for i in init.instrs:
-        if isinstance(i, ir.SetAttr) and init.source(i.obj) == init.params[0]:
+        if isinstance(i, ir.SetAttr) and init.source(i.obj) == init.receiver:
             if not NOT_TRAINED.search(i.name):
                 yield i
 

@@ -154,10 +154,13 @@ def _unregistered_tensor(s: State, ref: Ref, tensor: Tensor, is_own: Any) -> tup
 
 
 def _leaves(s: State, tensor: Tensor) -> list[Ref]:
-    """The leaves that a result was computed from; none where that is not known."""
+    """The first two leaves that a result was computed from; none where that is not known.
+
+    A leaf counts as often as there are ways to it. There may be more of these than anyone can follow.
+    """
     todo: list[Value] = [tensor.grad_fn] if tensor.grad_fn is not None else []
     found: list[Ref] = []
-    while todo:
+    while todo and len(found) < 2:
         at = todo.pop()
         node = s.get(at, Node)
         if node is not None:

@@ -91,17 +91,20 @@ def _drawn(body: FunctionBody, call: nodes.Call, func: nodes.GetAttr) -> int | N
     return source if fixed and kind.name in DISTRIBUTIONS else None
 
 
-def _is_fixed(body: FunctionBody, reg: int) -> bool:
-    """Is it a number, or a tensor that is made of numbers alone?"""
+def _is_fixed(body: FunctionBody, reg: int, inside: frozenset[int] = frozenset()) -> bool:
+    """Is it a number, or a tensor that is made of numbers alone, and not `inside` of itself?"""
     made = body.maker(reg)
+    if id(made) in inside:
+        return False
+    inside |= {id(made)}
     if isinstance(made, nodes.Unpack):
         row, source = body.maker(made.src), body.source(reg)
         index = made.dsts.index(source) if source in made.dsts else -1
         if not isinstance(row, nodes.BuildTuple) or made.star is not None or index < 0:
             return False
-        return _is_fixed(body, row.items[index][0])
+        return _is_fixed(body, row.items[index][0], inside)
     if isinstance(made, nodes.BinOp):
-        return _is_fixed(body, made.left) and _is_fixed(body, made.right)
+        return _is_fixed(body, made.left, inside) and _is_fixed(body, made.right, inside)
     func = body.made.get(made.func) if isinstance(made, nodes.Call) else None
     if isinstance(func, (nodes.GetAttr, nodes.LoadName)):
         return func.name in FIXED

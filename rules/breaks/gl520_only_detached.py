@@ -81,7 +81,7 @@ class _Method(FunctionBody):
         """`self.a.b`, or empty for anything else."""
         made = self.made.get(reg)
         if isinstance(made, nodes.LoadName):
-            return "self" if made.name == self.params[0] else ""
+            return "self" if made.name == self.receiver else ""
         owner = self.path(made.obj) if isinstance(made, nodes.GetAttr) else ""
         return f"{owner}.{made.name}" if owner and isinstance(made, nodes.GetAttr) else ""
 

@@ -93,7 +93,7 @@ def _forgotten(methods: dict[str, FunctionBody], cutting: FunctionBody) -> Itera
 
 
 def _is_self(body: FunctionBody, reg: int) -> bool:
-    return bool(body.params) and body.source(reg) == body.params[0]
+    return body.source(reg) == body.receiver
 
 
 def _bound(body: FunctionBody) -> set[str]:

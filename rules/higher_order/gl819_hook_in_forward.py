@@ -249,8 +249,10 @@ def _is_of_layer(body: FunctionBody, reg: int) -> bool:
 
 def _is_of_self(body: FunctionBody, reg: int) -> bool:
     """Is it `self`, or an attribute or item of it, of any depth?"""
-    while True:
-        made = body.maker(reg)
-        if not isinstance(made, (nodes.GetAttr, nodes.GetItem)):
-            return bool(body.params) and body.source(reg) == body.params[0]
+    seen: set[int] = set()
+    made = body.maker(reg)
+    while isinstance(made, (nodes.GetAttr, nodes.GetItem)) and reg not in seen:
+        seen.add(reg)
         reg = made.obj
+        made = body.maker(reg)
+    return body.source(reg) == body.receiver

@@ -156,9 +156,13 @@ def _shared(body: FunctionBody) -> set[str]:
     """
     waiting = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
     waiting += [body.maker(arg.value) for call, _ in body.calls("append") for arg in call.args]
-    shared = set()
+    shared, seen = set(), set()
     while waiting:
         made = waiting.pop()
+        # In a loop, what a variable is made of may be made of the variable: `h = self.cell(frame, h)`.
+        if id(made) in seen:
+            continue
+        seen.add(id(made))
         if isinstance(made, nodes.GetAttr):
             shared.add(made.name)
         elif isinstance(made, nodes.Call):
@@ -185,7 +189,7 @@ def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[
 def _made(body: FunctionBody) -> Iterator[tuple[str, Any]]:
     """The attributes of `self` that a constructor gives a Parameter that is to be trained."""
     for i in body.instrs:
-        if not isinstance(i, nodes.SetAttr) or body.source(i.obj) != body.params[0]:
+        if not isinstance(i, nodes.SetAttr) or body.source(i.obj) != body.receiver:
             continue
         made = body.maker(i.src)
         func = body.maker(made.func) if isinstance(made, nodes.Call) else None

@@ -30,6 +30,37 @@ CHECKED = {
     "an item and a name are assigned": LOSSES % "last = losses[i] = loss",
     "a row of a tensor and a name are assigned": LOSSES.replace("{}", "torch.zeros(3)")
     % "last = losses[i] = loss",
+    "more iterations than a machine word counts": "import torch\nw = torch.ones(1, requires_grad=True)\n"
+    "for _ in range(10 ** 30):\n    w.sum().backward()\nfor i, _ in enumerate(range(2**63)): w.sum().backward()\n",
+    "a size that is used as a tensor": "import torch\ndef f(x):\n    n = x.shape[0]\n    n.retain_grad()\n"
+    "    n.backward()\n",
+    "sizes that are none": "import torch\nnet = torch.nn.Linear(4, ...)\ne = torch.nn.Embedding('a', 1.5)\n"
+    "w = torch.arange(1, 2, 3, 4) + torch.arange(10**30) + torch.eye(2.5)\nfor x in data:\n"
+    "    loss = net(x).sum() + e(x).sum() + w.sum()\n    loss.backward()\n"
+    "    g = torch.autograd.grad(net(x).sum(), net.weight)[0]\n",
+    "methods without parameters": "import torch\nclass F(torch.autograd.Function):\n"
+    "    def forward(): return ctx.x\n    def backward(): return self.y\nclass N(torch.nn.Module):\n"
+    "    def __init__():\n        self.w = torch.nn.Parameter(x)\n        self.all = [torch.nn.Linear(1, 1)]\n"
+    "        self.opt = torch.optim.SGD(self.net.parameters())\n    def forward(): return self.a\n"
+    "    def train():\n        self.opt.step()\n        self.net(1).detach().backward()\n",
+    "names that are too long for files": f"import torch.{'m' * 300}.a as t\nfrom .{'m' * 300} import b\n"
+    f"w = torch.ones(1, requires_grad=True)\ntorch.{'m' * 300}(t.a(b.c(w))).backward()\n",
+    "numbers that are none": "import torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
+    "    def forward(ctx, x): return x * 2\n    @staticmethod\n    def backward(ctx, g):\n"
+    "        return g.view(-'x', -1), (None,) * 10**30, *((None,) * -5)\n",
+    "a layer that is made of itself": "import torch\nclass N(torch.nn.Module):\n    def __init__(self):\n"
+    "        for _ in steps:\n            h = self.cell(f, h)\n            self.last = h\n"
+    "        self.w = torch.nn.Parameter(torch.ones(1))\n    def forward(self, x):\n        while x:\n"
+    "            layer = layer.inner\n            layer.register_forward_hook(print)\n        return x * 2\n",
+    "a scale that is made of itself": "import torch\nfrom torch.distributions import Normal\ndef f(x):\n"
+    "    for _ in x:\n        scale = scale * 2\n        noise = Normal(0, scale)\n        z = noise.sample()\n"
+    "        p = noise.log_prob(z)\n        y = x + scale * z\n    p.sum().backward()\n",
+    "a tensor that is computed along very many ways": "import torch\nclass N(torch.nn.Module):\n"
+    "    def __init__(self):\n        super().__init__()\n        w = torch.ones(2, requires_grad=True)\n"
+    + "        w = w * w\n"
+    * 60
+    + "        self.w = w\n    def forward(self, x):\n        return (self.w * x).sum()\nn = N()\n"
+    "o = torch.optim.SGD(n.parameters(), 0.1)\nn(torch.ones(2)).backward()\n",
     "two thousand chained calls": "import torch\nx = torch.ones(3, requires_grad=True)\ny = x"
     + ".add(1)" * 2000
     + "\ny.sum().backward()\n",
@@ -55,7 +86,9 @@ REFUSED = {
 
 
 def checked(text: str, name: str = "a.py") -> FileResult:
-    return FileChecker().check_data(text.encode(), f"/nowhere/{name}", Config(root=Path("/nowhere")))
+    return FileChecker().check_data(
+        text.encode(), f"/nowhere/{name}", Config(root=Path("/nowhere"), select=("ALL",))
+    )
 
 
 @pytest.mark.parametrize("text", CHECKED.values(), ids=CHECKED)

@@ -14,11 +14,13 @@ from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.dtypes import TENSOR_CLASSES, dtype_class, requested_dtype
-from gradcheck_tool.library.torch.sizes import factory_shape
+from gradcheck_tool.library.torch.sizes import factory_shape, size_of
 from gradcheck_tool.library.torch.tensor_methods import integer_leaf
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.shapes import Shape
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
@@ -76,20 +78,12 @@ def _shape_of_factory(s: State, name: str, call: Call) -> Shape:
     if call.unsure:
         return None
     if name in ("arange", "linspace", "logspace"):
-        steps = registry.const(call.get(2, "steps")) if name != "arange" else None
-        ends = [registry.const(a) for a in call.args]
-        if name == "arange" and ends and all(isinstance(e, int) for e in ends) and (len(ends) < 3 or ends[2]):
-            return (len(range(*ends)),)
-        return (steps if isinstance(steps, int) else None,)
+        return (_steps(call.args) if name == "arange" else size_of(call.get(2, "steps")),)
     if name == "randperm":
         return (None,)
     if name == "eye":
-        sizes = [registry.const(a) for a in call.args]
-        return (
-            tuple(sizes * 2 if len(sizes) == 1 else sizes[:2])
-            if all(isinstance(n, int) for n in sizes)
-            else None
-        )
+        sizes = [size_of(a) for a in call.args]
+        return tuple(sizes * 2 if len(sizes) == 1 else sizes[:2]) if None not in sizes else None
     if name == "randint":
         given = [a for a in call.args if isinstance(a, (Tup, Ref))]
         size = call.kwargs.get("size") or (given[-1] if given else None)
@@ -98,6 +92,15 @@ def _shape_of_factory(s: State, name: str, call: Call) -> Shape:
         size = call.get(0, "size")
         return factory_shape(s, [size]) if size is not None else None
     return factory_shape(s, [call.kwargs["size"]] if "size" in call.kwargs else call.args)
+
+
+def _steps(ends: Sequence[Value]) -> int | None:
+    """How many numbers `arange` gives."""
+    known = [size for size in map(size_of, ends) if size is not None]
+    if not known or len(known) != len(ends) or len(known) > 3:
+        return None
+    start, stop, step = (0, *known, 1) if len(known) == 1 else (*known, 1)[:3]
+    return max(-((start - stop) // step), 0) if step else None
 
 
 def _leaf(m: Interpreter, s: State, call: Call, dtype: str | None, shape: Shape) -> Ref:

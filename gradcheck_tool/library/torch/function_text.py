@@ -31,6 +31,8 @@ class FunctionBody:
         self.function = function
         self.parameters = function.params[of_class:]
         self.params = [p.name for p in self.parameters]
+        # What a method knows its object as, or ctx; empty where it takes nothing.
+        self.receiver = self.params[0] if self.params else ""
         self.variadic = any(p.kind is ir.ParamKind.VARARGS for p in function.params)
         self.instrs = [i for b in function.order for i in function.blocks[b].instrs]
         self.ends = [function.blocks[b].terminator for b in function.order]
@@ -182,7 +184,7 @@ class FunctionClass:
 
     def context(self, body: FunctionBody) -> str:
         """The name under which a method knows ctx."""
-        return body.params[0] if body.params else ""
+        return body.receiver
 
     def differentiable(self) -> set[int]:
         """Arguments for which backward certainly returns something other than a literal None.

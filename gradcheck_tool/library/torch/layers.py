@@ -21,10 +21,10 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import optable
-from gradcheck_tool.interp import registry
 from gradcheck_tool.library.torch import packed
 from gradcheck_tool.library.torch.functions import apply_profile, fact, tensor_arguments, unknown_result
 from gradcheck_tool.library.torch.layer_bases import base_spec
+from gradcheck_tool.library.torch.sizes import size_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -118,7 +118,7 @@ def _tensor(s: State, call: Call, tensor: optable.LayerTensor, exists: bool | No
 def _shape(layer: str, tensor: str, record: Instance) -> tuple[int | None, ...] | None:
     """The shape of a parameter, as far as it matters."""
     short = layer.removeprefix("torch.nn.").removeprefix("Lazy")
-    size = {key: registry.const(value) for key, value in record.attrs.items()}
+    size = {key: size_of(value) for key, value in record.attrs.items()}
     if short == "Linear":
         rows = size.get("out_features")
         return (rows, size.get("in_features")) if tensor == "weight" else (rows,)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 Tensors = dict[str, "Ref | Sequence[Ref]"]
 
 
+def size_of(value: Value | None) -> int | None:
+    """The size that a value is; None for one that is not known, or is none."""
+    number = registry.const(value)
+    return number if type(number) is int else None
+
+
 def factory_shape(s: State, args: Sequence[Value]) -> Shape:
     """The shape that sizes passed one by one or as a sequence give."""
     items = list(args)
@@ -35,10 +41,9 @@ def factory_shape(s: State, args: Sequence[Value]) -> Shape:
             return None
     out: list[int | None] = []
     for item in items:
-        if isinstance(item, Const) and isinstance(item.value, int) and not isinstance(item.value, bool):
-            out.append(item.value)
-        elif isinstance(item, Symbol):
-            out.append(None)
+        size = size_of(item)
+        if size is not None or isinstance(item, Symbol):
+            out.append(size)
         else:
             return None
     return tuple(out)

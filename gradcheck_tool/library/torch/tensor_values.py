@@ -28,6 +28,11 @@ def as_tensor(m: Interpreter, s: State, value: Value, site: Any) -> Ref | None:
         return value if isinstance(s.heap[value.id], Tensor) else None
     if not isinstance(value, Symbol) or value.kind in ("int", "float", "bool", "str") or is_size(value):
         return None
+    return _standing_for(m, s, value, site)
+
+
+def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
+    """The unknown tensor that stands for a symbol."""
     known = s.memory.get(Symbol(("tensor", value)))
     if isinstance(known, Ref):
         return known
@@ -65,8 +70,7 @@ def is_size(value: Symbol) -> bool:
 
 def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     """From now on the symbol is this tensor, wherever it was stored."""
-    ref = as_tensor(m, s, value if value.kind in ("data", GRAPH) else Symbol(value.key), site)
-    assert ref is not None
+    ref = _standing_for(m, s, value if value.kind in ("data", GRAPH) else Symbol(value.key), site)
     s.memory[value] = ref
     frame = s.edit(s.frames[-1])
     for name, held in list(frame.locals.items()):
