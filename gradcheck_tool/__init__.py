@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+
+# An interrupt before `__main__` is reached leaves a traceback, and importing `typing` would take the longest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from gradcheck_tool.cli import main
-
 
 def run() -> None:
     """Entry point of the command."""
+    try:
+        from gradcheck_tool.ending import end_on_signals
+
+        end_on_signals()
+    except KeyboardInterrupt:
+        os._exit(130)
+    from gradcheck_tool.cli import main
+
     try:
         main()
     except SystemExit as end:

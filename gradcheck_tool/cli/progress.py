@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from gradcheck_tool.ending import undoing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 # Seconds of silence that need no explanation.
 PATIENCE = 1.0
+SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 @contextmanager
@@ -27,10 +31,11 @@ def progress_bar(patience: float = PATIENCE) -> Iterator[Callable[[int, int], No
         yield None
         return
     bar = _LateBar(patience)
-    try:
-        yield bar.update
-    finally:
-        bar.close()
+    with undoing(bar.leave):
+        try:
+            yield bar.update
+        finally:
+            bar.close()
 
 
 class _LateBar:
@@ -47,6 +52,11 @@ class _LateBar:
                 return
             self._progress = _start(total)
         self._progress.update(self._progress.task_ids[0], completed=done)
+
+    def leave(self) -> None:
+        """Leave the terminal as it was, but for a line; another thread may be drawing the bar."""
+        if self._progress is not None:
+            os.write(sys.stderr.fileno(), SHOW_CURSOR)
 
     def close(self) -> None:
         if self._progress is not None:

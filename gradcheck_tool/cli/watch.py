@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import fail, note
@@ -42,17 +41,16 @@ def keep_watching(check: Callable[[], object], paths: Sequence[Path]) -> None:
     folders = dict.fromkeys(path if path.is_dir() else path.absolute().parent for path in paths)
     usual = DefaultFilter()
     checked = False
-    with suppress(KeyboardInterrupt):
-        # The first check waits for the watcher: a change between the two would go unnoticed.
-        for changes in watch(
-            *folders,
-            watch_filter=lambda change, path: path.endswith(_WATCHED) and usual(change, path),
-            rust_timeout=PAUSE,
-            yield_on_timeout=True,
-        ):
-            if changes or not checked:
-                checked = True
-                _round(check)
+    # The first check waits for the watcher: a change between the two would go unnoticed.
+    for changes in watch(
+        *folders,
+        watch_filter=lambda change, path: path.endswith(_WATCHED) and usual(change, path),
+        rust_timeout=PAUSE,
+        yield_on_timeout=True,
+    ):
+        if changes or not checked:
+            checked = True
+            _round(check)
 
 
 def _round(check: Callable[[], object]) -> None:

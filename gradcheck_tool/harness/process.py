@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 import gradcheck_tool
+from gradcheck_tool.ending import undoing
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.settings import Settings
@@ -116,6 +117,8 @@ class Worker:
             start_new_session=True,
         )
         # A worker that hangs would outlive the run, which may end in the middle.
+        self._run = ExitStack()
+        self._run.enter_context(undoing(self._kill))
         atexit.register(self._kill)
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -150,6 +153,7 @@ class Worker:
         """End the process, at once if it is in the middle of something."""
         self._kill()
         self._process.wait()
+        self._run.close()
         atexit.unregister(self._kill)
 
     def _abort(self) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.ending import undoing
 from gradcheck_tool.sanitizer.delivery import KEEP_GOING, LINES, RUN, STEPS, delivered
 from gradcheck_tool.startup.launch import Starter, launch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.observed.run import ObservedProcess
     from gradcheck_tool.report.not_watched import NotWatched
@@ -49,12 +53,28 @@ def run_watched(
     With `keep_going` they go on after what PyTorch refuses, where there is a way; with `lines`, the lines
     that run are kept. `others` work in the same processes.
     """
-    with tempfile.TemporaryDirectory(prefix="gradlint-run-") as name:
-        settings = {RUN: name} if steps is None else {RUN: name, STEPS: str(steps)}
+    with _folder() as folder:
+        settings = {RUN: str(folder)} if steps is None else {RUN: str(folder), STEPS: str(steps)}
         if keep_going:
             settings[KEEP_GOING] = "1"
         if lines:
             settings[LINES] = "1"
         status = launch(arguments, Starter(_START, settings), *others)
-        left = delivered(Path(name))
+        left = delivered(folder)
         return Run(status, left.told, left.observed, left.left_alone)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder of this run alone, which is gone afterwards, whatever ends the run."""
+    folder = Path(tempfile.gettempdir(), f"gradlint-run-{os.getpid()}-{os.urandom(8).hex()}")
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    with undoing(remove):
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            remove()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,6 +103,9 @@ class FileChecker:
             return FileResult(problem=str(error))
         except ConfigError:
             raise
+        except MemoryError:
+            gc.collect()
+            return FileResult(problem="not checked: it takes more memory than there is", failed=True)
         except Exception as error:  # noqa: BLE001 - one file must not end the run
             return FileResult(problem=_describe(error), failed=True)
         imports = tuple(dict.fromkeys(self.modules.asked))

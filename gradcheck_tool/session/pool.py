@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.session.files import FileChecker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.config import Config
 
 Task = tuple[Path, "Config"]
@@ -35,23 +35,16 @@ def check_all(tasks: Sequence[Task], checker: FileChecker, jobs: int) -> Iterato
     if jobs == 1 or len(tasks) < WORTHWHILE:
         yield from _check_here(tasks, checker)
         return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+    from gradcheck_tool.session.workers import check_in_processes
 
-    # Forking is quickest by far, and safe while this process has one thread.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(
-        min(jobs, len(tasks)), mp_context=context, initializer=_start, initargs=(checker.repository.folder,)
-    ) as pool:
-        done = 0
-        try:
-            for result in pool.map(_check_there, tasks, chunksize=4):
-                done += 1
-                yield result
-        except BrokenProcessPool:
-            lost = FileResult(problem="not checked: a worker process died, perhaps for memory", failed=True)
-            yield from [lost] * (len(tasks) - done)
+    start = partial(_start, tasks, checker.repository.folder)
+    come: dict[int, FileResult] = {}
+    told = 0
+    for number, result in check_in_processes(len(tasks), start, jobs):
+        come[number] = result
+        while told in come:
+            yield come.pop(told)
+            told += 1
 
 
 def default_jobs() -> int:
@@ -89,19 +82,10 @@ class _Worker:
         return result
 
 
-_worker: _Worker | None = None
-
-
-def _start(folder: Path) -> None:
+def _start(tasks: Sequence[Task], folder: Path) -> Callable[[int], FileResult]:
     """Prepare a worker process for the files of a folder."""
-    global _worker  # noqa: PLW0603 - a worker's state lives as long as its process
     gc.disable()
     checker = FileChecker()
     checker.repository.folder = folder
-    _worker = _Worker(checker)
-
-
-def _check_there(task: Task) -> FileResult:
-    if _worker is None:
-        raise RuntimeError("the worker process was not started")
-    return _worker.check(task)
+    worker = _Worker(checker)
+    return lambda number: worker.check(tasks[number])

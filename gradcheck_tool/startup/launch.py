@@ -18,7 +18,7 @@ START = "GRADLINT_START"
 """The environment variable that names the modules whose `start` is called, with spaces between them."""
 
 _SITE = Path(__file__).parent / "site"
-_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,12 @@ def launch(arguments: Sequence[str], *starters: Starter) -> int:
     }
     command = [sys.executable, *arguments]
     with (
+        _signals_kept() as kept,
         subprocess.Popen(command, env=environment) as process,  # noqa: S603 - the user's own command
-        _signals_go_to(process),
     ):
-        while True:
-            try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                if not _is_at_terminal():
-                    process.send_signal(signal.SIGINT)
-                continue
-            return status if status >= 0 else 128 - status
+        kept.go_to(process)
+        status = process.wait()
+        return status if status >= 0 else 128 - status
 
 
 def _is_at_terminal() -> bool:
@@ -72,13 +67,36 @@ def _is_at_terminal() -> bool:
         return False
 
 
+class _Signals:
+    """Signals that people and job managers send to the process that they started: the command gets them."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[Any] | None = None
+        self._early: list[int] = []
+
+    def take(self, number: int, _: object) -> None:
+        """A signal has come."""
+        if self._process is None:
+            self._early.append(number)
+        elif number != signal.SIGINT or not _is_at_terminal():
+            self._process.send_signal(number)
+
+    def go_to(self, process: subprocess.Popen[Any]) -> None:
+        """The command has started: it gets all signals, those that came before it was there, too."""
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+
 @contextmanager
-def _signals_go_to(process: subprocess.Popen[Any]) -> Iterator[None]:
-    """Signals that job managers send to the process that they started reach the command."""
+def _signals_kept() -> Iterator[_Signals]:
+    """From here on no signal ends this process, but those that nobody is to hear of stay ignored."""
+    kept = _Signals()
     numbers = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
-    before = {number: signal.signal(number, lambda sent, _: process.send_signal(sent)) for number in numbers}
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, kept.take) for number in heard}
     try:
-        yield
+        yield kept
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
