@@ -188,7 +188,7 @@ class Harness:
         if not is_selected(finding.code, True, _runtime_part(config), config.ignore):
             return False
         suppressions = self._suppressions_of(path)
-        suppressed = suppressions.skip_file or bool(suppressions.covering(finding))
+        suppressed = suppressions.skips(finding) or bool(suppressions.covering(finding))
         return not (suppressed or is_left_out(finding.code, path, config))
 
     def _suppressions_of(self, path: Path) -> Suppressions:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.links import rule_link
 from gradcheck_tool.predictions import alternatives
 
 if TYPE_CHECKING:
@@ -141,6 +142,26 @@ def render(rule: Rule | type[Rule]) -> str:
     for heading, body in doc.sections.items():
         lines += [f"## {heading}", "", body, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def as_data(rule: Rule) -> dict[str, Any]:
+    """One rule for programs: what `gradlint rule --output-format json` prints."""
+    doc = described(type(rule))
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "family": family(rule.code),
+        "severity": rule.severity.value,
+        "default": rule.default,
+        "effect": rule.effect,
+        "predicts": rule.predicts,
+        "since": rule.since,
+        "until": rule.until,
+        "fix": "Fix safety" in doc.sections,
+        "summary": " ".join(doc.summary.split()),
+        "explanation": render(rule),
+        "url": rule_link(rule.code),
+    }
 
 
 def render_code(entry: Code) -> str:

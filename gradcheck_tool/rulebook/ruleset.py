@@ -20,6 +20,7 @@ from gradcheck_tool.rulebook.selection import (
     UnknownCodeError,
     check_selectors,
     is_selected,
+    spelt,
 )
 from gradcheck_tool.rulebook.triggers import is_named, triggers_of
 from gradcheck_tool.sources.bindings import binds_as_much
@@ -129,9 +130,18 @@ class RuleSet:
             UnknownCodeError: there is none.
         """
         for rule in self.known:
-            if code in (rule.code, rule.name):
+            if code in (rule.code, rule.name) or spelt(code) == rule.code:
                 return rule
-        raise UnknownCodeError("rule", code, nearest(code, [*self.codes, *self.names]))
+        raise UnknownCodeError("rule", code, nearest(spelt(code), [*self.codes, *self.names]))
+
+    def rules(self, selector: str) -> list[Rule]:
+        """The known rules that a code, a name or the beginning of codes means.
+
+        Raises:
+            UnknownCodeError: there is none.
+        """
+        begun = [rule for rule in self.known if rule.code.startswith(spelt(selector))]
+        return begun or [self.rule(selector)]
 
     def evaluate(self, events: Iterable[Event], locate: Locate) -> list[Finding]:
         """Findings of the rules in force, sorted by place; one for each code and place.

@@ -38,8 +38,17 @@ class UnknownCodeError(ValueError):
         super().__init__(f"{key}: no rule matches {code!r}{hint}")
 
 
+def spelt(selector: str) -> str:
+    """A selector as codes are written: `gl201` is GL201, `all` is ALL."""
+    upper = selector.upper()
+    if selector.lower() == DEFAULT:
+        return DEFAULT
+    return upper if _PREFIX.fullmatch(upper) else selector
+
+
 def matches(selector: str, code: str, default: bool = True) -> bool:
     """Whether a selector means the rule of this code; `default` is whether that rule is on by default."""
+    selector = spelt(selector)
     if selector == ALL:
         return True
     if selector == DEFAULT:
@@ -56,12 +65,13 @@ def check_selectors(
         UnknownCodeError: naming the key, the selector and the nearest valid one.
     """
     known = list(codes)
-    for selector in selectors:
+    for written in selectors:
+        selector = spelt(written)
         if selector in (ALL, DEFAULT):
             continue
         if not _PREFIX.fullmatch(selector) or not any(code.startswith(selector) for code in known):
             raise UnknownCodeError(
-                key, selector, (names or {}).get(selector) or nearest_selector(selector, known)
+                key, written, (names or {}).get(written) or nearest_selector(selector, known)
             )
 
 
@@ -94,4 +104,4 @@ def is_left_out(code: str, path: Path, config: Config) -> bool:
 
 
 def _weight(selector: str) -> int:
-    return 0 if selector in (ALL, DEFAULT) else len(selector)
+    return 0 if spelt(selector) in (ALL, DEFAULT) else len(selector)

@@ -207,7 +207,7 @@ class FileChecker:
                 known[name] = Suppressions()
         covering = known[name].covering(finding)
         used.update((name, comment.row) for comment in covering)
-        return known[name].skip_file or bool(covering)
+        return known[name].skips(finding) or bool(covering)
 
     def unsuppressed(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings that no comment in their files suppresses."""

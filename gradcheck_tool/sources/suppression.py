@@ -1,4 +1,4 @@
-"""Suppression comments: `# noqa: GL201`, `# gradlint: ignore[GL201]`, `# gradlint: skip-file`.
+"""Suppression comments: `# noqa: GL201`, `# gradlint: ignore[GL201]`, `# gradlint: skip-file[GL201]`.
 
 A comment speaks for the statement it stands in. In a statement of several lines, a comment on the
 first or the last line speaks for the whole statement; one between them for findings on its own line.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ANY = re.compile(r"noqa|gradlint:", re.IGNORECASE)
 _ANY_BYTES = re.compile(_ANY.pattern.encode(), re.IGNORECASE)
-_SKIP = re.compile(r"#\s*gradlint:\s*skip-file\b")
+_SKIP = re.compile(r"#\s*gradlint:\s*skip-file\b(?:\[(?P<codes>[^\]]*)\])?")
 _IGNORE = re.compile(r"#\s*gradlint:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
 _NOQA = re.compile(
     r"#\s*noqa(?:\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*))?(?![\w-])", re.IGNORECASE
@@ -67,10 +67,21 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Suppressions:
-    """All suppressions of one program."""
+    """All suppressions of one program.
+
+    Attributes:
+        skip_file: whether a comment suppresses all findings in it.
+        skipped: the codes or names of rules whose findings in it are suppressed.
+        comments: those that speak for a statement.
+    """
 
     skip_file: bool = False
+    skipped: frozenset[str] = frozenset()
     comments: tuple[Suppression, ...] = field(default=())
+
+    def skips(self, finding: Finding) -> bool:
+        """Whether a comment suppresses findings of this rule in all of the program."""
+        return self.skip_file or not self.skipped.isdisjoint((finding.code, finding.name))
 
     def covering(self, finding: Finding) -> list[Suppression]:
         """The comments that suppress a finding."""
@@ -87,16 +98,20 @@ def read_suppressions(text: str) -> Suppressions:
     if not _ANY.search(text):
         return Suppressions()
     comments: list[Suppression] = []
+    skipped: set[str] = set()
     skip = False
     for comment, row, column, first, last in _comments(text):
-        skip = skip or bool(_SKIP.search(comment))
+        if skips := _SKIP.search(comment):
+            codes = _codes(skips.group("codes"))
+            skip = skip or codes is None
+            skipped.update(codes or ())
         for pattern in (_IGNORE, _NOQA):
             match = pattern.search(comment)
             if match:
                 codes = _codes(match.group("codes"))
                 span = (column + match.start(), column + match.end())
                 comments.append(Suppression(row, *span, first, last, codes, pattern is _IGNORE))
-    return Suppressions(skip, tuple(comments))
+    return Suppressions(skip, frozenset(skipped), tuple(comments))
 
 
 def statement_rows(text: str) -> dict[int, tuple[int, int]]:

@@ -267,7 +267,7 @@ class TestSelection:
         assert "gradcheck.sed" in result.stderr
 
     def test_wrong_code_on_the_command_line_names_the_nearest(self, gradlint):
-        result = gradlint("check", "--select", "gl201")
+        result = gradlint("check", "--select", "GL20l")
         assert result.exit_code == 2
         assert "did you mean 'GL201'?" in result.stderr
 

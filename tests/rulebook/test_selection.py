@@ -43,6 +43,8 @@ def test_rules_that_are_on_by_default_are_in_force_at_first(rules: RuleSet) -> N
         (["ALL"], [], ["GL2"], ["GL301", "XY101"]),
         (["default"], ["GL203"], [], ["GL201", "GL202", "GL203", "GL301", "XY101"]),
         (["default"], [], ["GL"], ["XY101"]),
+        (["gl2"], ["Xy101"], ["gl202"], ["GL201", "GL203", "XY101"]),
+        (["all"], [], ["Default"], ["GL203"]),
         (["GL201"], [], ["GL2"], ["GL201"]),
         (["GL201"], [], ["GL201"], []),
         (["ALL"], ["GL201"], ["ALL"], ["GL201"]),
@@ -59,8 +61,8 @@ def test_the_most_specific_selector_decides(
     ("key", "selectors", "nearest"),
     [
         ("select", {"select": ["GL2O1"]}, "GL201"),
-        ("extend-select", {"extend_select": ["gl301"]}, "GL301"),
-        ("ignore", {"ignore": ["DEFAULT"]}, "default"),
+        ("extend-select", {"extend_select": ["gl3o1"]}, "GL301"),
+        ("ignore", {"ignore": ["defaults"]}, "default"),
         ("select", {"select": ["GL20x"]}, "GL20"),
     ],
 )

@@ -110,6 +110,14 @@ def test_file_can_be_skipped(text):
     assert read_suppressions(text).skip_file
 
 
+def test_a_file_can_be_skipped_by_rules_that_are_named():
+    skipped = read_suppressions("# gradlint: skip-file[gl201, never-cleared] - generated\n")
+    assert skipped.skips(finding(code="GL201"))
+    assert skipped.skips(finding(code="GL401", name="never-cleared"))
+    assert not skipped.skips(finding(code="GL101"))
+    assert not skipped.skip_file
+
+
 def test_rows_count_the_same_with_every_line_end():
     for end in ("\n", "\r\n", "\r"):
         assert suppressed(f"a = 1{end}y.add_(1)  # noqa: GL201{end}", 2)
