@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import sys
@@ -11,6 +12,10 @@ from gradcheck_tool import __version__
 
 if TYPE_CHECKING:
     from gradcheck_tool.cache.snapshot import Snapshot
+
+
+# Why something cannot be written to what is open already.
+_UNWRITTEN = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 
 def main() -> None:
@@ -64,11 +69,10 @@ def _give_up(error: Exception) -> NoReturn:
 
     from gradcheck_tool.cli.console import drop_output, tell_unwritten
 
-    try:
-        sys.stdout.flush()
-    except OSError as full:
+    if isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None:
+        # What is written to files is told where that is done: this is a stream.
         drop_output()
-        tell_unwritten("standard output", full)
+        tell_unwritten("standard output", error)
         raise SystemExit(2) from error
     what = str(error) if isinstance(error, OSError) else f"internal error: {type(error).__name__}: {error}"
     last = traceback.extract_tb(error.__traceback__)[-1]
