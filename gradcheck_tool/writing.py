@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OPEN = ("/dev/fd/", "/dev/std", "/proc/")
 
 
-def write_atomically(path: Path, data: bytes | str, *, lasting: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | str, *, lasting: bool = True, private: bool = False) -> None:
     """Put something in the place of what a file has; see `replacing`.
 
     Text is UTF-8, with escapes for what is no character: names of files may hold that.
@@ -26,12 +26,12 @@ def write_atomically(path: Path, data: bytes | str, *, lasting: bool = True) -> 
     Raises:
         OSError: it cannot be written; the file is as it was.
     """
-    with replacing(path, lasting=lasting) as file:
+    with replacing(path, lasting=lasting, private=private) as file:
         file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
 
 @contextmanager
-def replacing(path: Path, *, lasting: bool = True) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, lasting: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
     """Yield a file that takes the place of `path` when the block ends, and is gone if it does not get there.
 
     The mode stays, and so do the owner and the group where this user may set them. The target of a link is
@@ -41,20 +41,21 @@ def replacing(path: Path, *, lasting: bool = True) -> Iterator[IO[bytes]]:
     Args:
         path: the file, in a folder that exists.
         lasting: the content is on the disk before the old one goes, so that it survives a power cut.
+        private: whatever is there, be it a link, gives way to a file of this user that nobody else can read.
 
     Raises:
         OSError: it cannot be written, or nobody may write it (mode 0444); the file is as it was.
     """
-    if _is_stream(path):
+    if not private and _is_stream(path):
         with path.open("wb") as stream:
             yield stream
         return
-    target = path.resolve()
-    old = _writable(target)
+    target = path if private else path.resolve()
+    old = None if private else _writable(target)
     temporary = target.with_name(f".gradlint-{os.getpid()}-{os.urandom(8).hex()}.tmp")
     with undoing(lambda: _remove(temporary)):
         try:
-            with open(temporary, "xb", opener=_opener(old)) as file:
+            with open(temporary, "xb", opener=_opener(0o600 if private else _mode(old))) as file:
                 yield file
                 file.flush()
                 if lasting:
@@ -92,9 +93,12 @@ def _writable(target: Path) -> os.stat_result | None:
     return old
 
 
-def _opener(old: os.stat_result | None) -> Callable[[str, int], int]:
+def _mode(old: os.stat_result | None) -> int:
     """Nobody may read the new file who might not read the old one, not even for a moment."""
-    mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
+    return 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
+
+
+def _opener(mode: int) -> Callable[[str, int], int]:
     return lambda name, flags: os.open(name, flags, mode)
 
 

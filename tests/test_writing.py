@@ -80,6 +80,15 @@ def test_a_read_only_file_is_not_replaced(tmp_path):
     assert names(tmp_path) == ["a.py"]
 
 
+def test_a_private_file_takes_the_place_of_whatever_is_there(tmp_path):
+    (tmp_path / "elsewhere").write_bytes(b"old")
+    (tmp_path / "key").symlink_to("elsewhere")
+    write_atomically(tmp_path / "key", b"new", private=True)
+    assert (tmp_path / "elsewhere").read_bytes() == b"old"
+    state = (tmp_path / "key").lstat()
+    assert (stat.S_ISREG(state.st_mode), stat.S_IMODE(state.st_mode)) == (True, 0o600)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_is_written_to(tmp_path):
     os.mkfifo(tmp_path / "pipe")

@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from gradcheck_tool.writing import write_atomically
+
 VARIABLE = "GRADLINT_STATE_DIR"
 """The environment variable that names another folder, by its absolute path."""
 
@@ -28,19 +30,8 @@ def write_private(path: Path, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    import tempfile
-
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")  # of mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        os.unlink(temporary)  # noqa: PTH108
-        raise
+    write_atomically(path, data, private=True)
 
 
 def _base() -> Path | None:
