@@ -77,6 +77,7 @@ class Config:
         exclude, extend_exclude: gitignore-style patterns of what is not checked.
         rule_packs: folders of further rules.
         model_packs: folders of further models of libraries.
+        untrusted: folders of both kinds that are left out: the user has not consented to them.
         target_torch: torch version that the code is written for, such as `2.6`; None is the newest.
         baseline: file of findings that are known and not reported.
         strict: report only what assumes nothing beyond the code.
@@ -97,6 +98,7 @@ class Config:
     extend_exclude: tuple[str, ...] = ()
     rule_packs: tuple[Path, ...] = ()
     model_packs: tuple[Path, ...] = ()
+    untrusted: tuple[Path, ...] = ()
     target_torch: str | None = None
     baseline: Path | None = None
     strict: bool = False
@@ -123,6 +125,7 @@ class Overrides:
         exclude: replaces the patterns; `extend_exclude` comes on top.
         target_torch, baseline: replace the configuration's.
         strict, report_unused_suppressions: turn these on; `no_baseline` leaves the baseline out.
+        trust: the user consents to all packs, for this run.
     """
 
     isolated: bool = False
@@ -138,6 +141,7 @@ class Overrides:
     no_baseline: bool = False
     strict: bool = False
     report_unused_suppressions: bool = False
+    trust: bool = False
 
     def apply(self, config: Config) -> Config:
         """The configuration with the command line's wishes."""
@@ -157,66 +161,6 @@ class Overrides:
             strict=self.strict or config.strict,
             report_unused_suppressions=self.report_unused_suppressions or config.report_unused_suppressions,
         )
-
-
-class Configs:
-    """Finds and remembers the configuration in force for each folder."""
-
-    def __init__(self, folder: Path, overrides: Overrides) -> None:
-        """`folder` is where the command runs: patterns of the defaults start from it.
-
-        Raises:
-            ConfigError: the file or a setting that the command line names cannot be used.
-        """
-        self._overrides = overrides
-        self._folder = folder
-        self._default = self._overridden(Config(folder))
-        self._explicit = None
-        if overrides.path is not None:
-            # The patterns of a file from elsewhere speak of the folder that the command runs in.
-            loaded = load_config(overrides.path)
-            self._explicit = self._overridden(replace(loaded, root=folder))
-        self._by_folder: dict[Path, Config] = {}
-        self._by_file: dict[Path, Config] = {}
-
-    def looked_at(self) -> set[Path]:
-        """Every path that decided what is in force, rule packs aside, whether there is something or not."""
-        found = {folder / name for folder in self._by_folder for name in FILE_NAMES}
-        for config in self.in_force():
-            found.update(config.files)
-            if config.baseline is not None:
-                found.add(config.baseline)
-        return found
-
-    def in_force(self) -> list[Config]:
-        """The configurations that were found so far."""
-        explicit = [] if self._explicit is None else [self._explicit]
-        return [self._default, *explicit, *self._by_file.values()]
-
-    def for_folder(self, folder: Path) -> Config:
-        """The configuration in force for the files of a folder (absolute path).
-
-        Raises:
-            ConfigError: the nearest configuration file cannot be used.
-        """
-        if self._explicit is not None:
-            return self._explicit
-        if self._overrides.isolated:
-            return self._default
-        if folder not in self._by_folder:
-            self._by_folder[folder] = self._find(folder)
-        return self._by_folder[folder]
-
-    def _find(self, folder: Path) -> Config:
-        path = config_in(folder)
-        if path is None:
-            return self._default if folder == folder.parent else self.for_folder(folder.parent)
-        if path not in self._by_file:
-            self._by_file[path] = self._overridden(load_config(path))
-        return self._by_file[path]
-
-    def _overridden(self, config: Config) -> Config:
-        return self._overrides.apply(_with_settings(config, self._overrides.settings, self._folder))
 
 
 def config_in(folder: Path) -> Path | None:
@@ -267,7 +211,7 @@ def _extended(path: Path, extending: tuple[Path, ...]) -> Config:
     return load_config(path, extending)
 
 
-def _with_settings(config: Config, settings: tuple[str, ...], folder: Path) -> Config:
+def with_settings(config: Config, settings: tuple[str, ...], folder: Path) -> Config:
     """A configuration extended by settings of the command line, whose paths start from a folder."""
     for text in settings:
         values = _Reader(_parsed(text, f"{COMMAND_LINE}: {text}"), COMMAND_LINE, folder).values()

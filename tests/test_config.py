@@ -15,11 +15,11 @@ from gradcheck_tool.config import (
     KEYS,
     Config,
     ConfigError,
-    Configs,
     Overrides,
     load_config,
     parse_config,
 )
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.harness.settings import Settings, read_settings
 
 SCHEMA = json.loads((Path(gradcheck_tool.__file__).parent / "config.schema.json").read_text())

@@ -182,6 +182,7 @@ def test_the_rules_that_the_page_on_rules_shows_report_what_it_shows(tmp_path):
     (tmp_path / "tools" / "gradlint_rules" / "team002.py").write_text(name_rule)
     (tmp_path / "pyproject.toml").write_text(blocks("toml", page)[0])
     (tmp_path / "train.py").write_text(program)
+    gradlint("trust", "tools/gradlint_rules", cwd=tmp_path)
     result = gradlint("check", "--no-cache", cwd=tmp_path)
     assert result.stdout.rstrip("\n") == blocks("text", page)[0].rstrip("\n")
     assert "keeps the memory" in gradlint("rule", "TEAM001", cwd=tmp_path).stdout

@@ -85,6 +85,7 @@ def check(
     respect_gitignore: Annotated[bool, typer.Option(help="Leave out what git ignores.")] = True,
     config: options.Config = None,
     isolated: options.Isolated = False,
+    trust: options.Trust = False,
     target_torch: Annotated[
         str | None, typer.Option(metavar="VERSION", help="The torch version that the code is written for.")
     ] = None,
@@ -127,6 +128,7 @@ def check(
         no_baseline=write_baseline is not None,
         strict=strict,
         report_unused_suppressions=report_unused_suppressions,
+        trust=trust,
     )
     wanted = Options(
         overrides,

@@ -34,7 +34,8 @@ def selectors(incomplete: str) -> list[tuple[str, str]]:
 def _known() -> Iterator[tuple[str, str]]:
     """Code and name of each rule; the built-in ones when the configuration here cannot be used."""
     from gradcheck_tool.codes import CODES
-    from gradcheck_tool.config import ConfigError, Configs, Overrides
+    from gradcheck_tool.config import ConfigError, Overrides
+    from gradcheck_tool.configs import Configs
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet
 
     try:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradcheck_tool.cli import options
-from gradcheck_tool.cli.console import fail
-from gradcheck_tool.config import KEYS, ConfigError, Configs, Overrides
+from gradcheck_tool.cli.console import fail, tell_left_out
+from gradcheck_tool.config import KEYS, ConfigError, Overrides
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def config(
     path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
     config: options.Config = None,
     isolated: options.Isolated = False,
+    trust: options.Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of configuration files, for editors.")
@@ -47,12 +49,13 @@ def config(
     if not target.exists():
         fail(f"{path}: no such file or folder")
     try:
-        overrides = Overrides(isolated, options.config_file(config), options.settings(config))
+        overrides = Overrides(isolated, options.config_file(config), options.settings(config), trust=trust)
         found = Configs(Path.cwd(), overrides).for_folder(target if target.is_dir() else target.parent)
         read_settings(found.gradcheck, str(found.origin("gradcheck")))
         settings = _Settings(found, _rules_in_force(found))
     except ConfigError as error:
         fail(str(error))
+    tell_left_out([found], Path.cwd())
     typer.echo(settings.as_json() if as_json else settings.as_toml(), nl=False)
 
 
@@ -70,6 +73,7 @@ class _Settings:
             "root": str(self.config.root),
             **{key: self._value(key) for key in _PRINTED},
             "origins": {key: [str(file) for file in self.config.origins.get(key, ())] for key in _PRINTED},
+            "untrusted": [str(pack) for pack in self.config.untrusted],
             "rules": list(self.rules),
         }
         return json.dumps(document, indent=2) + "\n"

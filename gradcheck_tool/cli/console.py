@@ -9,12 +9,26 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from gradcheck_tool.config import Config
 
 
 def note(message: str) -> None:
     """Say something that is no finding."""
     typer.echo(message, err=True)
+
+
+def tell_left_out(configs: Sequence[Config], folder: Path) -> str:
+    """Say which packs were left out for want of consent; return the line, or nothing."""
+    if not any(config.untrusted for config in configs):
+        return ""
+    from gradcheck_tool.report.left_out import left_out_line
+
+    line = f"gradlint: {left_out_line(configs, folder)}"
+    note(line)
+    return f"{line}\n"
 
 
 def fail(message: str) -> NoReturn:

@@ -22,6 +22,9 @@ Config = Annotated[
     ),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Load the rule packs and model packs that configurations name.")
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")

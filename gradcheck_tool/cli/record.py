@@ -27,7 +27,8 @@ def record(
         fail(_USAGE)
     if arguments[0] != "-m" and not Path(arguments[0]).exists():
         fail(f"{arguments[0]}: no such file; {_USAGE}")
-    from gradcheck_tool.config import ConfigError, Configs, Overrides
+    from gradcheck_tool.config import ConfigError, Overrides
+    from gradcheck_tool.configs import Configs
     from gradcheck_tool.harness.record.command import run_recorded
 
     try:

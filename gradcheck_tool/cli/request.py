@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gradcheck_tool.cache.snapshot import Printed
-from gradcheck_tool.cli.console import count, fail, note, tell_unwritten
+from gradcheck_tool.cli.console import count, fail, note, tell_left_out, tell_unwritten
 from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
@@ -130,6 +130,7 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
     with progress_bar() as progress:
         outcome = session.check(request.paths, progress)
     _refuse_wrong_settings(session)
+    left_out = tell_left_out(session.configs_in_force(), output.folder)
     if request.verbose:
         _tell_work(outcome, time.perf_counter() - started)
     if request.write_baseline is not None:
@@ -156,7 +157,8 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
     status = max(_status(outcome, request.exit_zero), fixed, 0 if complete else FAILED)
     seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
-        last.save(session.root, seen, Printed(*printed, status))
+        out, err = printed
+        last.save(session.root, seen, Printed(out, left_out + err, status))
     return status
 
 
@@ -184,9 +186,10 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
     """Findings go to standard output; with --fix or --diff the program does, and findings do not."""
     data = sys.stdin.buffer.read()
     name = "-" if request.stdin_filename is None else str(request.stdin_filename)
-    left_out = session.leaves_out(name)
+    is_excluded = session.leaves_out(name)
     _refuse_wrong_settings(session)
-    if left_out:
+    tell_left_out(session.configs_in_force(), output.folder)
+    if is_excluded:
         if request.fix and not request.diff:
             sys.stdout.buffer.write(data)
         return 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli.completion import rules
-from gradcheck_tool.cli.console import fail
-from gradcheck_tool.cli.options import Isolated
+from gradcheck_tool.cli.console import fail, tell_left_out
+from gradcheck_tool.cli.options import Isolated, Trust
 
 if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import RuleSet
@@ -34,19 +34,22 @@ def rule(
         RuleFormat, typer.Option("--output-format", help="How to print what is known of the rules.")
     ] = RuleFormat.TEXT,
     isolated: Isolated = False,
+    trust: Trust = False,
 ) -> None:
     """Explain a rule, or several.
 
     Tells what it detects, why that is wrong, and what to use instead.
     """
-    from gradcheck_tool.config import ConfigError, Configs, Overrides
+    from gradcheck_tool.config import ConfigError, Overrides
+    from gradcheck_tool.configs import Configs
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
 
     if (code is None) == (not every):
         fail("name one rule, or give --all")
     try:
         folder = Path.cwd()
-        config = Configs(folder, Overrides(isolated=isolated)).for_folder(folder)
+        config = Configs(folder, Overrides(isolated=isolated, trust=trust)).for_folder(folder)
+        tell_left_out([config], folder)
         known = RuleSet.load(config.rule_packs)
         text = _as_json(known, code) if output_format is RuleFormat.JSON else _as_text(known, code)
     except (ConfigError, RulePackError, UnknownCodeError) as error:

@@ -12,7 +12,7 @@ import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import formats
-from gradcheck_tool.cli.console import fail, note, tell_unwritten
+from gradcheck_tool.cli.console import fail, note, tell_left_out, tell_unwritten
 from gradcheck_tool.cli.output import FOR_PEOPLE, Target, targets, write_file
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
@@ -69,6 +69,7 @@ def run(
     ignore: options.Ignore = None,
     config: options.Config = None,
     isolated: options.Isolated = False,
+    trust: options.Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
     """Run your script or tests, and report their mistakes.
@@ -87,6 +88,7 @@ def run(
         select=options.codes("--select", select),
         ignore=options.codes("--ignore", ignore),
         baseline=absolute(baseline) if baseline else None,
+        trust=trust,
     )
     from gradcheck_tool.harness.record.command import recorded, recorder
     from gradcheck_tool.sanitizer.command import run_watched
@@ -107,6 +109,7 @@ def run(
         outcome = completed(watched.told, session)
     except ConfigError as error:
         fail(str(error))
+    tell_left_out(session.configs_in_force(), folder)
     complete = save is None or _save(save, folder, session, watched)
     complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone)
     if not quiet:

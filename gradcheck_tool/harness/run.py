@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gradcheck_tool.config import Config, Configs, Overrides
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.outcomes import merged
 from gradcheck_tool.harness.results import Results
@@ -26,6 +26,7 @@ from gradcheck_tool.trust.reading import read_program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from gradcheck_tool.config import Config, Overrides
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.harness.outcomes import Outcome
     from gradcheck_tool.harness.units import Unit

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.importing import run_file
+from gradcheck_tool.importing import run_file, run_source
+from gradcheck_tool.rulebook.builtin import builtin_pack
 from gradcheck_tool.rulebook.rule import Rule
 from gradcheck_tool.rulebook.validation import check_rule
 
@@ -29,17 +30,19 @@ def load_pack(folder: Path) -> list[type[Rule]]:
     """
     if not folder.is_dir():
         raise RulePackError(f"rule pack {folder}: no such folder")
-    rules = [rule for path in sorted(folder.rglob("*.py")) for rule in _rules_of(_execute(path), path)]
+    rules = [
+        rule for path in sorted(folder.rglob("*.py")) for rule in _rules_of(_execute(path, folder), path)
+    ]
     if not rules:
         raise RulePackError(f"rule pack {folder}: no rules in it")
     return sorted(rules, key=lambda rule: rule.code)
 
 
-def _execute(path: Path) -> ModuleType:
+def _execute(path: Path, folder: Path) -> ModuleType:
     """Run one file under a module name that nothing else has, so that packs cannot collide."""
     name = f"_gradlint_pack_{next(_numbers)}_{path.stem}"
     try:
-        return run_file(path, name)
+        return run_file(path, name) if folder == builtin_pack() else run_source(path, name, folder)
     except Exception as error:
         raise RulePackError(f"{path}: {type(error).__name__}: {error}") from error
 

@@ -55,10 +55,16 @@ class RuleSet:
         known: every rule of every pack, by code.
         active: the rules that `evaluate` applies, by code.
         strict: whether findings that assume something beyond the code are left out.
+        is_whole: whether no pack was left out, which may have rules that selectors and comments name.
     """
 
     def __init__(
-        self, known: Iterable[Rule], active: Iterable[Rule] | None = None, *, strict: bool = False
+        self,
+        known: Iterable[Rule],
+        active: Iterable[Rule] | None = None,
+        *,
+        strict: bool = False,
+        is_whole: bool = True,
     ) -> None:
         """`active` is every known rule that is on by default, when it is not given.
 
@@ -70,9 +76,10 @@ class RuleSet:
         chosen = [rule for rule in self.known if rule.default] if active is None else active
         self.active = tuple(sorted(chosen, key=lambda rule: rule.code))
         self.strict = strict
+        self.is_whole = is_whole
 
     @classmethod
-    def load(cls, packs: Iterable[Path] = (), *, builtin: bool = True) -> RuleSet:
+    def load(cls, packs: Iterable[Path] = (), *, builtin: bool = True, is_whole: bool = True) -> RuleSet:
         """The built-in rules and those of `packs`; rules that are on by default are in force.
 
         Raises:
@@ -82,7 +89,7 @@ class RuleSet:
             *(_builtin_rules() if builtin else ()),
             *(rule for pack in packs for rule in load_pack(pack)),
         ]
-        return cls(rule() for rule in found)
+        return cls((rule() for rule in found), is_whole=is_whole)
 
     def select(
         self,
@@ -102,14 +109,15 @@ class RuleSet:
             UnknownCodeError: a selector matches no known rule.
         """
         for key, selectors in (("select", select), ("extend-select", extend_select), ("ignore", ignore)):
-            check_selectors(key, selectors, self.codes, self.names)
+            if self.is_whole:
+                check_selectors(key, selectors, self.codes, self.names)
         wanted = [*select, *extend_select]
         chosen = [
             rule
             for rule in self.known
             if rule.holds_for(target_torch) and is_selected(rule.code, rule.default, wanted, ignore)
         ]
-        return RuleSet(self.known, chosen, strict=strict)
+        return RuleSet(self.known, chosen, strict=strict, is_whole=self.is_whole)
 
     @property
     def codes(self) -> list[str]:

@@ -185,6 +185,7 @@ class _Reporting:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the findings, and what was left alone."""
         from gradcheck_tool.report.context import relative_name
+        from gradcheck_tool.report.left_out import left_out_line
         from gradcheck_tool.report.not_watched import in_a_line
 
         if self._text:
@@ -192,6 +193,8 @@ class _Reporting:
             terminalreporter.write(self._text)
         for line in self._unwritten:
             terminalreporter.write_line(line)
+        if packs := left_out_line(self._session.configs_in_force(), self._folder):
+            terminalreporter.write_line(f"gradlint: {packs}")
         if self._left_alone:
             line = in_a_line(self._left_alone, lambda name: relative_name(name, self._folder))
             terminalreporter.write_line(f"gradlint: {line}")

@@ -116,6 +116,7 @@ def _report(seen: Watched, records: Records, quiet: bool) -> None:
 
     from gradcheck_tool.report import render
     from gradcheck_tool.report.context import ReportContext
+    from gradcheck_tool.report.left_out import left_out_line
     from gradcheck_tool.report.not_watched import in_a_line
     from gradcheck_tool.sanitizer.cells import cell_names, sources_of
     from gradcheck_tool.sanitizer.findings import completed
@@ -129,6 +130,8 @@ def _report(seen: Watched, records: Records, quiet: bool) -> None:
         for name, text in sources_of(one.location.filename for one in told).items():
             session.update(Path(name), text)
         seen.findings = completed(told, session).findings
+        if line := left_out_line(session.configs_in_force(), folder):
+            sys.stderr.write(f"gradlint: {line}\n")
     if quiet:
         return
     files = {one.location.filename for one in seen.not_watched}

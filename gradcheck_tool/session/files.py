@@ -271,6 +271,7 @@ class _Selection:
 
     rule_packs: tuple[Path, ...]
     model_packs: tuple[Path, ...]
+    untrusted: tuple[Path, ...]
     select: tuple[str, ...]
     extend_select: tuple[str, ...]
     ignore: tuple[str, ...]
@@ -282,6 +283,7 @@ class _Selection:
         return cls(
             config.rule_packs,
             config.model_packs,
+            config.untrusted,
             config.select,
             config.extend_select,
             config.ignore,
@@ -296,8 +298,8 @@ def _load_rules(config: Config) -> RuleSet:
 
     try:
         check_packs(config.model_packs)
-        rules = RuleSet.load(config.rule_packs)
-        for pattern, selectors in config.per_file_ignores.items():
+        rules = RuleSet.load(config.rule_packs, is_whole=not config.untrusted)
+        for pattern, selectors in config.per_file_ignores.items() if rules.is_whole else ():
             check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
         return rules.select(
             config.select, config.extend_select, config.ignore, config.target_torch, strict=config.strict

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.seen import Seen
-from gradcheck_tool.config import Config, Configs, Overrides
+from gradcheck_tool.config import Config, Overrides
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.findings import Applicability, Finding
 from gradcheck_tool.session.ways import Ways, is_reported, led_elsewhere
 from gradcheck_tool.sources.lines import SourceLines
@@ -116,7 +117,9 @@ class Session:
             folders.update(walked.folders)
             paths |= {*walked.files, *walked.looked_at}
         packs = [
-            pack for config in self._configs.in_force() for pack in (*config.rule_packs, *config.model_packs)
+            pack
+            for config in self._configs.in_force()
+            for pack in (*config.rule_packs, *config.model_packs, *config.untrusted)
         ]
         return Seen.of(folders, paths, packs)
 
@@ -426,5 +429,5 @@ class Session:
     def _is_customised(config: Config) -> bool:
         plain = Config(config.root)
         selection = (config.select, config.extend_select, config.ignore)
-        packs = (*config.rule_packs, *config.model_packs, *config.per_file_ignores)
+        packs = (*config.rule_packs, *config.model_packs, *config.untrusted, *config.per_file_ignores)
         return selection != (plain.select, (), ()) or bool(packs)

@@ -66,7 +66,7 @@ def _judged(code: str, comment: Suppression, ruleset: RuleSet) -> bool:
     if any(code in (rule.code, rule.name) for rule in ruleset.active):
         return True
     known = any(code in (rule.code, rule.name) for rule in ruleset.known)
-    return comment.own and not known
+    return comment.own and not known and ruleset.is_whole
 
 
 def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal: Edit) -> Finding:

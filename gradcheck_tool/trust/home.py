@@ -35,7 +35,8 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def _base() -> Path | None:
-    home = _absolute(os.path.expanduser("~"))  # noqa: PTH111 - it does not raise where there is no home
+    # An empty HOME would be taken for the root of all files.
+    home = None if os.environ.get("HOME") == "" else _absolute(os.path.expanduser("~"))  # noqa: PTH111
     if sys.platform == "win32":
         return _absolute(os.environ.get("LOCALAPPDATA", "")) or home
     if home is not None and sys.platform == "darwin":

@@ -141,14 +141,13 @@ class TestFilesThatCannotBeChecked:
     def test_unreadable(self, gradlint, write, monkeypatch):
         path = write("a.py", BAD)
         write("b.py", BAD)
-        read = Path.read_bytes
 
-        def forbidden(self):
-            if self == path:
+        def forbidden(place):
+            if place == path:
                 raise PermissionError(13, "Permission denied")
-            return read(self)
+            return place.read_bytes()
 
-        monkeypatch.setattr(Path, "read_bytes", forbidden)
+        monkeypatch.setattr("gradcheck_tool.session.modules.read_program", forbidden)
         result = gradlint("check", "--output-format", "concise")
         assert result.exit_code == 2
         assert "a.py: Permission denied" in result.stderr

@@ -201,19 +201,33 @@ class TestWhatItHangsOn:
         write("packs/own.py", PACK)
         write("pkg/gradlint.toml", "rule-packs = ['../packs']\n")
         write("pkg/a.py", "x = BAD\n")
+        again("pkg", "--trust")
+        assert again("pkg", "--trust")[1] == set()
+        write("packs/other.py", PACK.replace("ZZ101", "ZZ102").replace('"own"', '"other"'))
+        assert again("pkg", "--trust")[1] == {"a.py"}
+
+    def test_consent_to_packs(self, again, main, write):
+        write("packs/own.py", PACK)
+        write("pkg/gradlint.toml", "rule-packs = ['../packs']\n")
+        write("pkg/a.py", "x = BAD\n")
         again("pkg")
         assert again("pkg")[1] == set()
-        write("packs/other.py", PACK.replace("ZZ101", "ZZ102").replace('"own"', '"other"'))
-        assert again("pkg")[1] == {"a.py"}
+        first = main("check", "pkg")
+        assert first[2].startswith("gradlint: left out packs: ")
+        assert main("check", "pkg") == first  # the line is remembered with the rest
+        for words in (["packs"], ["--withdraw", "packs"]):
+            main("trust", *words)
+            assert again("pkg")[1] == {"a.py"}
+            assert again("pkg")[1] == set()
 
     def test_model_packs(self, again, write):
         write("models/booster.py", "def boost(model):\n    return model\n")
         write("pkg/gradlint.toml", "model-packs = ['../models']\n")
         write("pkg/a.py", "x = BAD\n")
-        again("pkg")
-        assert again("pkg")[1] == set()
+        again("pkg", "--trust")
+        assert again("pkg", "--trust")[1] == set()
         write("models/booster.py", "def boost(model, *others):\n    return model\n")
-        assert again("pkg")[1] == {"a.py"}
+        assert again("pkg", "--trust")[1] == {"a.py"}
 
     def test_imports_outside_of_what_is_checked(self, again, write):
         write("pyproject.toml", "")

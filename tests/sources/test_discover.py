@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcheck_tool.config import ConfigError, Configs, Overrides
+from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.sources.discover import discover, matches_pattern
 
 

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from gradcheck_tool.config import Configs, Overrides
+from gradcheck_tool.config import Overrides
+from gradcheck_tool.configs import Configs
 from gradcheck_tool.sources.discover import discover
 from gradcheck_tool.sources.patterns import PatternError, Patterns
 

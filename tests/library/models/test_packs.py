@@ -252,7 +252,9 @@ def gradlint_in(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(folder: Path, *options: str) -> str:
         monkeypatch.chdir(folder)
-        result = CliRunner().invoke(app, ["check", "--output-format", "json", *options, "train.py"])
+        result = CliRunner().invoke(
+            app, ["check", "--trust", "--output-format", "json", *options, "train.py"]
+        )
         assert result.exit_code in (0, 1), result.output
         return result.stdout
 
