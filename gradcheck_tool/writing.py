@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Names of what is open already: there is nothing to replace.
 _OPEN = ("/dev/fd/", "/dev/std", "/proc/")
+# The process that writes, and something that no other file has.
+_TEMPORARY = ".gradlint-{}-{}.tmp"
 
 
 def write_atomically(path: Path, data: bytes | str, *, lasting: bool = True, private: bool = False) -> None:
@@ -52,7 +54,7 @@ def replacing(path: Path, *, lasting: bool = True, private: bool = False) -> Ite
         return
     target = path if private else path.resolve()
     old = None if private else _writable(target)
-    temporary = target.with_name(f".gradlint-{os.getpid()}-{os.urandom(8).hex()}.tmp")
+    temporary = target.with_name(_TEMPORARY.format(os.getpid(), os.urandom(8).hex()))
     with undoing(lambda: _remove(temporary)):
         try:
             with open(temporary, "xb", opener=_opener(0o600 if private else _mode(old))) as file:
@@ -66,6 +68,23 @@ def replacing(path: Path, *, lasting: bool = True, private: bool = False) -> Ite
         except BaseException:
             _remove(temporary)
             raise
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote (SIGKILL) have left in a folder.
+
+    Failing to is no error.
+    """
+    if os.name != "posix":
+        return
+    for path in folder.glob(_TEMPORARY.format("*", "*")):
+        number = path.name.split("-")[1]
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            _remove(path)
+        except (OSError, ValueError, OverflowError):
+            continue
 
 
 def _is_stream(path: Path) -> bool:

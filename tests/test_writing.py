@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcheck_tool.writing import replacing, write_atomically
+from gradcheck_tool.writing import remove_left_behind, replacing, write_atomically
 
 ROOT = Path(__file__).parents[1]
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -142,6 +142,21 @@ def test_a_full_disk_leaves_the_file_as_it_was(small_disk):
         write_atomically(path, bytes(10**6))
     assert path.read_bytes() == b"old"
     assert names(small_disk) == ["a.py"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks POSIX which processes there are")
+def test_what_killed_processes_have_left_is_removed(tmp_path):
+    program = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom gradcheck_tool.writing import replacing\n"
+        "with replacing(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.py")], cwd=ROOT, check=False)
+    assert len(names(tmp_path)) == 1
+    (tmp_path / ".gradlint-other.tmp").touch()
+    with replacing(tmp_path / "b.py"):
+        remove_left_behind(tmp_path)
+        assert len(names(tmp_path)) == 2
+    assert names(tmp_path) == [".gradlint-other.tmp", "b.py"]
 
 
 STAGES = """

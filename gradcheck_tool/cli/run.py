@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -110,7 +111,10 @@ def run(
     except ConfigError as error:
         fail(str(error))
     tell_left_out(session.configs_in_force(), folder)
-    complete = save is None or _save(save, folder, session, watched)
+    if watched.lost:
+        note(f"gradlint: error: not all that was seen could be kept: {gettempdir()} cannot be written to")
+    complete = not watched.lost
+    complete &= save is None or _save(save, folder, session, watched)
     complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone)
     if not quiet:
         _tell_not_watched(watched.left_alone, folder)

@@ -33,12 +33,14 @@ class Run:
         told: the mistakes, each once.
         observed: what its processes did, where that is wanted.
         left_alone: what of it was not watched.
+        lost: not all of it could be kept, as where the disk is full.
     """
 
     status: int
     told: list[Told]
     observed: list[ObservedProcess]
     left_alone: list[NotWatched]
+    lost: bool
 
 
 def run_watched(
@@ -61,7 +63,7 @@ def run_watched(
             settings[LINES] = "1"
         status = launch(arguments, Starter(_START, settings), *others)
         left = delivered(folder)
-        return Run(status, left.told, left.observed, left.left_alone)
+        return Run(status, left.told, left.observed, left.left_alone, left.lost)
 
 
 @contextmanager

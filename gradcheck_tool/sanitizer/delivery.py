@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.observed.run import ObservedProcess
 from gradcheck_tool.report.not_watched import NotWatched
 from gradcheck_tool.sanitizer.told import Told, location_of
+from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +29,9 @@ KEEP_GOING = "GRADLINT_RUN_KEEP_GOING"
 LINES = "GRADLINT_RUN_LINES"
 """The environment variable that is set where the lines that run are wanted."""
 
+# The end of a file's name that says that a process could not leave what it has told.
+_LOST = ".lost"
+
 
 def deliver(
     folder: Path,
@@ -38,18 +42,21 @@ def deliver(
 ) -> None:
     """Leave what this process has told so far, in place of what it left before."""
     path = folder / f"{os.getpid()}.json"
-    draft = path.with_suffix(".draft")
+    lost = path.with_suffix(_LOST)
+    data = {
+        "rank": rank,
+        "told": [one.to_json() for one in told],
+        "observed": None if observed is None else observed.to_json(),
+        "left_alone": [asdict(one) for one in left_alone],
+    }
     try:
-        data = {
-            "rank": rank,
-            "told": [one.to_json() for one in told],
-            "observed": None if observed is None else observed.to_json(),
-            "left_alone": [asdict(one) for one in left_alone],
-        }
-        draft.write_text(json.dumps(data), encoding="utf-8")
-        draft.replace(path)
-    except OSError:
+        write_atomically(path, json.dumps(data), lasting=False)
+        lost.unlink(missing_ok=True)
+    except FileNotFoundError:
         return  # the command has ended: nobody reads it any more
+    except OSError:
+        with suppress(OSError):
+            lost.touch()  # an empty file has room on a full disk, too
 
 
 def put_aside(folder: Path) -> None:
@@ -67,11 +74,13 @@ class Delivered:
         told: the mistakes in the order in which the processes ended, each once, with the ranks that saw it.
         observed: what the processes did, where that was kept.
         left_alone: what was not watched.
+        lost: processes could not leave all of it, as where the disk is full.
     """
 
     told: list[Told]
     observed: list[ObservedProcess]
     left_alone: list[NotWatched]
+    lost: bool
 
 
 def delivered(folder: Path) -> Delivered:
@@ -95,7 +104,7 @@ def delivered(folder: Path) -> Delivered:
         replace(told, evidence={**told.evidence, "ranks": _listed(ranks[key])}) if key in ranks else told
         for key, told in found.items()
     ]
-    return Delivered(with_ranks, observed, list(left_alone))
+    return Delivered(with_ranks, observed, list(left_alone), any(folder.glob(f"*{_LOST}")))
 
 
 def not_watched_of(data: dict[str, Any]) -> NotWatched:

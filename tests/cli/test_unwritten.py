@@ -23,12 +23,12 @@ LONG = f"{BAD}# {'x' * 8000}\n"
 LIMIT = 6000
 
 
-def gradlint(folder, *arguments, before=None, **options):
+def gradlint(folder, *arguments, before=None, environment=(), **options):
     """Run the command in a process of its own, where something is done first."""
     return subprocess.run(
         [sys.executable, "-m", "gradcheck_tool", *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
         capture_output="stdout" not in options,
         text=True,
         check=False,
@@ -223,6 +223,23 @@ def test_run(tmp_path):
     assert json.loads((tmp_path / "r.sarif").read_text())
     (tmp_path / "train.py").write_text("raise SystemExit(7)")
     assert gradlint(tmp_path, "run", "--save", "folder", "train.py").returncode == 7
+
+
+def test_run_where_what_is_seen_cannot_be_kept(tmp_path, small_disk):
+    program = (
+        "import os, torch\nwith open(os.environ['TMPDIR'] + '/filler', 'wb', buffering=0) as file:\n"
+        "    try:\n        while True: file.write(bytes(4096))\n    except OSError: pass\n"
+        "loss = torch.ones(2, requires_grad=True).exp().sum()\nloss.backward()\n"
+    )
+    write(tmp_path, right=program, wrong=f"{program}loss.backward()\n")
+    statuses = []
+    for name in ("right.py", "wrong.py"):
+        result = gradlint(tmp_path, "run", "--no-record", name, environment={"TMPDIR": str(small_disk)})
+        statuses.append(result.returncode)
+        (small_disk / "filler").unlink()
+        assert not list(small_disk.iterdir())
+    assert statuses == [2, 1]
+    assert f"error: not all that was seen could be kept: {small_disk} cannot be written to" in result.stderr
 
 
 def test_gradcheck(tmp_path):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.store import mark
-from gradcheck_tool.harness.record.places import written_since
+from gradcheck_tool.harness.record.places import FOLDER, written_since
 from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.startup.launch import Starter, launch
+from gradcheck_tool.writing import remove_left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +58,8 @@ def recorder(cache: Path) -> Starter:
 
 def recorded(cache: Path, started: int, status: int) -> Recording:
     """What a command left that was started at a time, as `time.time_ns` gives it, and ended with a status."""
+    for folder in (cache / FOLDER).glob("*"):
+        remove_left_behind(folder)
     calls: dict[str, int] = {}
     problems: dict[str, str] = {}
     for name, problem in written_since(cache, started):
