@@ -78,6 +78,7 @@ def analyze(
     m.program.imports = imports
     m.program.models = models or model_packs(())
     m.program.main = module
+    m.program.mended = plan.mended
     m.program.refinement = roles.Refinement(m, elsewhere)
     start = State()
     listening = listen(m, trackers)

@@ -51,6 +51,7 @@ class ExecutionPlan:
         long: the starts that get more work, with all that call them.
         long_limit: instructions that each of these may take.
         long_total: instructions that these together may take.
+        mended: the places where errors are taken for mended, by the identity of their nodes.
     """
 
     starts: frozenset[str] = frozenset()
@@ -62,6 +63,7 @@ class ExecutionPlan:
     long: frozenset[str] = frozenset()
     long_limit: int = 0
     long_total: int = 0
+    mended: frozenset[int] = frozenset()
 
     @classmethod
     def whole(cls, module: ir.ModuleIR, candidates: Candidates | None) -> ExecutionPlan:

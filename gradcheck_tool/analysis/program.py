@@ -5,22 +5,27 @@ This is the only place that knows the rounds of looking at a file, executing it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.call_stack import with_room
 from gradcheck_tool.analysis.import_context import ImportContext
+from gradcheck_tool.analysis.later_findings import errors, is_news
+from gradcheck_tool.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.analysis.plans import ExecutionPlan
     from gradcheck_tool.domain.events import Event, Site
-    from gradcheck_tool.findings import Finding, Location
+    from gradcheck_tool.findings import Location
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
     from gradcheck_tool.rulebook.ruleset import RuleSet
     from gradcheck_tool.triage.triage import Candidates
+
+# How often a program is executed again, with what was found before taken for mended.
+MOST_MENDINGS = 5
 
 
 def check_source(
@@ -64,11 +69,30 @@ def _check(source: str, filename: str, ruleset: RuleSet, around: ImportContext) 
             program.is_promising = ruleset.finds(events)
             continue
         try:
-            return ruleset.evaluate(events, _locate)
+            found = ruleset.evaluate(events, _locate)
+            return _with_later(program, step, ruleset, events, found)
         except UnplacedError:
             if step.is_whole:
                 raise
     return []
+
+
+def _with_later(
+    program: _Program, step: _Round, ruleset: RuleSet, events: Sequence[Event], found: list[Finding]
+) -> list[Finding]:
+    """The findings, and those that show up once the errors that end the run are mended."""
+    mended: dict[int, Location] = {}
+    for _ in range(MOST_MENDINGS):
+        raising = [site for site in errors(events) if id(site.node) not in mended]
+        if not raising:
+            break
+        mended.update((id(site.node), _locate(site)) for site in raising)
+        plan = replace(step.plan, mended=frozenset(mended))
+        events = program.execute(replace(step, plan=plan), ruleset, is_again=True)
+        for finding in ruleset.evaluate(events, _locate):
+            if is_news(finding, found, mended.values()):
+                found.append(finding)
+    return sorted(found, key=Finding.sort_key)
 
 
 @dataclass(frozen=True)
@@ -125,8 +149,8 @@ class _Program:
         module = lower_module(self._source, self._filename)
         yield _Round(module, ExecutionPlan.whole(module, candidates), is_whole=True)
 
-    def execute(self, step: _Round, ruleset: RuleSet) -> Sequence[Event]:
-        """What happens in a round, for rules that are in force."""
+    def execute(self, step: _Round, ruleset: RuleSet, *, is_again: bool = False) -> Sequence[Event]:
+        """What happens in a round, for rules in force; `is_again`: how far it goes has been noted."""
         from gradcheck_tool.analysis.entries import analyze, needed
         from gradcheck_tool.rulebook.pack import RulePackError
         from gradcheck_tool.trackers.hearing import TrackerError
@@ -138,7 +162,7 @@ class _Program:
                 step.module,
                 imports,
                 step.plan,
-                around.extent,
+                None if is_again else around.extent,
                 needed(ruleset),
                 around.models,
                 around.elsewhere,

@@ -59,7 +59,8 @@ class BackwardPass:
     `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
     `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient,
     `ran` the nodes, `opaque` tells whether the graph continues where the model cannot see.
-    `flows` maps an edge to the edges of its gradient's own history (create_graph).
+    `flows` maps an edge to the edges of its gradient's own history (create_graph). `is_mended`: nothing is
+    raised, as if what the engine refuses had been mended.
     """
 
     roots: Sequence[Ref]
@@ -76,6 +77,7 @@ class BackwardPass:
     opaque: bool = False
     silent: list[UnversionedWrite] = field(default_factory=list)
     flows: dict[Ref, tuple[Value, ...]] = field(default_factory=dict)
+    is_mended: bool = False
 
 
 def run_backward(s: State, p: BackwardPass) -> None:
@@ -120,9 +122,11 @@ def _check_roots(s: State, p: BackwardPass) -> None:
     histories = [edge(s, root) for root in p.roots]
     for index, (root, given) in enumerate(zip(p.roots, p.given, strict=True)):
         tensor: Tensor = s[root]
-        if given and index < len(p.cotangents):
+        if given and index < len(p.cotangents) and not p.is_mended:
             _check_cotangent(s, p, index, tensor)
         several = numel_is_one(tensor.shape) is False
+        if p.is_mended:
+            continue
         if not given and tensor.requires_grad and (several or tensor.dtype == "complex"):
             raise Raised(
                 NonScalarRoot(
@@ -140,7 +144,7 @@ def _check_roots(s: State, p: BackwardPass) -> None:
         tensor = s[root]
         if history == NONE and not tensor.unsure_graph:
             kept = kept_as(s, root)
-            if any(may_be_replaced(s, *each) for each in kept):
+            if p.is_mended or any(may_be_replaced(s, *each) for each in kept):
                 mine = s.edit(root)
                 mine.requires_grad, mine.leaf, mine.unsure_graph = None, None, True
                 continue
@@ -231,7 +235,7 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
     goals = set()
     for ref in p.inputs or ():
         tensor: Tensor = s[ref]
-        if tensor.requires_grad is False:
+        if tensor.requires_grad is False and not p.is_mended:
             raise Raised(
                 UnusedInput(
                     site=p.site,
@@ -255,6 +259,18 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
 
 def _run_node(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
     p.ran.append(ref)
+    if not p.is_mended:
+        _check_node(s, p, node)
+    if p.create is not False and not node.reentrant:
+        _double(s, p, ref, node)
+
+
+def _check_node(s: State, p: BackwardPass, node: Node) -> None:
+    """Has a node what it needs? What has changed unseen is noted.
+
+    Raises:
+        Raised: where it has not.
+    """
     if node.freed and node.frees and not node.unsure_freed:
         raise Raised(_freed(s, p, node))
     if node.broken:
@@ -278,8 +294,6 @@ def _run_node(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
             p.silent.append(_unversioned(p, node, slot, storage.site, storage.how))
         elif holder is not None and holder.memory != slot.memory:
             p.silent.append(_unversioned(p, node, slot, *holder.data_replaced))
-    if p.create is not False and not node.reentrant:
-        _double(s, p, ref, node)
 
 
 def _broken(p: BackwardPass, node: Node) -> InvalidTensorUse:

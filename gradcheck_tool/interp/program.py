@@ -32,6 +32,7 @@ class Program:
         unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
         kept: the attributes, with their classes, that hold graphs which an earlier call of the unit has made.
+        mended: the places, by the identity of their nodes, where what is raised is taken for mended.
     """
 
     main: ir.ModuleIR | None = None
@@ -46,6 +47,7 @@ class Program:
     unit: str = ""
     assumes: tuple[str, ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
+    mended: frozenset[int] = frozenset()
 
     def assume(self, *told: str) -> None:
         """Take something from ordinary use: the events from now on say so."""

@@ -34,6 +34,7 @@ from gradcheck_tool.interp.loops import (
     most_iterations,
     widen,
 )
+from gradcheck_tool.interp.mending import mend
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.transfer import TRANSFER
@@ -250,6 +251,9 @@ class Solver:
                     assert type(instr) is ir.YieldFrom
                     after = self._delegate(state, instr, block.id, at, exits)
                 at += 1
+                if self.program.mended:
+                    for one in (state,) if after is None else after:
+                        mend(self, one, instr)
                 if after is not None:
                     if len(after) == 1 and after[0].exc is None:
                         state = after[0]

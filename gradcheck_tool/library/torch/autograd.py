@@ -22,6 +22,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.facts import BackwardRan, Taken
 from gradcheck_tool.interp.iteration import elements
+from gradcheck_tool.interp.mending import is_mended
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.freed_graph_cause import carrier, cause_of, is_excluded
 from gradcheck_tool.library.torch.gradient_edges import tensor_of
@@ -51,7 +52,7 @@ def backward_function(m: Interpreter, s: State, call: Call) -> Result:
         return _opaque_backward(s, call.site)
     gradients = call.get(1, "grad_tensors")
     given = _cotangents(s, gradients, len(roots))
-    _check_count(s, roots, gradients, call)
+    _check_count(m, s, roots, gradients, call)
     return _backward(m, s, roots, given, call, offset=2)
 
 
@@ -72,13 +73,13 @@ def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
     return [items[i] if i < len(items) else (unknown() if is_open else NONE) for i in range(count)]
 
 
-def _check_count(s: State, roots: Sequence[Ref], gradients: Value | None, call: Call) -> None:
+def _check_count(m: Interpreter, s: State, roots: Sequence[Ref], gradients: Value | None, call: Call) -> None:
     """There is a gradient (or None) for each of the differentiated tensors.
 
     Raises:
         Raised: where there are certainly fewer.
     """
-    if gradients is None or gradients == NONE:
+    if gradients is None or gradients == NONE or is_mended(m, call.site):
         return
     items, is_open = elements(s, gradients) if s.get(gradients, Tensor) is None else ([gradients], False)
     if len(items) < len(roots) and not is_open:
@@ -120,9 +121,10 @@ def _backward(
         call.site,
         call.text,
         cotangents=given,
+        is_mended=is_mended(m, call.site),
         inputs=None if inputs is None or inputs == NONE else _tensors(m, s, inputs, call.site),
     )
-    if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1]:
+    if p.inputs is not None and not p.inputs and not elements(s, inputs or NONE)[1] and not p.is_mended:
         raise _empty_inputs(call)
     for root in roots:
         doubt_siblings(s, s[root].grad_fn)
@@ -253,7 +255,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     create = call.flag(4, "create_graph", False)
     retain = create if call.get(3, "retain_graph") == NONE else call.flag(3, "retain_graph", create)
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
-    _check_count(s, roots, call.get(2, "grad_outputs"), call)
+    _check_count(m, s, roots, call.get(2, "grad_outputs"), call)
     p = engine.BackwardPass(
         roots,
         [g != NONE for g in given],
@@ -264,6 +266,7 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
         call="grad",
         inputs=inputs,
         cotangents=given if call.flag(6, "is_grads_batched", False) is False else (),
+        is_mended=is_mended(m, call.site),
     )
     run_pass(m, s, p)
     m.tell(s, BackwardRan(p))
@@ -287,7 +290,7 @@ def _asked_for(
     results: list[Value] = []
     for ref in inputs:
         error = engine.unused(s, p, ref)
-        if error is not None and allow is False:
+        if error is not None and allow is False and not p.is_mended:
             raise Raised(error)
         if error is not None:
             results.append(NoGradient(None, str(s[ref].name)) if allow and zeros is False else unknown())
