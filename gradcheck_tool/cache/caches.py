@@ -44,14 +44,14 @@ class Caches:
         if content is None:
             return None
         known = self._cache(config).get(str(path), content, self._resolve)
-        return None if known is None else FileResult(known.findings, entered=known.entered, used=known.used)
+        return None if known is None else FileResult(**known._asdict())
 
     def put(self, path: Path, config: Config, result: FileResult) -> None:
         """Remember a result. One with a problem is not kept, so that the problem is reported every time."""
         dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         if result.problem is not None:
             return
-        told = Remembered(result.findings, result.entered, result.used)
+        told = Remembered(result.findings, result.entered, result.used, result.unfinished)
         self._cache(config).put(str(path), result.content, dependencies, told)
 
     def save(self) -> None:

@@ -31,17 +31,22 @@ KEPT = 16
 
 
 class Remembered(NamedTuple):
-    """What checking a file gave: findings; of other files, functions entered and suppressions used."""
+    """What checking a file gave: findings; of other files, functions entered and suppressions used.
+
+    `unfinished` names the functions whose analysis reached the work limit.
+    """
 
     findings: tuple[Finding, ...]
     entered: tuple[tuple[str, str], ...] = ()
     used: tuple[tuple[str, int], ...] = ()
+    unfinished: tuple[str, ...] = ()
 
 
 class ResultCache:
     """Results of one way of checking.
 
-    Entries are `[digest, dependencies, findings, entered functions, used suppressions]` by file name.
+    Entries are `[digest, dependencies, findings, entered functions, used suppressions, unfinished functions]`
+    by file name.
     """
 
     def __init__(self, root: Path, key: str) -> None:
@@ -73,7 +78,7 @@ class ResultCache:
         """Remember a result until `save`."""
         packed = [[list(asked), digest] for asked, digest in dependencies]
         told = [pack(finding) for finding in found.findings]
-        places = [list(map(list, found.entered)), list(map(list, found.used))]
+        places = [list(map(list, found.entered)), list(map(list, found.used)), list(found.unfinished)]
         self._new[filename] = [content, packed, told, *places]
 
     def save(self) -> None:
@@ -100,8 +105,10 @@ class _Entry(NamedTuple):
         Raises:
             ValueError: it is none.
         """
-        content, dependencies, findings, entered, used = items(packed, 5)
-        told = Remembered(each(findings, unpack), each(entered, pair), each(used, _comment))
+        content, dependencies, findings, entered, used, unfinished = items(packed, 6)
+        told = Remembered(
+            each(findings, unpack), each(entered, pair), each(used, _comment), each(unfinished, text)
+        )
         return cls(text(content), each(dependencies, _dependency), told)
 
 

@@ -174,7 +174,15 @@ def write_file(path: Path, text: str) -> bool:
 
 def _summary(outcome: Outcome) -> str:
     known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
-    return _found(outcome) + known
+    return _found(outcome) + known + _cut_off(outcome)
+
+
+def _cut_off(outcome: Outcome) -> str:
+    """That the analysis came to its end before the code did: what is not found may be there."""
+    if not outcome.unfinished:
+        return ""
+    files = count(len(outcome.unfinished), "file")
+    return f" The analysis of {files} ended at the work limit; --verbose says in which functions."
 
 
 def _found(outcome: Outcome) -> str:

@@ -67,7 +67,7 @@ class Outcome:
 
     `files` counts the files that the paths mean, `checked` those of them that could be read.
     `known` counts the findings that are left out because a baseline has them.
-    `unfinished` has for a file the functions whose analysis was cut off at the work limit in this run.
+    `unfinished` has for a file the functions whose analysis was cut off at the work limit.
     `ways` has for each finding the file whose execution led to it.
     """
 
@@ -267,7 +267,8 @@ class Session:
         ]
         findings = sorted({*kept, *again.findings}, key=Finding.sort_key)
         ways_now = {**outcome.ways, **again.ways}
-        return replace(outcome, findings=findings, unfinished={}, ways=ways_now)
+        left = {path: names for path, names in outcome.unfinished.items() if path not in ways}
+        return replace(outcome, findings=findings, unfinished={**left, **again.unfinished}, ways=ways_now)
 
     def fix_text(self, data: bytes, filename: str, unsafe: bool) -> bytes:
         """The fixed bytes of a program that came through a pipe; as they are when they do not parse.

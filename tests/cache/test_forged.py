@@ -160,7 +160,7 @@ def whole_finding():
 
 def test_damaged_results_are_misses_or_whole(tmp_path):
     """Even where somebody has the key: what is read is a finding with all its fields, or nothing."""
-    told = Remembered((whole_finding(),), (("/b.py", "f"),), (("/b.py", 7),))
+    told = Remembered((whole_finding(),), (("/b.py", "f"),), (("/b.py", 7),), ("g",))
     cache = ResultCache(tmp_path, "key")
     cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], told)
     cache.save()

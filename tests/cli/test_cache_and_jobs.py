@@ -162,10 +162,39 @@ class TestCache:
         assert list(project.rglob(CACHE_FOLDER)) == []
 
 
+class TestWorkLimit:
+    @pytest.fixture(autouse=True)
+    def limited(self, project, monkeypatch):
+        """The analysis of every `b.py` ends at its work limit."""
+
+        def cut_off(source, filename, ruleset, surroundings):
+            if filename.endswith("b.py"):
+                surroundings.extent.unfinished = ["train"]
+            return fakes.fake_check_source(source, filename, ruleset, surroundings)
+
+        monkeypatch.setattr("gradcheck_tool.session.files.check_source", cut_off)
+
+    SAID = " The analysis of 1 file ended at the work limit; --verbose says in which functions.\n"
+
+    def test_is_said_each_time(self, gradlint, write, project):
+        write("a.py", "x = 1\n")
+        path = write("b.py", "x = 1\n")
+        for _ in range(2):
+            assert gradlint("check").stderr == f"No autograd mistakes found in 2 files.{self.SAID}"
+        assert f"{path}: work limit reached in train\n" in gradlint("check", "-v").stderr
+
+    def test_is_said_after_fixes(self, gradlint, write):
+        write("a.py", "x = BAD\n")
+        write("b.py", "x = UGLY\n")
+        assert gradlint("check", "--fix").stderr.endswith(self.SAID)
+        write("b.py", "x = BAD\n")
+        assert gradlint("check", "--fix").stderr.endswith(self.SAID)
+
+
 def test_a_result_comes_back_as_it_was(tmp_path):
     story = (step("/b.py", 1, 2, 3, "saved", cell=4), step("/a.py", 5, 6, 7, "written"))
     kept = finding("/a.py", predicts="an error", trace=story, fix=replacement(1, 2, 3, "x", safe=False))
-    told = Remembered((kept, finding("/a.py")), (("/b.py", "Net.forward"),), (("/b.py", 7),))
+    told = Remembered((kept, finding("/a.py")), (("/b.py", "Net.forward"),), (("/b.py", 7),), ("f",))
     cache = ResultCache(tmp_path, "key")
     cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], told)
     cache.save()
