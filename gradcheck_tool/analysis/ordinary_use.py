@@ -56,8 +56,10 @@ def is_module_class(s: State, cls: Value) -> bool:
 def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes: Iterable[str] = ()) -> None:
     """Differentiate what a forward returned, each way, and note what goes wrong."""
     for end in ends:
-        _take_for_tensors(m, end.state, end.value)
-        event = differentiated(end.state, end.value, name)
+        # The object goes on as the unit has left it: a method of its own may differentiate what it keeps.
+        s = end.state.fork()
+        _take_for_tensors(m, s, end.value)
+        event = differentiated(s, end.value, name)
         if event is not None:
             told = dict.fromkeys((*event.assumes, *m.program.assumes, *assumes))
             m.program.ordinary.append(replace(event, assumes=tuple(told), unit=name))

@@ -60,7 +60,7 @@ def later(previous: Value, among: range | None = None) -> Symbol:
 
 def answer(s: State, condition: Symbol) -> bool | None:
     """What an undecided condition is, as far as other decisions tell."""
-    told = _ordered(s, condition)
+    told = _ordered(s, condition) if _is_comparison(condition) else _is_not_zero(s, condition)
     if told is not None:
         return told
     number = _only_number(condition)
@@ -154,7 +154,18 @@ def _ordered(s: State, condition: Symbol) -> bool | None:
         return None
     op, left, right, number = compared
     bounds = _difference(s, left, right)
-    return bounds.is_below(number) if op == "<" else bounds.equals(number)
+    if op == "<":
+        return bounds.is_below(number)
+    value = right if left is None else left if right is None else None
+    if value is not None and number == 0 and s.path_condition.get(value) is True:
+        return False
+    return bounds.equals(number)
+
+
+def _is_not_zero(s: State, value: Symbol) -> bool | None:
+    """The truth of a number, as far as comparisons of it tell."""
+    is_zero = _decided(s, value, None).equals(0)
+    return None if is_zero is None else not is_zero
 
 
 def _is_comparison(fact: Value) -> bool:

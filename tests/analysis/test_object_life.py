@@ -246,6 +246,47 @@ def test_what_is_trained_moves_only_in_the_right_program(name: str) -> None:
 
 
 QUIET = {
+    "what forward returns is not what the class differentiates itself": """
+class Segmentation(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def set_input(self, data):
+        self.position, self.labels = data.position, data.labels
+
+    def forward(self):
+        self.output = F.log_softmax(self.layer(self.position), dim=-1)
+        self.loss = F.nll_loss(self.output, self.labels)
+        return self.output
+
+    def backward(self):
+        self.loss.backward()
+""",
+    "a counter that is zero after each step": """
+class Trainer:
+    def __init__(self, net, every):
+        self.net, self.every, self.count = net, every, 0
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def clear(self):
+        if not self.every:
+            self.optimizer.zero_grad()
+            return True
+        if self.count == self.every:
+            self.count = 0
+            return True
+        if self.count == 0:
+            self.optimizer.zero_grad()
+        self.count += 1
+        return False
+
+    def train_step(self, x):
+        steps = self.clear()
+        self.net(x).sum().backward()
+        if steps:
+            self.optimizer.step()
+""",
     "another method begins anew": """
 class Player:
     def __init__(self):

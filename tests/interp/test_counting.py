@@ -74,6 +74,30 @@ else:
 
 # Programs that run.
 RUNNING = {
+    "what is true is no zero": """
+k = int(os.environ.get("K", "2"))
+y = (w * w).sum()
+if k:
+    y.backward()
+if k == 0:
+    y.backward()
+""",
+    "a number above zero is true": """
+k = int(os.environ.get("K", "2"))
+y = (w * w).sum()
+if k > 0:
+    y.backward()
+if not k:
+    y.backward()
+""",
+    "a number that is zero is false": """
+k = int(os.environ.get("K", "0"))
+y = (w * w).sum()
+if k == 0:
+    y.backward()
+if k:
+    y.backward()
+""",
     "skipped iterations take the other branch": """
 t = 0
 for i in range(40):

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 # What is called so and given an optimizer, steps it.
 STEPS_OPTIMIZER = r"(?:^|_)opt(?:im(?:izer)?)?_step$|^step(?:_opt(?:im(?:izer)?)?)?$"
 _STEPS = re.compile(STEPS_OPTIMIZER)
+# What is called so sets the learning rate of the optimizer that it is given, which has had its step before.
+_SCHEDULES = re.compile(r"sched|warm_?up|anneal|polic|decay|(?:^|_)lr(?:_|$)", re.IGNORECASE)
 
 
 def stepped_elsewhere(m: Interpreter, s: State, owner: list[Value], name: str, call: Call) -> Outcomes | None:
     """Carry out `owner.name(optimizer, ...)` where that steps the optimizer; None where nothing says so."""
-    if _STEPS.search(name) is None:
+    callee = str(call.text).partition("(")[0]
+    if _STEPS.search(name) is None or _SCHEDULES.search(callee.rpartition(".")[0].rpartition(".")[2]):
         return None
     given = [*call.args, *call.kwargs.values()]
     found = [value for value in given if isinstance(value, Ref) and is_optimizer(s, value)]
@@ -33,7 +36,7 @@ def stepped_elsewhere(m: Interpreter, s: State, owner: list[Value], name: str, c
         return None
     optimizer = found[0]
     shown = s[optimizer].name
-    m.program.assume(f"`{str(call.text).partition('(')[0]}` steps `{shown}`")
+    m.program.assume(f"`{callee}` steps `{shown}`")
     apply_step(m, s, optimizer, call.site, call.text, is_handed=True)
     for p in params_of(s, optimizer)[0]:
         forget_gradient(s, p)

@@ -56,6 +56,28 @@ def fit(model, strategy, data):
         loss.backward()
         strategy.optimizer_step(optimizer)
 """,
+    "a scheduler that is given the optimizer sets its learning rate": """
+def fit(model, scheduler, data):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, x in enumerate(data):
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        scheduler.step(optimizer, i)
+""",
+    "a scheduler of an object is one, too": """
+class Trainer:
+    def __init__(self, model, lr_policy):
+        self.model, self.lr_policy = model, lr_policy
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def fit(self, data):
+        for i, x in enumerate(data):
+            self.model(x).pow(2).mean().backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            self.lr_policy.step(self.optimizer, i)
+""",
     "a scheduler of time steps is no optimizer": """
 def draw(model, scheduler, latent, times):
     model.eval()
