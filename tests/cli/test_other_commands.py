@@ -39,7 +39,7 @@ def test_rules_are_there_for_programs(gradlint):
     assert one in listed
     assert (one["name"], one["severity"], one["default"], one["fix"]) == (
         "never-cleared",
-        "warning",
+        "error",
         True,
         True,
     )
