@@ -17,6 +17,7 @@ from gradcheck_tool.library.model_packs import ModelPackError, check_packs, mode
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.session.call_sites import CallSites
 from gradcheck_tool.session.import_graph import ImportGraph
+from gradcheck_tool.session.limits import TooLongError
 from gradcheck_tool.session.modules import ModuleCache
 from gradcheck_tool.session.repository import Repository
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
@@ -103,6 +104,8 @@ class FileChecker:
             return FileResult(problem=str(error))
         except ConfigError:
             raise
+        except TooLongError as error:
+            return FileResult(problem=f"not checked: {error}", failed=True)
         except MemoryError:
             gc.collect()
             return FileResult(problem="not checked: it takes more memory than there is", failed=True)

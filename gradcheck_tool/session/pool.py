@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.session.files import FileChecker
+from gradcheck_tool.session.limits import limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +60,9 @@ def _check_here(tasks: Sequence[Task], checker: FileChecker) -> Iterator[FileRes
     gc.disable()
     try:
         for task in tasks:
-            yield worker.check(task)
+            with limited():
+                result = worker.check(task)
+            yield result
     finally:
         gc.unfreeze()
         if enabled:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.ending import undoing
+from gradcheck_tool.session.limits import TooLongError, limit_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +29,6 @@ Start = Callable[[], "Callable[[int], FileResult]"]
 
 # Files that a process has at a time, so that it has something to do while its results are on their way.
 AT_A_TIME = 2
-# What no file that anybody wrote comes near: seconds of computing, and bytes of memory.
-MOST_SECONDS = 120
-MOST_MEMORY = 4 * 2**30
 
 
 def check_in_processes(count: int, start: Start, jobs: int) -> Iterator[tuple[int, FileResult]]:
@@ -153,7 +151,7 @@ class _Processes:
 def _ending(status: int) -> str:
     """How the process ended that was to check a file."""
     if status == -getattr(signal, "SIGXCPU", 0):
-        return f"it took more than {MOST_SECONDS} s"
+        return str(TooLongError())
     if status >= 0:
         return f"its worker process ended with status {status}"
     try:
@@ -177,7 +175,7 @@ def _serve(connection: Connection, inherited: list[Connection], start: Start) ->
     while True:
         number = wanted.get()
         result: FileResult | Exception
-        _limit()
+        limit_process()
         try:
             result = check(number)
         except Exception as error:  # noqa: BLE001 - raised again where the result is wanted
@@ -200,21 +198,3 @@ def _leave_signals_to_the_parent() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-
-
-def _limit() -> None:
-    """Have the system end this process, without a core file, before one file takes all time or memory."""
-    try:
-        import resource
-    except ImportError:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limits = {
-        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + MOST_SECONDS,
-        resource.RLIMIT_AS: MOST_MEMORY,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, limit in limits.items():
-        most = resource.getrlimit(kind)[1]
-        with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradcheck_tool.analysis.result import FileResult
-from gradcheck_tool.session import workers
+from gradcheck_tool.session import limits
 from gradcheck_tool.session.workers import check_in_processes
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def test_a_file_at_which_a_process_died_gets_another_try(tmp_path):
 
 
 def test_a_file_that_takes_too_long_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "MOST_SECONDS", 0)
+    monkeypatch.setattr(limits, "MOST_SECONDS", 0)
     lost = checked(compute_for_ever, {1}, tmp_path, count=3)
     assert [result.problem for result in lost.values()] == ["not checked: it took more than 0 s"]
 
@@ -95,7 +95,7 @@ def test_what_checking_raises_is_raised(tmp_path):
 
 
 def test_results_that_nobody_wants_any_more_end_the_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "MOST_SECONDS", 10)
+    monkeypatch.setattr(limits, "MOST_SECONDS", 10)
     results = check_in_processes(4, partial(start, compute_for_ever, {3}, tmp_path), 2)
     assert next(results)
     results.close()
