@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.values import FALSE, NONE, STOP, TRUE, Ref, Value, unknown
 from gradcheck_tool.interp.functions import enter_all, exits, leave_all, merge_results
+from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.records import Generator
@@ -36,6 +37,15 @@ def resume(
             state.exc = end.value
         out.append((state, STOP if state.exc is None else NONE))
     return merge_results(m, leave_all(m, out, record.managers, site))
+
+
+def answer(s: State, generator: Generator, value: Value) -> None:
+    """Let the `yield` at which a generator stands give what is sent."""
+    frame = s.fixed(generator.frame)
+    block = frame.function.blocks[generator.block] if generator.block is not None else None
+    at = block.instrs[generator.index - 1] if block is not None and generator.index else None
+    if isinstance(at, ir.Yield):
+        s.edit(generator.frame).locals[at.dst] = value
 
 
 def throw(m: Interpreter, s: State, ref: Ref, exc: Value, site: Any) -> Outcomes:

@@ -62,16 +62,36 @@ def _names(bodies: Iterable[FunctionBody]) -> set[str]:
 
 def registered_later(s: State, record: Class, name: str) -> bool:
     """Does a method beside the constructor read an attribute, and register modules or Parameters?"""
-    bases = (s.get(entry, Class) for entry in record.mro)
-    methods = (
-        s.get(function_of(s, value), Func)
-        for base in bases
-        if base is not None
-        for own, value in base.attrs.items()
-        if own != "__init__"
-    )
-    read = (_names([func.function.worked_out(FunctionBody)]) for func in methods if func is not None)
+    read = (_names([body]) for body in _others(s, record, ("__init__",)))
     return any(name in names and names & REGISTERS for names in read)
+
+
+def handed_out(s: State, record: Class, name: str) -> bool:
+    """Does a method beside the constructor and `forward` return a list with an attribute, or yield it?
+
+    Whoever calls it gets what he may train, as he does from `parameters`.
+    """
+    return any(_hands_out(body, name) for body in _others(s, record, ("__init__", "forward")))
+
+
+def _hands_out(body: FunctionBody, name: str) -> bool:
+    given = [body.made.get(end.value) for end in body.returns() if end.value is not None]
+    lists = [made for made in given if isinstance(made, (ir.BuildList, ir.BuildTuple))]
+    parts = [reg for made in lists for reg, _ in made.items]
+    parts += [i.value for i in body.instrs if isinstance(i, ir.Yield) and i.value is not None]
+    read = (body.made.get(reg) for reg in parts)
+    return any(
+        isinstance(i, ir.GetAttr) and i.name == name and body.source(i.obj) == body.receiver for i in read
+    )
+
+
+def _others(s: State, record: Class, left_out: tuple[str, ...]) -> Iterator[FunctionBody]:
+    """The methods of a class and its bases, but for those with certain names."""
+    for base in (s.get(entry, Class) for entry in record.mro):
+        for name, value in base.attrs.items() if base is not None else ():
+            func = s.get(function_of(s, value), Func)
+            if func is not None and name not in left_out:
+                yield func.function.worked_out(FunctionBody)
 
 
 def stores(init: FunctionBody) -> Iterator[ir.SetAttr]:

@@ -12,7 +12,7 @@ from gradcheck_tool.interp.places import text_of
 from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
 from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import StoryNote
-from gradcheck_tool.trackers.plain_lists import registered_later
+from gradcheck_tool.trackers.plain_lists import handed_out, registered_later
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class Unregistered(Tracker):
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
         for name, value, site in stored:
             kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
-            if kind and not registered_later(s, cls, name):
+            is_excused = registered_later(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
+            if kind and not is_excused:
                 call = text_of(site, getattr(site.node, "value", site.node))
                 unless = ((cls.name, name),) if kind == "tensor" else ()
                 event = ModuleAttribute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.records import Iter
+from gradcheck_tool.domain.records import Generator, Iter
 from gradcheck_tool.domain.values import (
     NONE,
     STOP,
@@ -14,6 +14,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.generators import answer
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def filter_(m: Interpreter, s: State, call: Call) -> Result:
         for item in items:
             after = []
             for st, values in kept:
-                for st2, answer in m.call(st, call.args[0], [item], {}, call.site):
-                    for st3, taken in m.decide(st2, answer)[:2]:
+                for st2, verdict in m.call(st, call.args[0], [item], {}, call.site):
+                    for st3, taken in m.decide(st2, verdict)[:2]:
                         after.append((st3, [*values, item] if taken else values))
             kept = after[:4]
         out += [(st, st.new(Iter("items", (Tup(tuple(values), open=is_open),)))) for st, values in kept]
@@ -154,6 +155,9 @@ def passes_through(m: Interpreter, s: State, call: Call) -> Result:
 @method("iterator", "__next__")
 def generator_next(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
+    generator = s.get(call.receiver, Generator)
+    if generator is not None and call.args:
+        answer(s, generator, call.args[0])
     for state, value in iterate.advance(m, s, call.receiver, call.site):
         if value is STOP:
             m.raise_exception(state, "StopIteration")

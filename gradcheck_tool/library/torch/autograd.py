@@ -131,7 +131,7 @@ def _backward(
     run_pass(m, s, p)
     if not retain:
         doubt_saved(s, p.ran)
-    retained = _retained(s, p)
+    retained = [*_retained(s, p), *(ref for ref in p.inputs or () if s[ref].grad_fn is not None)]
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
     scaled = any(Symbol(("scaled", root)) in s.memory for root in roots)
     for leaf in targets:

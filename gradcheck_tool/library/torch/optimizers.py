@@ -8,7 +8,7 @@ from gradcheck_tool import engine
 from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, Iter, List
-from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Ref, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, SchedulerStepped, Stepped, Taken
@@ -43,6 +43,8 @@ OPTIMIZERS = (
     "Adafactor",
     "Muon",
 )
+# The hooks of an optimizer's steps.
+_BEFORE, _AFTER = "#before_step", "#after_step"
 NON_LEAF = "can't optimize a non-leaf Tensor"
 CLOSURE = "step() missing 1 required positional argument: 'closure'"
 
@@ -186,7 +188,7 @@ def step(m: Interpreter, s: State, call: Call) -> Result:
             ),
             "TypeError",
         )
-    pairs: Outcomes = [(s, NONE)]
+    pairs = _run_hooks(m, [(s, NONE)], call, _BEFORE)
     if closure is not None and closure != NONE:
         rounds = 2 if name.endswith(".LBFGS") and record.attrs.get("#again") == TRUE else 1
         for number in range(rounds):
@@ -207,7 +209,7 @@ def step(m: Interpreter, s: State, call: Call) -> Result:
     for state, _ in pairs:
         if state.exc is None:
             apply_step(m, state, call.self, call.site, call.text)
-    return pairs
+    return _run_hooks(m, pairs, call, _AFTER)
 
 
 def _moves(s: State, ref: Ref) -> bool:
@@ -257,13 +259,36 @@ def add_param_group(m: Interpreter, s: State, call: Call) -> Result:
     return NONE
 
 
-@method(
-    "torch.optim.Optimizer",
-    "state_dict",
-    "load_state_dict",
-    "register_step_pre_hook",
-    "register_step_post_hook",
-)
+@method("torch.optim.Optimizer", "register_step_pre_hook", "register_step_post_hook")
+def register_step_hook(m: Interpreter, s: State, call: Call) -> Result:
+    hook = call.get(0, "hook")
+    key = _BEFORE if isinstance(call.func, Method) and "pre" in call.func.name else _AFTER
+    if hook is not None:
+        mine = s.edit(call.self)
+        mine.attrs[key] = Tup((*_hooks(mine, key), hook))
+    return unknown("data")
+
+
+def _hooks(optimizer: Instance, key: str) -> tuple[Value, ...]:
+    held = optimizer.attrs.get(key)
+    return held.items if isinstance(held, Tup) else ()
+
+
+def _run_hooks(m: Interpreter, pairs: Outcomes, call: Call, key: str) -> Outcomes:
+    """Call the hooks of an optimizer around its step."""
+    out: Outcomes = []
+    for state, result in pairs:
+        states = [state]
+        for hook in _hooks(state[call.self], key):
+            given: list[Value] = [call.self, Tup(tuple(call.args)), state.new(Dict({}, open=True))]
+            going = [one for one in states if one.exc is None]
+            after = [st for one in going for st, _ in m.call(one, hook, [*given], {}, call.site)]
+            states = after + [one for one in states if one.exc is not None]
+        out += [(one, result) for one in states]
+    return out
+
+
+@method("torch.optim.Optimizer", "state_dict", "load_state_dict")
 def bookkeeping(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 
