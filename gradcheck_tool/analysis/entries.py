@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import library
-from gradcheck_tool.analysis import function_use, inherited, ordinary_use, roles, unit_results
+from gradcheck_tool.analysis import function_use, inherited, ordinary_use, parametrized, roles, unit_results
 from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.object_life import (
     ObjectLife,
@@ -376,7 +377,10 @@ def _run_function(
     cast = _arguments(m, base, func, 0 if receiver is None else 1, cls)
     target: Value = ref if receiver is None else Bound(receiver, ref)
     start = cast.state.fork()
-    ends = _call(m, cast, target, func)
+    ends = []
+    for given in parametrized.calls(func):
+        way = replace(cast, state=start.fork(), values={**cast.values, **given}) if given else cast
+        ends += _call(m, way, target, func)
     unit = Unit(func, cls, receiver, start, cast, lambda other: _call(m, other, target, func))
     unit_results.differentiate(m, unit, ends)
     return ends
