@@ -68,6 +68,7 @@ def _give_up(error: Exception) -> NoReturn:
     from pathlib import Path
 
     from gradcheck_tool.cli.console import drop_output, tell_unwritten
+    from gradcheck_tool.trust.visible import visible
 
     if isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None:
         # What is written to files is told where that is done: this is a stream.
@@ -76,7 +77,8 @@ def _give_up(error: Exception) -> NoReturn:
         raise SystemExit(2) from error
     what = str(error) if isinstance(error, OSError) else f"internal error: {type(error).__name__}: {error}"
     last = traceback.extract_tb(error.__traceback__)[-1]
-    sys.stderr.write(f"gradlint: error: {what} ({Path(last.filename).name}:{last.lineno})\n")
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    sys.stderr.write(visible(f"gradlint: error: {what} ({where})") + "\n")
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     raise SystemExit(2) from error

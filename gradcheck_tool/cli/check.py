@@ -15,6 +15,7 @@ from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixture
 from gradcheck_tool.config import ConfigError, Overrides, is_version
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.sources.discover import absolute
+from gradcheck_tool.trust.visible import visible
 
 
 def check(
@@ -160,7 +161,7 @@ def check(
         try:
             return carry_out(Session(folder, wanted), request, output, context.obj)
         except ConfigError as error:
-            note(f"gradlint: error: {error}")
+            note(visible(f"gradlint: error: {error}"))
             return 2
 
     if watch:

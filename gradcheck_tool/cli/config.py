@@ -16,6 +16,7 @@ from gradcheck_tool.cli.console import fail, tell_left_out
 from gradcheck_tool.config import KEYS, ConfigError, Overrides
 from gradcheck_tool.configs import Configs
 from gradcheck_tool.sources.discover import absolute
+from gradcheck_tool.trust.visible import escaped_json, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,11 +77,11 @@ class _Settings:
             "untrusted": [str(pack) for pack in self.config.untrusted],
             "rules": list(self.rules),
         }
-        return json.dumps(document, indent=2) + "\n"
+        return escaped_json(json.dumps(document, indent=2)) + "\n"
 
     def as_toml(self) -> str:
         """A configuration file that says the same, with the origin of each value in a comment."""
-        lines = [f"# from {self.config.source or 'the defaults'}", ""]
+        lines = [visible(f"# from {self.config.source or 'the defaults'}"), ""]
         for key in _PRINTED:
             value = self._value(key)
             if value is None:
@@ -89,14 +90,14 @@ class _Settings:
                 lines.append(f"{key} = {_toml(value)}  # {self._origin(key)}")
         rules = f"{len(self.rules)} rules are in force: {', '.join(self.rules)}"
         lines += ["", textwrap.fill(rules, WIDTH, initial_indent="# ", subsequent_indent="#   ")]
-        return "\n".join(lines) + "\n"
+        return escaped_json("\n".join(lines) + "\n")
 
     def _value(self, key: str) -> Any:
         return _plain(getattr(self.config, key.replace("-", "_")))
 
     def _origin(self, key: str) -> str:
         files = self.config.origins.get(key, ())
-        return ", ".join(os.path.relpath(file) for file in files) or "default"
+        return ", ".join(visible(os.path.relpath(file)) for file in files) or "default"
 
 
 # `extend` is what has been done when there is a configuration to print.

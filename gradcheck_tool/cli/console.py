@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from gradcheck_tool.trust.visible import visible, visible_lines
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def note(message: str) -> None:
-    """Say something that is no finding."""
-    typer.echo(message, err=True)
+    """Say something that is no finding. Nothing in it controls a terminal or a CI service."""
+    typer.echo(visible_lines(message), err=True)
 
 
 def tell_left_out(configs: Sequence[Config], folder: Path) -> str:
@@ -37,13 +39,13 @@ def fail(message: str) -> NoReturn:
     Raises:
         typer.Exit: with status 2.
     """
-    note(f"gradlint: error: {message}")
+    note(visible(f"gradlint: error: {message}"))
     raise typer.Exit(2)
 
 
 def tell_unwritten(path: Path | str, error: OSError) -> None:
     """Say which file could not be written, and why. The run goes on, and ends with status 2."""
-    note(f"gradlint: error: {path}: cannot be written: {error.strerror or error}")
+    note(f"gradlint: error: {visible(str(path))}: cannot be written: {error.strerror or error}")
 
 
 def print_out(text: str) -> bool:

@@ -16,6 +16,7 @@ from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
+from gradcheck_tool.trust.visible import visible, visible_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -120,7 +121,7 @@ def gradcheck(
         fail(str(error))
     if list_only:
         for unit in plan.units:
-            typer.echo(unit.name)
+            typer.echo(visible_name(unit.name))
         return
     if settings.plots is not None and find_spec("matplotlib") is None:
         fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
@@ -205,11 +206,11 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     from gradcheck_tool.harness.page import page
     from gradcheck_tool.harness.summary import summarise
     from gradcheck_tool.report import render
-    from gradcheck_tool.report.context import ReportContext, relative_name
+    from gradcheck_tool.report.context import ReportContext, shown_name
     from gradcheck_tool.sources.lines import SourceLines
 
     for filename, why in plan.problems:
-        note(f"gradlint: {relative_name(filename, plan.folder)}: {why}")
+        note(f"gradlint: {shown_name(filename, plan.folder)}: {visible(why)}")
     lines = SourceLines()
     complete = True
     for report in reports:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.cli.console import count, fail, note, print_out, tell_unwritten, wants_color
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
-from gradcheck_tool.report.context import ReportContext, relative_name
+from gradcheck_tool.report.context import ReportContext, shown_name
 from gradcheck_tool.sources.discover import absolute
 from gradcheck_tool.spelling import nearest
 from gradcheck_tool.trust.links import refuse_links
+from gradcheck_tool.trust.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ class Output:
     def problems(self, outcome: Outcome) -> str:
         """Say what could not be checked, one line a path; return these lines."""
         lines = [
-            f"gradlint: {relative_name(problem.path, self.folder)}: {problem.message}"
+            f"gradlint: {shown_name(problem.path, self.folder)}: {visible(problem.message)}"
             for problem in outcome.problems
         ]
         for line in lines:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
-import io
-import os
 import sys
 import time
 from dataclasses import dataclass
@@ -17,11 +14,13 @@ import typer
 from gradcheck_tool.cache.snapshot import Printed
 from gradcheck_tool.cli.console import count, fail, note, tell_left_out, tell_unwritten
 from gradcheck_tool.cli.output import fixable
+from gradcheck_tool.cli.patch import print_patch
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
-from gradcheck_tool.report.context import relative_name
+from gradcheck_tool.report.context import shown_name
 from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.trust.links import refuse_links
+from gradcheck_tool.trust.visible import visible_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -178,7 +177,7 @@ def _joined(findings: list[Finding], path: Path, session: Session, folder: Path)
 
 def _tell_work(outcome: Outcome, seconds: float) -> None:
     for path, functions in outcome.unfinished.items():
-        note(f"{path}: work limit reached in {', '.join(functions)}")
+        note(f"{visible_name(str(path))}: work limit reached in {', '.join(functions)}")
     note(f"{count(outcome.files, 'file')} in {seconds:.2f} s")
 
 
@@ -196,7 +195,7 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
     if request.fix or request.diff:
         fixed = session.fix_text(data, name, request.unsafe)
         if request.diff:
-            sys.stdout.buffer.write(_diff(name, data, fixed, output.folder))
+            print_patch(name, data, fixed, output.folder)
             return 1 if fixed != data and not request.exit_zero else 0
         sys.stdout.buffer.write(fixed)
         outcome = session.check_text(fixed, name)
@@ -223,11 +222,11 @@ def _refuse_wrong_settings(session: Session) -> None:
 def _show_files(session: Session, paths: Sequence[Path], output: Output) -> int:
     found = session.discover(paths)
     for path in found.files:
-        typer.echo(relative_name(str(path), output.folder))
+        typer.echo(shown_name(str(path), output.folder))
     for path in found.missing:
-        note(f"gradlint: {relative_name(str(path), output.folder)}: no such file or folder")
+        note(f"gradlint: {shown_name(str(path), output.folder)}: no such file or folder")
     for path in found.unreadable:
-        note(f"gradlint: {relative_name(str(path), output.folder)}: folder cannot be read")
+        note(f"gradlint: {shown_name(str(path), output.folder)}: folder cannot be read")
     return 2 if found.missing or found.unreadable else 0
 
 
@@ -248,7 +247,7 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
 
 def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output: Output) -> int:
     for change in changes:
-        sys.stdout.buffer.write(_diff(str(change.path), change.before, change.after, output.folder))
+        print_patch(str(change.path), change.before, change.after, output.folder)
     sys.stdout.flush()
     output.problems(outcome)
     unsafe = 0 if request.unsafe else fixable(outcome.findings)[Applicability.UNSAFE]
@@ -256,16 +255,6 @@ def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output
     output.tell(f"Would fix {count(sum(change.fixed for change in changes), 'problem')}{more}.")
     found = 1 if changes and not request.exit_zero else 0
     return max(found, _status(outcome, exit_zero=True))
-
-
-def _diff(filename: str, before: bytes, after: bytes, folder: Path) -> bytes:
-    """A patch that `git apply -p0` takes: bytes of any encoding, in what git calls lines."""
-    name = os.fsencode(relative_name(filename, folder))
-    old, new = (io.BytesIO(data).readlines() for data in (before, after))
-    lines = difflib.diff_bytes(difflib.unified_diff, old, new, name, name)
-    return b"".join(
-        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines
-    )
 
 
 def write_changes(changes: Iterable[Change]) -> list[Change]:

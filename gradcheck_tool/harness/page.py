@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from gradcheck_tool.harness.summary import ORDER, counts
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.report.facts import shown
+from gradcheck_tool.trust.visible import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.outcomes import Outcome
 
 _TEMPLATE = Path(__file__).with_name("page.html.jinja")
+
+
+def _visible(value: object) -> object:
+    return visible_lines(value) if isinstance(value, str) else value
 
 
 def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folder: Path) -> str:
@@ -29,7 +34,9 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
         folder: file names are shown relative to it.
     """
     found = Counter(outcome.status for outcome in outcomes)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_visible
+    )
     environment.filters["slug"] = lambda words: words.replace(" ", "-")
     environment.filters["shown"] = shown
     environment.filters["relative"] = lambda filename: relative_name(filename, folder)

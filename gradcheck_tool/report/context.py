@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.trust.visible import visible_name
+
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Location
     from gradcheck_tool.report.not_watched import NotWatched
@@ -39,7 +41,7 @@ class ReportContext:
 
     def relative(self, filename: str) -> str:
         """The name of a file as people write it, with the system's separators."""
-        return self.names.get(filename) or relative_name(filename, self.folder)
+        return visible_name(self.names.get(filename) or relative_name(filename, self.folder))
 
     def uri(self, filename: str) -> str:
         """The name of a file with forward slashes, as seen from the root of what CI has checked out.
@@ -61,6 +63,11 @@ def checkout(folder: Path) -> Path:
 def relative_name(filename: str, folder: Path) -> str:
     """The name of a file below a folder as seen from there; any other name as it is."""
     return filename.removeprefix(str(folder).rstrip(os.sep) + os.sep)
+
+
+def shown_name(filename: str, folder: Path) -> str:
+    """The same where people read it: in one line, without what controls a terminal or a CI service."""
+    return visible_name(relative_name(filename, folder))
 
 
 def in_cell(location: Location) -> str:

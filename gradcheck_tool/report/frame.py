@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ TAB = "    "
 # Characters of a line that are shown at most: more of a generated line would bury the report.
 LONGEST = 200
 ELLIPSIS = "..."
+# What CI services take for a command anywhere in a line.
+_COMMAND = re.compile(r"##(\w*)\[")
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,8 @@ def _source(line: _Line, width: int, paint: Paint) -> str:
 
 
 def _visible(text: str) -> str:
-    """Tabs as blanks, and no control character that could move the terminal's cursor."""
-    expanded = text.replace("\t", TAB)
+    """Tabs as blanks, and nothing that controls a terminal or a CI service; the width of the others stays."""
+    expanded = _COMMAND.sub("##\\1\N{REPLACEMENT CHARACTER}", text.replace("\t", TAB))
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in expanded
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.context import in_cell
 from gradcheck_tool.report.facts import facts
+from gradcheck_tool.trust.visible import visible, visible_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 def _command(finding: Finding, context: ReportContext) -> str:
     location = finding.location
-    properties = {"title": f"gradlint ({finding.code})", "file": context.uri(location.filename)}
+    properties = {"title": f"gradlint ({finding.code})", "file": visible(context.uri(location.filename))}
     if location.cell is None:
         properties |= {
             "line": str(location.start.row),
@@ -41,7 +42,7 @@ def _command(finding: Finding, context: ReportContext) -> str:
 def _message(finding: Finding, context: ReportContext) -> str:
     lines = [f"{in_cell(finding.location)}{finding.code} {finding.message}"]
     for step in finding.trace:
-        name = context.uri(step.location.filename)
+        name = visible_name(context.uri(step.location.filename))
         where = in_cell(step.location) or f"{name}:{step.location.start.row}: "
         lines.append(f"{where}{step.message}")
     lines += [f"{label}: {text}" for label, text in facts(finding)]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.facts import facts
+from gradcheck_tool.trust.visible import visible, visible_lines, visible_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.report.context import ReportContext
-
-_ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +51,13 @@ def document(cases: Sequence[Case], context: ReportContext) -> str:
         properties = ET.SubElement(root, "properties")
         for one in context.not_watched:
             where = f"{context.uri(one.location.filename)}:{one.location.start.row}"
-            ET.SubElement(properties, "property", name="not-watched", value=_legal(f"{one.what} ({where})"))
+            ET.SubElement(properties, "property", name="not-watched", value=visible(f"{one.what} ({where})"))
     if not cases:
         suite = _suite(root, "gradlint", [])
         ET.SubElement(suite, "testcase", name="no findings", classname="gradlint", time="0")
     for filename, group in itertools.groupby(cases, key=lambda case: case.filename):
         together = list(group)
-        name = _legal(context.uri(filename))
+        name = visible_name(context.uri(filename))
         suite = _suite(root, name, together)
         for case in together:
             _add(suite, name, case)
@@ -83,15 +81,15 @@ def _suite(root: ET.Element, name: str, cases: Sequence[Case]) -> ET.Element:
 
 def _add(suite: ET.Element, classname: str, case: Case) -> None:
     element = ET.SubElement(
-        suite, "testcase", name=_legal(case.name), classname=classname, time=f"{case.seconds:.3f}"
+        suite, "testcase", name=visible(case.name), classname=classname, time=f"{case.seconds:.3f}"
     )
     if case.failure is not None:
         failure = ET.SubElement(
-            element, "failure", message=_legal(case.failure.message), type=case.failure.code
+            element, "failure", message=visible(case.failure.message), type=case.failure.code
         )
-        failure.text = _legal(case.failure.text)
+        failure.text = visible_lines(case.failure.text)
     elif case.skipped is not None:
-        ET.SubElement(element, "skipped", message=_legal(case.skipped))
+        ET.SubElement(element, "skipped", message=visible(case.skipped))
 
 
 def _case_of(finding: Finding, context: ReportContext) -> Case:
@@ -103,8 +101,3 @@ def _case_of(finding: Finding, context: ReportContext) -> Case:
     steps += [f"{label}: {text}" for label, text in facts(finding)]
     failure = Failure(finding.message, finding.code, "\n".join(steps))
     return Case(location.filename, f"{finding.code} {finding.name} ({where})", failure)
-
-
-def _legal(text: str) -> str:
-    """The text without characters that XML 1.0 cannot hold."""
-    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

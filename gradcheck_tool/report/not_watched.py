@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.trust.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -67,4 +69,4 @@ def in_a_line(left_alone: Iterable[NotWatched], name_of: Callable[[str], str]) -
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         named = ", ".join(place for place, _ in zip(places, range(_NAMED), strict=False))
         parts.append(f"{_REASONS[why][0]}: {named}{more}")
-    return f"not watched, {'; '.join(parts)}" if parts else ""
+    return visible(f"not watched, {'; '.join(parts)}") if parts else ""

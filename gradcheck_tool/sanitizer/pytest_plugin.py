@@ -161,6 +161,7 @@ class _Reporting:
         from gradcheck_tool.sources.discover import absolute
         from gradcheck_tool.sources.lines import SourceLines
         from gradcheck_tool.trust.links import refuse_links
+        from gradcheck_tool.trust.visible import visible
 
         found = completed([_with_tests(*one) for one in self._seen.values()], self._session).findings
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -175,7 +176,9 @@ class _Reporting:
                 refuse_links(absolute(file), self._folder)
                 write_atomically(file, render(name, found, context))
             except OSError as error:
-                self._unwritten.append(f"gradlint: error: {file}: cannot be written: {error.strerror}")
+                self._unwritten.append(
+                    visible(f"gradlint: error: {file}: cannot be written: {error.strerror}")
+                )
         if session.exitstatus == pytest.ExitCode.OK:
             if self._unwritten:
                 session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

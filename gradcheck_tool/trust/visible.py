@@ -26,6 +26,12 @@ def visible_lines(text: str) -> str:
     return without_commands(text)
 
 
+def visible_source(data: bytes) -> bytes:
+    """Lines of a program, whose tabs stay, too."""
+    text = data.decode(errors="surrogateescape")
+    return "".join(one if one in "\n\t" else _escaped(one) for one in text).encode()
+
+
 def without_commands(text: str) -> str:
     """The text with a backslash in what a CI service would take for a command."""
     if "::" in text:
@@ -39,17 +45,12 @@ def visible_name(name: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """JSON or TOML whose strings hold what is not printable as an escape: the data stay the same."""
+    """JSON or TOML whose strings hold what would control something as escapes: the data stay the same."""
+    if "##" in text:
+        text = _COMMAND.sub(r"##\1\\u005b", text)
     if text.replace("\n", "").isprintable():
         return text
     return "".join(one if one == "\n" or one.isprintable() else _in_json(one) for one in text)
-
-
-def escaped_xml(text: str) -> str:
-    """XML whose text holds what is not printable as references: the data stay the same."""
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(one if one in "\n\t" or one.isprintable() else f"&#{ord(one)};" for one in text)
 
 
 def visible_data(value: Any) -> Any:

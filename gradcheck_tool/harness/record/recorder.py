@@ -24,6 +24,7 @@ from gradcheck_tool.harness.record.calls import (
 from gradcheck_tool.harness.record.interception import intercept
 from gradcheck_tool.harness.record.kinds import kind_of, outline_of, sizes_of
 from gradcheck_tool.harness.record.tensors import NotStorableError
+from gradcheck_tool.trust.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,7 +151,7 @@ class Recorder:
         try:
             store.save(self._cache, call, name)
         except OSError as error:
-            sys.stderr.write(f"gradlint: not recorded: {error}\n")
+            sys.stderr.write(visible(f"gradlint: not recorded: {error}") + "\n")
             for book in self._books.values():
                 book.open = False
 
