@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -78,6 +77,14 @@ def write_many(folder, count):
         (folder / f"f{number:02}.py").write_text(BAD)
 
 
+def is_pythons_own(status, err, number):
+    """Whether Python itself was still starting, and nothing of ours could answer the signal."""
+    if number != signal.SIGINT:
+        return status == -number
+    ours = err.replace("gradcheck_tool/__init__.py", "").replace("gradcheck_tool/__main__.py", "")
+    return status == 1 and "Traceback" in err and "gradcheck_tool/" not in ours
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("milliseconds", [*range(20, 100, 10), *range(100, 1000, 90)])
 def test_at_any_time(tmp_path, milliseconds, jobs):
@@ -86,14 +93,29 @@ def test_at_any_time(tmp_path, milliseconds, jobs):
     time.sleep(milliseconds / 1000)
     number = ENDING[milliseconds // 10 % 3]
     status, _, err = ended(process, number)
-    if "Traceback" in err or status == -number:
-        # Python itself was still starting.
-        assert number != signal.SIGINT or "gradcheck_tool/" not in re.sub(r"gradcheck_tool/__init__", "", err)
-    else:
+    if not is_pythons_own(status, err, number):
         assert (status, err.count("error")) in ((128 + number, 0), (0, 0))
     left = {path.name for path in tmp_path.rglob("*") if ".tmp" in path.name}
     assert left == set()
     assert {path.read_text() for path in tmp_path.glob("*.py")} <= {BAD, GOOD}
+
+
+@pytest.mark.parametrize("milliseconds", [20, 40, 60, 80, 130, 210, 340, 550, 890])
+@pytest.mark.parametrize(
+    "arguments", [("gradcheck", "slow.py"), ("run", "sleep.py"), ("check", "--watch"), ("check", "-")]
+)
+def test_every_command_at_any_time(tmp_path, arguments, milliseconds):
+    (tmp_path / "slow.py").write_text(FUNCTION)
+    (tmp_path / "sleep.py").write_text("import time\ntime.sleep(1000)\n")
+    (tmp_path / "temporary").mkdir()
+    process = start(tmp_path, *arguments, TMPDIR=str(tmp_path / "temporary"))
+    time.sleep(milliseconds / 1000)
+    number = ENDING[milliseconds // 10 % 3]
+    status, _, err = ended(process, number)
+    if not is_pythons_own(status, err, number):
+        # What is printed of an interrupt is that of the program that `run` runs.
+        assert (status, "gradcheck_tool/cli" in err) == (128 + number, False)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 # In the place of what checks a file: something that does not end.
