@@ -38,6 +38,14 @@ class Places:
         found = self._table(site).get(id(site.node))
         return found[1] if found is not None else None
 
+    def is_nested(self, site: Site) -> bool:
+        """Is there a loop, in its function, around the innermost one around a place?"""
+        found = self._table(site).get(id(site.node))
+        if found is None or found[1] is None:
+            return False
+        function, loop = found
+        return any(loop.blocks < other.blocks for other in function.loops.values())  # type: ignore[union-attr]
+
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
         """The places of a module, of which more functions may be lowered while it is executed."""
         module = site.module

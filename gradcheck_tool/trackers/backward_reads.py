@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import Site, StoryStep
+from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_flow import flowing
 from gradcheck_tool.library.torch.function_text import kept
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
     from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass
     from gradcheck_tool.trackers.events import FunctionDefect
 
+# What describes a tensor, and is left on ctx from when backward needed it: it scales no gradient.
+DESCRIBES = re.compile(
+    r"(?:^|_)(?:batch|channels?|count|device|dims?|dtype|height|len|length|name|num|rows?|shape|sizes?|width)(?:_|$)"
+)
 SAVED = frozenset({"saved_tensors", "saved_variables", "saved_values"})
 
 
 def unread_argument(c: FunctionClass) -> Iterator[FunctionDefect]:
     """An argument that forward puts on ctx and does nothing else with, and that no method reads there."""
-    if not on_ctx_only(c) or c.setup is not None:
+    if not on_ctx_only(c) or c.setup is not None or is_of_tests(c.module):
         return
     read = {name for body in c.methods.values() for name in c.read_in(body)}
     for body, store in kept(c):
@@ -31,13 +37,15 @@ def unread_argument(c: FunctionClass) -> Iterator[FunctionDefect]:
         if index is None or store.name in read or not _differentiates(c):
             continue
         argument = c.arguments()[index]
+        if DESCRIBES.search(argument):
+            continue
         if _loads(body, argument) == 1:
             yield _at_return(c, store.node, "unread-argument", argument)
 
 
 def unread_saved(c: FunctionClass) -> Iterator[FunctionDefect]:
     """`save_for_backward`, and no method reads the saved tensors."""
-    if not on_ctx_only(c) or not _differentiates(c):
+    if not on_ctx_only(c) or not _differentiates(c) or is_of_tests(c.module):
         return
     if any(name in SAVED for body in c.methods.values() for name in c.read_in(body)):
         return

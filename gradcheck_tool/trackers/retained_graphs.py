@@ -6,18 +6,19 @@ back-propagated it, computed something else with it, or handed it out of an entr
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Dict, Instance
-from gradcheck_tool.domain.values import Ref, Tup, Value, fresh
+from gradcheck_tool.domain.values import Method, Ref, Tup, Value, fresh
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
-from gradcheck_tool.trackers.notes import RunNote
+from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.spent_graphs import behind
 from gradcheck_tool.trackers.tracker import Tracker
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.facts import (
         AttributeWritten,
         BackwardRan,
+        Called,
         Computed,
         ItemWritten,
         PathEnded,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     )
     from gradcheck_tool.trackers.collecting import Put
 
+_FEW = re.compile(r"range\(\d{1,2}\)")
 # What may be computed from a running total without it being more than a number to show.
 _SCALES = frozenset({"*", "/", "MulBackward0", "DivBackward0"})
 SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
@@ -44,6 +47,7 @@ class RetainedGraphs(Tracker):
     """Follows results that sums, containers and attributes keep; a place is the id of its syntax node."""
 
     derives = (GraphKept,)
+    callees = frozenset({"clear"})
     # What is kept, by the place that keeps it.
     events = RunNote[int, GraphKept]()
     # The place that keeps a graph node, and the time.
@@ -55,9 +59,11 @@ class RetainedGraphs(Tracker):
     used = RunNote[int, bool]()
     # Places of sums of which a pass has freed a part: no code that did not run can differentiate them.
     spent = RunNote[int, bool]()
-    # The first result that a place puts into a container, and the last that any does.
-    first = RunNote[tuple[int, int], Ref]()
+    # The first result that a place puts into a container, on each way, and the last that any does.
+    first = StoryNote[tuple[int, int], Ref]()
     last = RunNote[int, Ref]()
+    # Places that put results into containers, with the containers.
+    places = RunNote[tuple[int, int], bool]()
     # Places that put results into containers which other code may read: do backward passes free them?
     shared = RunNote[int, bool]()
     passes = RunNote[int, bool]()
@@ -83,7 +89,7 @@ class RetainedGraphs(Tracker):
             return
         is_freed = _is_spent(s, old)
         is_seen = not s.after_body or is_local(s, target) or is_freed
-        if in_module(s) or not is_seen:
+        if in_module(s) or not is_seen or (not is_freed and _is_bounded(m, site)):
             return
         if is_freed:
             self.spent[key] = True
@@ -148,6 +154,13 @@ class RetainedGraphs(Tracker):
 
     # -- containers -----------------------------------------------------------------------------------
 
+    def on_called(self, m: Interpreter, s: State, fact: Called) -> None:
+        """What a container holds that the program empties, it keeps for as long as it means to."""
+        if isinstance(fact.func, Method) and fact.func.name == "clear":
+            for key, container in self.places:
+                if fact.func.receiver == Ref(container):
+                    self.used[key] = True
+
     def _collect(self, s: State, site: Site, added: Put) -> None:
         """A container gets another element: does it hold a result, and is it not the first one here?
 
@@ -161,7 +174,9 @@ class RetainedGraphs(Tracker):
         self.owner[tensor.grad_fn.id] = (key, fresh())
         if in_module(s):
             return
-        first = self.first.setdefault((key, added.container.id), tensor.grad_fn)
+        first = self.first.get(s, (key, added.container.id)) or tensor.grad_fn
+        self.first.set(s, (key, added.container.id), first)
+        self.places[key, added.container.id] = True
         self.last[key] = tensor.grad_fn
         name, text = self.text(site, added.container_node), self.text(site, added.value_node)
         # A result of unknown size counts once something has been trained.
@@ -245,6 +260,13 @@ class RetainedGraphs(Tracker):
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:
                 self.report(event)
+
+
+def _is_bounded(m: Interpreter, site: Site) -> bool:
+    """Does a loop inside of another one add up so many values as the program writes, and starts anew then?"""
+    loop = m.places.loop_of(site) if m.places.is_nested(site) else None
+    iterated = getattr(loop.node, "iter", None) if loop is not None else None
+    return iterated is not None and _FEW.fullmatch(site.module.spans.text(iterated)) is not None
 
 
 def _scaled(node: Any) -> Any:

@@ -11,7 +11,8 @@ class ArgumentWithoutEffect(Rule):
     ## What it detects
 
     A custom Function whose `forward` does nothing with an argument but put it on `ctx`, where no
-    method reads it.
+    method reads it. Arguments that describe a tensor, such as its shape, are left out, and so are files of
+    tests, where Functions are wrong on purpose.
 
     ## Why it is wrong
 

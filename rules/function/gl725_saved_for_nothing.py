@@ -11,7 +11,7 @@ class SavedForNothing(Rule):
     ## What it detects
 
     `ctx.save_for_backward(...)` in a custom Function none of whose methods reads
-    `ctx.saved_tensors`.
+    `ctx.saved_tensors`. Files of tests are left out: Functions are wrong there on purpose.
 
     ## Why it is wrong
 

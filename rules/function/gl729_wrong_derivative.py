@@ -14,7 +14,7 @@ class WrongDerivative(Rule):
     axis (sums, norms, softmax), evaluated at a few numbers: the gradient that `backward` returns
     differs from the change of `forward`'s values at all of them. Nothing is said of a `forward` with
     comparisons, rounding or clamping, nor of an identity: there the derivative is meant to be another
-    one.
+    one. Files of tests are left out: Functions are wrong there on purpose.
 
     ## Why it is wrong
 

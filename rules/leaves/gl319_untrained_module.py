@@ -1,11 +1,13 @@
 """GL319: a module gets gradients but no optimizer has its parameters."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gradcheck_tool import (
     Event,
     Interpreter,
+    Node,
     Ref,
     Rule,
     Severity,
@@ -19,6 +21,12 @@ from gradcheck_tool import (
     held_parameters,
     module_tree,
     when,
+)
+
+# What networks are called that judge others, and stay as they are.
+_JUDGES = re.compile(
+    r"(?:^|_|\b)(?:critic|evaluator|fixed|frozen|judge|lpips|oracle|perceptual|pretrained|reference|teacher|vgg\d*|victim)",
+    re.IGNORECASE,
 )
 
 
@@ -76,6 +84,8 @@ class Untrained(Tracker):
             own = {p for _, p in params}
             if is_open or own.isdisjoint(strays) or not s[ref].name:
                 continue
+            if _JUDGES.search(s[ref].name) and not _takes_data(s, own):
+                continue
             if own.isdisjoint(held):
                 self._suspect(m, s, fact, ref, s[ref].name, own)
             else:
@@ -107,6 +117,12 @@ class Untrained(Tracker):
             ),
         )
         self.hold(("untrained", id(event.site.node), name), event, {p.id for p in own})
+
+
+def _takes_data(s: State, own: set[Ref]) -> bool:
+    """Is something computed from these parameters and from data, not from what others have computed?"""
+    uses = (set(node.inputs) for _, node in s.records(Node) if not own.isdisjoint(node.inputs))
+    return any(not any(isinstance(at, Ref) for at in inputs - own) for inputs in uses)
 
 
 def _strays(s: State, mine: Sequence[Ref], held: set[Value]) -> set[Ref]:
@@ -144,7 +160,9 @@ class UntrainedModuleRule(Rule):
 
     A newly made module (often a loss with parameters, such as a centre loss or a learned weighting)
     whose parameters get gradients in a training loop, while the optimizer that steps there has others
-    only. Also a single parameter of a module whose sub-modules are all trained.
+    only. Also a single parameter of a module whose sub-modules are all trained. A network that is called a
+    critic, a teacher, a victim or the like, and only judges what the optimizer trains, is meant to stay as
+    it is.
 
     ## Why it is wrong
 

@@ -217,6 +217,62 @@ for x in torch.ones(3, 4, 2):
         "        p._grad = q.grad\n    opt.step()",
         "        p.shared = q.grad\n    opt.step()  # <- GL404",
     ),
+    "a critic that only judges": Form(
+        """
+net, critic = nn.Linear(3, 3), nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.ones(5, 4, 3):
+    opt.zero_grad()
+    critic(net(x)).sum().backward()
+    opt.step()
+""",
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor x in torch.ones(5, 4, 3):\n    opt.zero_grad()\n"
+        "    critic(net(x)).sum().backward()",
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)  # <- GL319\nfor x in torch.ones(5, 4, 3):\n"
+        "    opt.zero_grad()\n    (net(x).sum() + critic(x).sum()).backward()",
+    ),
+    "one of two results in a table": Form(
+        """
+def check(x, flag):
+    net = nn.Linear(2, 1)
+    losses = {}
+    if flag:
+        losses["first"] = net(x).sum()
+        losses["first"].backward()
+    losses["total"] = net(x).sum()
+    losses["total"].backward()
+    return losses["total"].item()
+""",
+        'losses["total"].backward()\n    return losses["total"].item()',
+        'kept = losses["total"].exp()\n    kept.backward()\n    kept.backward()  # <- GL101',
+        "check(torch.ones(3, 2), True)\ncheck(torch.ones(3, 2), False)",
+    ),
+    "a list that each round empties": Form(
+        """
+net = nn.Linear(2, 1)
+log_probs = []
+x = torch.ones(3, 2)
+for _ in range(5):
+    for _ in range(9):
+        log_probs.append(net(x).sum())
+    log_probs.clear()
+""",
+        "        log_probs.append(net(x).sum())\n    log_probs.clear()",
+        "        log_probs.append(net(x).sum())  # <- GL602",
+    ),
+    "a sum of a few steps": Form(
+        """
+net = nn.Linear(2, 1)
+for x in torch.ones(3, 4, 2):
+    total = 0
+    for t in range(3):
+        total = total + net(x[t]).sum()
+    print(total.item())
+""",
+        "for x in torch.ones(3, 4, 2):\n    total = 0\n    for t in range(3):\n"
+        "        total = total + net(x[t]).sum()\n    print(total.item())",
+        "total = 0\nfor x in torch.ones(3, 4, 2):\n    total = total + net(x[0]).sum()  # <- GL601\nprint(total.item())",
+    ),
     "a module that a text names": Form(
         """
 name = "nn.Linear"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradcheck_tool.analysis.program import check_source
+from gradcheck_tool.rulebook.ruleset import RuleSet
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
 
 # Silent mistakes, and what corrects them.
@@ -78,3 +80,32 @@ def test_a_silent_mistake_is_reported(program: Mistake) -> None:
 @each(MISTAKES)
 def test_its_correction_is_not_reported(program: Mistake) -> None:
     check_correction(program)
+
+
+WRONG = """
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, power):
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+def test_square():
+    Square.apply(torch.ones(2, requires_grad=True), 2).sum().backward()
+"""
+
+
+def test_functions_of_tests_may_be_wrong_on_purpose() -> None:
+    found = check_source(WRONG, "functions.py", RuleSet.load())
+    assert {finding.code for finding in found} >= {"GL724", "GL725", "GL729"}
+    assert check_source(WRONG, "test_functions.py", RuleSet.load()) == []
+
+
+def test_what_describes_a_tensor_scales_no_gradient() -> None:
+    described = WRONG.replace("power", "batch_size")
+    assert "GL724" not in {
+        finding.code for finding in check_source(described, "functions.py", RuleSet.load())
+    }
