@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.report.context import ReportContext
 
-FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+FORMATS = ("full", "concise", "grouped", "json", "sarif", "github", "gitlab", "junit", "azure", "rdjson")
 # Formats that programs read: what is not printable stays in the data, as an escape of JSON's.
-_DATA = ("json", "sarif", "gitlab")
+_DATA = ("json", "sarif", "gitlab", "rdjson")
 
 
 def render(name: str, findings: Sequence[Finding], context: ReportContext) -> str:

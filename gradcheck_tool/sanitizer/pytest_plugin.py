@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gradcheck_tool.report import FORMATS
 from gradcheck_tool.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FORMAT=FILE",
-        help="Also write the findings to a file: json, sarif, github, gitlab, junit, concise or full.",
+        help=f"Also write the findings to a file: {', '.join(FORMATS)}.",
     )
     group.addoption(
         "--gradlint-run-error-exitcode",
@@ -122,7 +123,6 @@ class _Reporting:
 
     def __init__(self, config: pytest.Config) -> None:
         from gradcheck_tool.config import ConfigError, Overrides
-        from gradcheck_tool.report import FORMATS
         from gradcheck_tool.session.session import Options, Session
 
         self._folder = Path(config.invocation_params.dir)

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -298,3 +299,35 @@ def test_ci_finds_files_from_the_root_of_its_checkout_wherever_the_command_runs(
     assert render("concise", found, context).startswith("a.py:3:1: ")
     monkeypatch.setenv(variable, "/elsewhere")
     assert ",file=a.py," in render("github", found, context)
+
+
+def test_rdjson_counts_columns_in_bytes_and_offers_whole_fixes():
+    text = 'print("損失"); y.add_(1)'
+    column = text.index("y.add_") + 1
+    replaced = replacement(1, column, column + 9, "y = y + 1")
+    found = finding(row=1, column=column, end_column=column + 9, fix=replaced)
+    report = json.loads(render("rdjson", [found], ReportContext(REPO, lambda *_: [text])))
+    (diagnostic,) = report["diagnostics"]
+    place = diagnostic["location"]["range"]
+    encoded = text.encode()
+    assert encoded[place["start"]["column"] - 1 : place["end"]["column"] - 1] == b"y.add_(1)"
+    assert diagnostic["suggestions"] == [{"range": place, "text": "y = y + 1"}]
+    half = replace(replaced, edits=replaced.edits * 2)
+    (diagnostic,) = json.loads(render("rdjson", [replace(found, fix=half)], CONTEXT))["diagnostics"]
+    assert "suggestions" not in diagnostic
+
+
+def test_azure_reads_back_what_was_written():
+    message = "50% of `x[0]`; 100% sure"
+    (line,) = render("azure", [finding("/repo/a;b]c%d.py", message=message)], CONTEXT).splitlines()
+    command, _, rest = line.partition("]")
+    properties = dict(pair.split("=", 1) for pair in command.split(" ", 1)[1].split(";") if pair)
+
+    def read_back(text):
+        for written, character in (("%5D", "]"), ("%3B", ";"), ("%0A", "\n"), ("%0D", "\r"), ("%AZP25", "%")):
+            text = text.replace(written, character)
+        return text
+
+    assert read_back(rest) == message
+    assert read_back(properties["sourcepath"]) == "a;b]c%d.py"
+    assert properties["code"] == "GL201"
