@@ -176,7 +176,8 @@ def test_at_every_file_that_is_written(tmp_path):
             assert path.suffix not in (".json", ".sarif") or json.loads(text[text.index("{") :])
         return process.returncode, err
 
-    assert run(0, signal.SIGTERM)[0] == 0
+    for _ in range(2):  # the first run of a user makes the key of the caches, too
+        assert run(0, signal.SIGTERM)[0] == 0
     stages = int(log.read_text())
     assert stages >= 10  # the fix, the report, the cache and its two marks, before and after each
     for stage in range(1, stages + 1):
