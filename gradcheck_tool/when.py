@@ -183,8 +183,9 @@ TRAIN_METHOD = Trigger(
     "def train(self,", r"def train\(self,\s*\w+\s*(?::\s*[\w.]+\s*)?=\s*True\s*,?\s*\)", callers=False
 )
 SWITCH_AS_CONDITION = Trigger(
-    (".train()", ".eval()"),
-    r"\b(?:if|elif|while|and|or|not|assert)\s+\(?[\w.]+\.(?:train|eval)\(\)|\.(?:train|eval)\(\)\s+(?:and|or)\b",
+    (".train", ".eval"),
+    r"\b(?:if|elif|while|and|or|not|assert)\s+\(?[\w.]+\.(?:train|eval)\b(?!\s*\([^)])|"
+    r"\.(?:train|eval)(?:\(\))?\s+(?:and|or|else)\b",
     callers=False,
 )
 # What may be one of two optimizers.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import derives_from, roots_in, tensors_in
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Func, Instance
+from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import (
     FALSE,
     NONE,
@@ -209,9 +209,10 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
 
     `apply` gets all arguments by position, so that an option that is False by default may be either. Where
     `backward` returns gradients for those without a default alone, those alone are given; and where one has
-    the default that a variant asks for, as many as it returns gradients for.
+    the default that a variant asks for, as many as it returns gradients for; but no fewer than all
+    applications in the file give.
     """
-    returned = _numbers_of_gradients(s, forward.cls)
+    returned = {n for n in _numbers_of_gradients(s, forward.cls) if n >= _least_given(m, s, forward.cls)}
     tensors = _tensor_parameters(forward.function) | _with_gradients(s, forward.cls)
     if not tensors and not _is_variadic(forward):
         # A Function that has a derivative is applied to a tensor at least, which comes first.
@@ -248,6 +249,20 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         else:
             out.append(default if default is not None else unknown())
     return out
+
+
+def _least_given(m: Interpreter, s: State, cls: Value) -> int:
+    """How many arguments each application of a Function in the file gives it at least."""
+    record, main = s.get(cls, Class), m.program.main
+    if record is None or main is None:
+        return 0
+    given = [
+        sum(arg.kind is ir.ArgKind.POSITIONAL for arg in call.args)
+        for body in (function.worked_out(FunctionBody) for function in main.body.with_inner())
+        for call, func in body.calls("apply")
+        if isinstance(made := body.maker(func.obj), ir.LoadName) and made.name == record.name
+    ]
+    return min(given, default=0)
 
 
 def _numbers_of_gradients(s: State, cls: Value) -> set[int]:

@@ -87,6 +87,7 @@ class ModuleAttribute(Event):
     """An `nn.Module` keeps in an attribute something that it does not register, and nothing else does.
 
     `kind`: `module-list` or `module-dict` (a list, tuple or dict that holds modules),
+    `mode-list` or `mode-dict` (of modules without state, some of which compute something else in training),
     `parameter-list` (a list, tuple or dict of Parameters), `tensor` (a leaf that requires grad and is
     no Parameter) or `moved-parameter` (`nn.Parameter(...).to()` and the like: a result, no Parameter).
     Emitted once a class, at the assignment, when the whole constructor has been executed and neither

@@ -9,7 +9,13 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.interp.places import text_of
-from gradcheck_tool.library.torch.module_tree import is_module, modules, named_parameters, parameters_in
+from gradcheck_tool.library.torch.module_tree import (
+    is_modal,
+    is_module,
+    modules,
+    named_parameters,
+    parameters_in,
+)
 from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.plain_lists import handed_out, registered_later
@@ -107,11 +113,12 @@ def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str,
     about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
     if not all(is_own(p) for found in params for p in found):
         return "", set()
-    if not any(params) and not any(_has_buffers(s, item) or _is_sequence(s, item) for item in items):
+    has_state = any(params) or any(_has_buffers(s, item) or _is_sequence(s, item) for item in items)
+    if not has_state and not any(_switches(s, item) for item in items):
         return "", set()
     if all(s.get(item, Tensor) is not None for item in items):
         return ("parameter-list", about) if all(params) else ("", set())
-    kind = "module-dict" if s.get(value, Dict) is not None else "module-list"
+    kind = f"{'module' if has_state else 'mode'}-{'dict' if s.get(value, Dict) is not None else 'list'}"
     return (kind, about) if all(_may_be_module(s, item) for item in items) else ("", set())
 
 
@@ -125,6 +132,15 @@ def _has_buffers(s: State, item: Value) -> bool:
         for owner, names in held
         for name in names.items  # type: ignore[union-attr]
     )
+
+
+def _switches(s: State, item: Value) -> bool:
+    """Is it a module that drops something while it is trained, as `eval()` would have to tell it?"""
+    record = s.get(item, Instance)
+    if record is None or not is_module(s, record):
+        return False
+    inside: list[Ref] = [at for _, at in modules(s, item)]  # type: ignore[arg-type]
+    return any(is_modal(s, at) and s[at].attrs.get("p") != Const(0.0) for at in inside)
 
 
 def _is_sequence(s: State, item: Value) -> bool:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from gradcheck_tool import (
     FALSE,
     TRUE,
-    Const,
     Event,
     Instance,
     Interpreter,
-    LibraryObject,
     Ref,
     Rule,
     RunNote,
@@ -43,24 +41,14 @@ class EvalModeTraining(Event):
     optimizer: str
 
 
-# Layers that compute something else while they are trained.
-_MODAL = (
-    "Dropout",
-    "BatchNorm",
-    "SyncBatchNorm",
-    "Transformer",
-    "AlphaDropout",
-    "FeatureAlphaDropout",
-    "RReLU",
-)
-
-
 class Modes(Tracker):
     """Follows what `train()` and `eval()` reach, and where modules then run."""
 
     derives = (EvalModeTraining,)
     # Where `eval()` has reached a module; None once `train()` has.
     eval_call = StateNote[Site | None]()
+    # `train()` or `eval()` has reached it.
+    switched = StateNote[bool]()
     evaluated = StateNote[bool]()
     # It was evaluated with gradients on.
     recorded = StateNote[bool]()
@@ -79,6 +67,7 @@ class Modes(Tracker):
             self.stale.clear(s, ref)
             self.differentiated.clear(s, ref)
             self.eval_call.set(s, ref, fact.site if fact.training == FALSE else None)
+            self.switched.set(s, ref, True)
         if fact.training == TRUE:
             self.wanted.set(s, fact.modules[0], True)
 
@@ -86,7 +75,9 @@ class Modes(Tracker):
         """Is the module trained or evaluated here?"""
         ref, place = fact.module, (fact.module.id, id(fact.call.site.node))
         training = s[ref].attrs.get("training")
-        if training == TRUE and s.grad is True:
+        # What is given to be trained is in training mode, as long as nobody has switched it.
+        is_new = training != FALSE and not self.switched.get(s, ref)
+        if s.grad is True and (training == TRUE or is_new):
             self.trained[place] = True
             self.wanted.clear(s, ref)
         elif training == FALSE and self.eval_call.get(s, ref) is not None:
@@ -119,7 +110,7 @@ class Modes(Tracker):
             if not self.differentiated.get(s, ref):
                 moved = {p for p in moved if s[p].grad_state in ("fresh", "mixed")}
             inner = [at for _, at in module_tree.modules(s, ref)]
-            if moved.isdisjoint(fact.parameters) or not any(_is_modal(s, at) for at in inner):
+            if moved.isdisjoint(fact.parameters) or all(module_tree.is_modal(s, at) is False for at in inner):
                 continue
             if any(s[at].attrs.get("training") == TRUE for at in inner):
                 # A part that is in training mode again was chosen: the rest is meant to stay as it is.
@@ -132,17 +123,6 @@ class Modes(Tracker):
 
 def _parameters(s: State, ref: Ref) -> set[Ref]:
     return {p for _, p in module_tree.named_parameters(s, ref)[0]}
-
-
-def _is_modal(s: State, ref: Ref) -> bool:
-    """Does the module itself compute something else in training? One of an unknown kind may."""
-    record: Instance = s[ref]
-    if isinstance(record.cls, LibraryObject):
-        name = record.cls.name.rpartition(".")[2]
-        return (
-            name == "Module" or name.startswith(_MODAL) or record.attrs.get("dropout") not in (None, Const(0))
-        )
-    return module_tree.methods_read(s, record.cls, "training")
 
 
 class TrainedInEvalMode(Rule):

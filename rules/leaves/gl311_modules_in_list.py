@@ -4,7 +4,11 @@ from collections.abc import Iterator
 
 from gradcheck_tool import ModuleAttribute, Rule, Severity, Violation
 
-_CONTAINER = {"module-list": "nn.ModuleList", "module-dict": "nn.ModuleDict"}
+_CONTAINER = {"list": "nn.ModuleList", "dict": "nn.ModuleDict"}
+_MISSED = {
+    "module": "they are not trained, moved or saved with it",
+    "mode": "`eval()` does not reach them, and they go on as in training",
+}
 
 
 class ModulesInList(Rule):
@@ -14,10 +18,10 @@ class ModulesInList(Rule):
 
     An attribute of an `nn.Module` that is a list, tuple or dict of modules which nothing else
     registers (`add_module`, `nn.Sequential(*layers)`, a `ModuleList` made of them), one at least of which
-    has parameters or buffers. So is one of layers of a library that is not in sight, which are called one by
-    one and whose class is named as layers are. So is one that the
-    constructor is given and the class calls one by one, where it is annotated as a list of modules, or is
-    made one with `if isinstance(x, SomeModule): x = [x]`.
+    has parameters or buffers, or computes something else in training, as dropout does. So is one of layers of
+    a library that is not in sight, which are called one by one and whose class is named as layers are. So is
+    one that the constructor is given and the class calls one by one, where it is annotated as a list of
+    modules, or is made one with `if isinstance(x, SomeModule): x = [x]`.
 
     ## Why it is wrong
 
@@ -82,12 +86,11 @@ class ModulesInList(Rule):
     symptom = "assert not list(model.parameters())"
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:
-        container = _CONTAINER.get(event.kind)
-        if container:
+        held, _, container = event.kind.partition("-")
+        if held in _MISSED:
             yield self.finding(
                 event,
-                f"`{event.module}` does not register the modules in `self.{event.attribute}`: they are "
-                "not trained, "
-                "moved or saved with it",
-                f"wrap them in `{container}`",
+                f"`{event.module}` does not register the modules in `self.{event.attribute}`: "
+                f"{_MISSED[held]}",
+                f"wrap them in `{_CONTAINER[container]}`",
             )

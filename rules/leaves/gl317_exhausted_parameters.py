@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from gradcheck_tool import (
     Event,
@@ -51,10 +52,32 @@ class Exhausted(Tracker):
         if fact.by == "drained":
             if all(module_tree.parameters_in(s, item) for item in fact.items):
                 self.of_parameters[fact.value] = True
-        elif fact.by in ("clip", "loop") and self._is_exhausted(s, fact.value) and self.once(id(site.node)):
-            text = places.text_of(site, site.node.args[0].value if fact.by == "clip" else site.node)
-            call = places.text_of(site, site.node) if fact.by == "clip" else f"for ... in {text}"
-            self.report(ExhaustedParameters(site=site, iterator=text, call=call, use=fact.by))
+        elif fact.by == "clip" and self._is_exhausted(s, fact.value) and self.once(id(site.node)):
+            text, call = places.text_of(site, site.node.args[0].value), places.text_of(site, site.node)
+            self.report(ExhaustedParameters(site=site, iterator=text, call=call, use="clip"))
+        elif fact.by == "loop":
+            node = self._exhausted_in(s, fact.value, site.node)
+            if node is not None and self.once(id(site.node)):
+                text, call = places.text_of(site, node), f"for ... in {places.text_of(site, site.node)}"
+                self.report(ExhaustedParameters(site=site, iterator=text, call=call, use="loop"))
+
+    def _exhausted_in(self, s: State, value: Value, node: Any) -> Any:
+        """The expression of the iterator that ends a loop at once: what it goes through, or a part."""
+        if self._is_exhausted(s, value):
+            return node
+        record = s.get(value, Iter)
+        if record is None or record.kind not in ("zip", "enumerate"):
+            return None
+        written = getattr(node, "args", ())
+        is_one_each = len(written) >= len(record.parts) and not any(arg.star for arg in written)
+        return next(
+            (
+                written[n].value if is_one_each else node
+                for n, part in enumerate(record.parts)
+                if self._is_exhausted(s, part)
+            ),
+            None,
+        )
 
     def _is_exhausted(self, s: State, value: Value) -> bool:
         generator = s.get(value, Generator)
@@ -75,7 +98,7 @@ class ParametersUsedUp(Rule):
     ## What it detects
 
     `model.parameters()` kept in a variable and given to two consumers, such as an optimizer and
-    `clip_grad_norm_`.
+    `clip_grad_norm_`, or two loops (`zip` and `enumerate` of it included).
 
     ## Why it is wrong
 

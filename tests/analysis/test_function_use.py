@@ -95,6 +95,27 @@ def affine(x):
         "ctx.scale, None, None",
         "affine(torch.ones(2, requires_grad=True)).sum().backward()",
     ),
+    "all applications give an option that has a default": Unapplied(
+        """
+import torch
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor, inverse=False):
+        ctx.factor = 1 / factor if inverse else factor
+        return x * ctx.factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None  # <- GL701
+
+def scale(x):
+    return Scale.apply(x, 2.0, True)
+""",
+        "ctx.factor, None",
+        "ctx.factor, None, None",
+        "scale(torch.ones(2, requires_grad=True)).sum().backward()",
+    ),
     "a tuple of gradients is one of the gradients": Unapplied(
         """
 import torch

@@ -59,9 +59,20 @@ MISTAKES = {
         "self.train()",
         "self.training",
     ),
+    "the method is taken for the mode": Mistake(
+        HEAD
+        + NOISY.format(test="if not (self.train or self.steps):  # <- GL523").replace(
+            "net.training", "torch.equal(net(torch.ones(2, 3)), net.layer(torch.ones(2, 3)))"
+        ),
+        "(self.train or self.steps)",
+        "(self.training or self.steps)",
+    ),
 }
 
 RIGHT = {
+    "an attribute has the name of the method": NOISY.format(test="if self.train:")
+    .replace("self.steps = 0", "self.train = False")
+    .replace(".eval()", ""),
     "the mode is looked at": BLOCK.format(train="self.norm.train() if mode else self.norm.eval()"),
     "one layer follows, another does not": BLOCK.format(
         train="super().train(mode); self.teacher.train()"

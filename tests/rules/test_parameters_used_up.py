@@ -70,3 +70,34 @@ def test_adapters_may_be_trained_where_the_rest_is_frozen() -> None:
         frozen = f"self.model = model\n        model.requires_grad_(False)\n        {added}"
         source = GIVEN.replace("self.model = model", frozen).format(params=params, between="pass", clip=CLIP)
         assert [finding.code for finding in told(source) if finding.code == "GL317"] == expected
+
+
+AVERAGED = """
+import torch
+import torch.distributed as dist
+class Engine:
+    def __init__(self, model, workers):
+        self.model, self.workers = model, workers
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        reductions = []
+        params = self.model.parameters()
+        for p in params:
+            reductions.append(dist.all_reduce(p.grad, async_op=True))
+        for reduction, p in zip(reductions, params):
+            reduction.wait()
+            p.grad /= self.workers
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "loop", ["p in params", "n, p in enumerate(params)", "reduction, p in zip(reductions, params)"]
+)
+def test_a_loop_over_parameters_uses_them_up_for_the_next_loop(loop: str) -> None:
+    source = AVERAGED.replace("reduction, p in zip(reductions, params)", loop)
+    assert [(finding.code, finding.location.start.row) for finding in told(source)] == [("GL317", 16)]
+    assert told(source.replace("= self.model.parameters()", "= list(self.model.parameters())")) == []

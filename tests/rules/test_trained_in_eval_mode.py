@@ -140,3 +140,39 @@ def test_an_attack_in_evaluation_mode_is_no_evaluation_of_what_is_trained_in_tra
         "            model.train()\n            optimizer.zero_grad()",
     )
     assert told(attacked.replace("        evaluate(model, held_out)\n", "")) == []
+
+
+OUT_OF_SIGHT = (
+    HEAD
+    + """
+from networks import Network
+
+def evaluate(model, data):
+    model.eval()
+    with torch.no_grad():
+        return [model(x) for x in data]
+
+def train(data, held_out, epochs):
+    model = Network(3)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(epochs):
+        for x, y in data:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        evaluate(model, held_out)
+"""
+)
+
+
+@pytest.mark.parametrize("made", ["Network(3)", "Network(3).to('cuda')", "Network.from_pretrained(3)"])
+def test_a_model_that_is_made_out_of_sight_is_in_training_mode_at_first(made: str) -> None:
+    source = OUT_OF_SIGHT.replace("Network(3)", made)
+    assert [(finding.code, finding.location.start.row) for finding in told(source)] == [("GL516", 9)]
+    for right in (
+        source.replace("        for x, y in data", "        model.train()\n        for x, y in data"),
+        source.replace("    model.eval()\n", ""),
+        source.replace("    for epoch in", "    model.eval()\n    for epoch in"),
+        source.replace("        return [", "        model.train()\n        return ["),
+    ):
+        assert told(right) == []

@@ -63,3 +63,18 @@ def test_a_branch_on_one_number_is_quiet(name: str) -> None:
 def test_the_gradient_of_a_loss_is_one_number() -> None:
     source = SPIKE.replace("(potential > 0).float()", "potential.sum()").replace("potential < 0", "grad == 0")
     assert "GL733" not in [finding.code for finding in told(source)]
+
+
+MADE_LIKE = SPIKE.replace(
+    "(potential > 0).float()", "torch.zeros_like(potential)\n        result[potential > 0] = threshold"
+)
+
+
+def test_what_is_made_like_an_argument_has_its_elements() -> None:
+    assert [finding.code for finding in told(MADE_LIKE)] == ["GL733"]
+    right = MADE_LIKE.replace("zeros_like(potential)", "zeros(())").replace(
+        "result[potential > 0] = threshold", "result += potential.sum()"
+    )
+    assert "GL733" not in [finding.code for finding in told(right)]
+    pytest.importorskip("torch")
+    assert "ambiguous" in happened(MADE_LIKE + DRIVER)[1]

@@ -52,6 +52,49 @@ symptom = len(list(Net().parameters())) == 2
         "[nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))]",
         "nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))])",
     ),
+    "layers in a plain list that drop something": Mistake(
+        HEAD
+        + """
+class Heads(nn.Module):
+    def __init__(self, rates):
+        super().__init__()
+        self.drops = []  # <- GL311 ModuleAttribute
+        self.heads = nn.ModuleList()
+        for rate in rates:
+            self.drops.append(nn.Dropout(rate))
+            self.heads.append(nn.Linear(2, 2))
+
+    def forward(self, x, head):
+        return self.heads[head](self.drops[head](x))
+
+net = Heads([0.5, 0.5]).eval()
+symptom = net.drops[0].training
+""",
+        "self.drops = []",
+        "self.drops = nn.ModuleList()",
+    ),
+    "modules of the program in a dict that ask for their mode": Mistake(
+        HEAD
+        + """
+class Noise(nn.Module):
+    def forward(self, x):
+        return x + torch.randn_like(x) if self.training else x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.noises = {"low": Noise(), "high": Noise()}  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.head(self.noises["low"](x))
+
+net = Net().eval()
+symptom = net.noises["low"].training
+""",
+        '{"low": Noise(), "high": Noise()}',
+        'nn.ModuleDict({"low": Noise(), "high": Noise()})',
+    ),
     "layers with and without parameters in a list": Mistake(
         HEAD
         + """

@@ -9,6 +9,7 @@ from gradcheck_tool.domain.records import Class, Dict, Func, Instance
 from gradcheck_tool.domain.values import (
     NONE,
     Const,
+    LibraryObject,
     Ref,
     Symbol,
     Tup,
@@ -189,6 +190,29 @@ def methods_read(s: State, cls: Value, name: str) -> bool:
         for block in method.function.blocks.values()
         for i in block.instrs
     )
+
+
+# Layers that compute something else while they are trained.
+_MODAL = (
+    "Dropout",
+    "BatchNorm",
+    "SyncBatchNorm",
+    "Transformer",
+    "AlphaDropout",
+    "FeatureAlphaDropout",
+    "RReLU",
+)
+
+
+def is_modal(s: State, ref: Ref) -> bool | None:
+    """Does the module itself compute something else in training? None for one of an unknown kind."""
+    record: Instance = s[ref]
+    if not isinstance(record.cls, LibraryObject):
+        return methods_read(s, record.cls, "training")
+    name = record.cls.name.rpartition(".")[2]
+    if name == "Module":
+        return None
+    return name.startswith(_MODAL) or record.attrs.get("dropout") not in (None, Const(0))
 
 
 def container_items(s: State, ref: Ref) -> list[Value] | None:
