@@ -73,10 +73,17 @@ def fits(s: State, cls: Ref, usage: Usage, name: str) -> bool:
     """Has a class all that is asked of an object, and is enough asked that not every object has?"""
     asked = usage.attributes - MODULE_API
     usual = MODULE_NAME.search(name) is not None
+    if not asked and _is_named_after(s[cls].name, name):
+        return usage.called and not _is_bare(s, cls) and _takes(s, cls, usage.arity)
     if not asked:
         return usage.called and (usual or bool(usage.methods & MODULE)) and _is_alone(s, cls, usage)
     telling = usual or usage.called or len(asked) > 1 or bool(usage.methods & MODULE)
     return telling and has_all(s, cls, asked, usage)
+
+
+def _is_named_after(cls: str, name: str) -> bool:
+    """Is it `tail_head` or `self.tailhead` of a class `TailHead`?"""
+    return name.rpartition(".")[2].replace("_", "").lower() == cls.replace("_", "").lower()
 
 
 def has_all(s: State, cls: Ref, asked: set[str], usage: Usage) -> bool:

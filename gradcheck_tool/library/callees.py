@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Method, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    GRAPH,
+    TRUE,
+    Const,
+    LibraryObject,
+    Method,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp import attributes, registry
@@ -186,7 +197,8 @@ class SymbolModel(DtypeModel):
             return [(s, inherited)]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
         # Modules have this, too; data and sums are none.
-        is_tensors = is_tensors or (name == "requires_grad_" and (_is_data(key[1]) or _is_computed(key[1])))
+        is_value = _is_data(key[1]) or _is_computed(key[1]) or Symbol(("clone", key[1])) in s.memory
+        is_tensors = is_tensors or (name == "requires_grad_" and is_value)
         is_tensors = is_tensors or (name in _MOVES and _taken_for_tensor(s, key[1]) is not None)
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
             is_tensors = False
@@ -201,6 +213,11 @@ class SymbolModel(DtypeModel):
             part = _part_of(s, key[1], name, call)
             if part is not None:
                 return [(s, part)]
+        if name == "clone" and obj.kind is None and not call.args:
+            # Modules have no such method.
+            copied = unknown()
+            s.memory[Symbol(("clone", copied))] = TRUE
+            return [(s, copied)]
         if obj.kind == "data":
             counts = name in COUNTS and (name != "size" or call.args)
             number = Symbol(("call", name, (key[1], *call.args)), "int")
