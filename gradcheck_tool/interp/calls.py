@@ -36,6 +36,7 @@ from gradcheck_tool.interp.havoc import (
     havoc,
     may_change_layers,
     only_looks,
+    only_writes_down,
     written_by,
 )
 from gradcheck_tool.interp.holders import given_to, holder_of, is_constructor, note_given
@@ -224,7 +225,13 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     before = s.memory.get(Symbol(("made-from", owner[0]))) if owner else None
     holder = holder_of(s, call, owner[0] if owner else NONE)
     doubt_missing(s, given_to(s, holder))
-    havoc(s, given, keeps_layers=not may_change_layers(short), keeps_gradients=only_looks(short))
+    havoc(
+        s,
+        given,
+        keeps_layers=not may_change_layers(short),
+        keeps_gradients=only_looks(short),
+        keeps_modes=only_writes_down(short),
+    )
     forget_filled(s, given, call.kwargs)
     forget_cleared(s, short)
     forget_written(s, written_by(name, [*owner, *call.args], call.kwargs))

@@ -63,6 +63,9 @@ _IS_TOLD = re.compile(r"^(?:on|before|after)_|_(?:begin|start|end|finish(?:ed)?)
 _LOOKS = re.compile(
     r"clip|loss|(?:^|_)log|norm|metric|accura|summar|print|plot|save|stat|eval|valid", re.IGNORECASE
 )
+# Names of functions that write down what a module is; those that let it compute may switch its mode.
+_WRITES_DOWN = re.compile(r"(?:^|_)(?:save|store|dump|log|print|checkpoint|ckpt|count|summar)", re.IGNORECASE)
+_LETS_COMPUTE = re.compile(r"eval|valid|test|sampl|infer|predict|generat|imag|load|score", re.IGNORECASE)
 _TRAINS = re.compile(
     r"train|step|updat|optim|attack|adv|fit|froz|freez|prun|quant|learn|back|zero|reset|(?<!lo)load|normali",
     re.IGNORECASE,
@@ -91,6 +94,12 @@ def chooses_layers(name: str) -> bool:
 def only_looks(name: str) -> bool:
     """Does the name of a callee say that it looks at a module, and nothing that it trains it?"""
     return _LOOKS.search(name) is not None and _TRAINS.search(name) is None
+
+
+def only_writes_down(name: str) -> bool:
+    """Does the name of a callee say that it writes down what a module is, and does not let it compute?"""
+    is_alone = _LETS_COMPUTE.search(name) is None and _TRAINS.search(name) is None
+    return is_alone and _WRITES_DOWN.search(name) is not None
 
 
 def havoc(

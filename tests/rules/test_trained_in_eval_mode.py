@@ -176,3 +176,15 @@ def test_a_model_that_is_made_out_of_sight_is_in_training_mode_at_first(made: st
         source.replace("        return [", "        model.train()\n        return ["),
     ):
         assert told(right) == []
+
+
+@pytest.mark.parametrize(
+    ("told_to", "reported"),
+    [("save_model", True), ("log_weights", True), ("validate_and_save", False), ("prepare", False)],
+)
+def test_who_writes_a_model_down_leaves_its_mode(told_to: str, reported: bool) -> None:
+    source = OUT_OF_SIGHT.replace("import Network", f"import Network, {told_to}").replace(
+        "        evaluate(model, held_out)\n",
+        f"        evaluate(model, held_out)\n        {told_to}(model)\n",
+    )
+    assert [finding.code for finding in told(source)] == ["GL516"] * reported
