@@ -35,39 +35,6 @@ def train(model, optimizer, data):
         "net = Recurrent()\ntrain(net, torch.optim.SGD(net.parameters(), 0.1), torch.ones(3, 2, 5, 3))",
         ("`model` is a `Recurrent`", "`optimizer` holds the parameters of `model`"),
     ),
-    "one of two classes has the name of the argument": Open(
-        HEAD
-        + """
-class Embed(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Embedding(4, 3)
-
-    def forward(self, ids):
-        return self.table(ids)
-
-class WordTagger(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell = nn.GRUCell(3, 3)
-        self.state = torch.zeros(1, 3)
-
-    def forward(self, x):
-        self.state = self.cell(x, self.state)
-        return self.state
-
-def train(embed, word_tagger, optimizer, data):
-    for ids in data:
-        optimizer.zero_grad()
-        word_tagger(embed(ids)).sum().backward()  # <- GL102
-        optimizer.step()
-""",
-        "self.cell(x, self.state)",
-        "self.cell(x, self.state.detach())",
-        "tagger = WordTagger()\n"
-        "train(Embed(), tagger, torch.optim.SGD(tagger.parameters(), 0.1), torch.ones(3, 1, dtype=int))",
-        ("`embed` is a `Embed`", "`word_tagger` is a `WordTagger`"),
-    ),
     "a trainer stores its arguments together": Open(
         HEAD
         + """
