@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.context import in_cell
+from gradcheck_tool.trust.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 def _command(finding: Finding, context: ReportContext) -> str:
     location = finding.location
-    properties = {"type": KINDS[finding.severity], "sourcepath": context.uri(location.filename)}
+    properties = {"type": KINDS[finding.severity], "sourcepath": visible(context.uri(location.filename))}
     if location.cell is None:
         properties |= {"linenumber": str(location.start.row), "columnnumber": str(location.start.column)}
     properties["code"] = finding.code
