@@ -188,6 +188,8 @@ def _split(value: Value) -> tuple[Value | None, float]:
     if isinstance(value, Const) and _is_number(value):
         return None, value.value
     key = value.key if isinstance(value, Symbol) else None
+    if isinstance(key, tuple) and key[:2] == ("op", "+") and _is_number(key[2]):
+        key = (*key[:2], key[3], key[2])
     if isinstance(key, tuple) and key[:1] == ("op",) and key[1] in ("+", "-") and _is_number(key[3]):
         base, number = _split(key[2])
         return base, number + (key[3].value if key[1] == "+" else -key[3].value)

@@ -180,7 +180,7 @@ class SymbolModel(DtypeModel):
             m.tell(s, Used(call.args[0], name, call.site))
         if name.startswith("clip_grad") and call.args:
             m.tell(s, Used(call.args[0], "clip", call.site))
-        if name in COUNTS and obj.kind is None:
+        if name in COUNTS and obj.kind in (None, GRAPH):
             return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
         if name in _OF_MODULES and _is_part(key[1]):
             s.memory[key[1]] = learned = opaque_module(s, receiver_text(call.site), call.site)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.running import findings
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -207,3 +210,25 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+SHORTENED = """
+import torch
+from torch import nn
+
+def shortened(x):
+    last = {}
+    if last >= x.dim():
+        return x.detach()
+    return x * 2
+
+def train(net, x):
+    shortened(net(x)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "codes"), [("-2 + x.dim()", []), ("x.dim() - 2", []), ("x.dim()", ["GL501"])]
+)
+def test_a_number_of_dimensions_is_more_than_two_less(last: str, codes: list[str]) -> None:
+    assert [code for _, code in findings(SHORTENED.format(last))] == codes
