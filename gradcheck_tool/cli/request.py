@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,6 +150,8 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
         if made:
             output.tell(f"Fixed {count(sum(change.fixed for change in made), 'problem')}.")
         fixed = _done(made, changes)
+        unwritten = {change.path for change in changes} - {change.path for change in made}
+        outcome.findings = _without_refused(outcome.findings, unwritten, request.unsafe)
     if request.with_run is not None:
         outcome.findings = _joined(outcome.findings, request.with_run, session, output.folder)
     printed, complete = output.write(outcome, session, SourceLines())
@@ -159,6 +161,18 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
         out, err = printed
         last.save(session.root, seen, Printed(out, left_out + err, status))
     return status
+
+
+def _without_refused(findings: list[Finding], unwritten: set[Path], unsafe: bool) -> list[Finding]:
+    """The findings that are left after their fixes were tried: one that was refused is offered no more."""
+    return [
+        replace(finding, fix=None)
+        if finding.fix
+        and (unsafe or finding.fix.applicability is Applicability.SAFE)
+        and Path(finding.location.filename) not in unwritten
+        else finding
+        for finding in findings
+    ]
 
 
 def _joined(findings: list[Finding], path: Path, session: Session, folder: Path) -> list[Finding]:

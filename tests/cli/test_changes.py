@@ -134,6 +134,15 @@ class TestFix:
         assert gradlint("check", "--diff").stderr == "Would fix 0 problems (1 more with --unsafe-fixes).\n"
         assert gradlint("check", "--diff", "--unsafe-fixes").stderr == "Would fix 1 problem.\n"
 
+    def test_a_fix_that_was_refused_is_offered_no_more(self, gradlint, write):
+        write("a.py", "def f(good, BAD): pass\n")
+        assert gradlint("check").stderr == "Found 1 problem in 1 file (1 fixable with --fix).\n"
+        assert gradlint("check", "--fix").stderr == "Found 1 problem in 1 file.\n"
+        write("a.py", "def f(good, UGLY): pass\n")
+        unsafe = "Found 1 problem in 1 file (1 fixable with --fix --unsafe-fixes).\n"
+        assert gradlint("check", "--fix").stderr == unsafe
+        assert gradlint("check", "--fix", "--unsafe-fixes").stderr == "Found 1 problem in 1 file.\n"
+
     def test_suppressed_ignored_and_known_findings_are_not_fixed(self, gradlint, write):
         text = "x = BAD  # noqa: GL201\ny = UGLY\nz = BAD\n"
         path = write("a.py", text)

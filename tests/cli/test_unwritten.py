@@ -117,7 +117,8 @@ def test_a_read_only_file_is_not_fixed(tmp_path):
     (tmp_path / "a.py").chmod(0o444)
     result = gradlint(tmp_path, "check", "--fix", "a.py")
     assert result.returncode == 2
-    assert result.stderr.startswith(told(tmp_path / "a.py", "the file is read-only"))
+    offer = "Found 1 problem in 1 file (1 fixable with --fix).\n"
+    assert result.stderr == told(tmp_path / "a.py", "the file is read-only") + offer
     assert (tmp_path / "a.py").read_text() == BAD
     assert stat.S_IMODE((tmp_path / "a.py").stat().st_mode) == 0o444
 
