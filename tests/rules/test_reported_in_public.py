@@ -217,6 +217,26 @@ for x in torch.ones(3, 4, 2):
         "        p._grad = q.grad\n    opt.step()",
         "        p.shared = q.grad\n    opt.step()  # <- GL404",
     ),
+    "a pass for what windows have left over": Form(
+        """
+def train(net, xs, steps, window):
+    h, count = torch.zeros(1, 1), 0
+    for i in range(steps):
+        if count == 0:
+            loss = 0
+        h = net(xs[i], h)
+        loss = loss + h.sum()
+        count += 1
+        if count == window:
+            loss.backward()
+            h, count = h.detach(), 0
+    if steps % window:
+        loss.backward()
+""",
+        "    if steps % window:\n        loss.backward()",
+        "    loss.backward()  # <- GL101",
+        "train(nn.RNNCell(1, 1), torch.ones(5, 1, 1), 5, 2)\ntrain(nn.RNNCell(1, 1), torch.ones(4, 1, 1), 4, 2)",
+    ),
     "a critic that only judges": Form(
         """
 net, critic = nn.Linear(3, 3), nn.Linear(3, 1)

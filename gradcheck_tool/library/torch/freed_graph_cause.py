@@ -36,14 +36,17 @@ def cause_of(s: State, event: FreedGraph) -> FreedGraph:
 
 
 def is_excluded(m: Interpreter, s: State, event: FreedGraph) -> bool:
-    """Does the call that has freed the graph wait for a test that is meant to end the loop?
+    """Do the tests that both calls wait for exclude that one follows the other?
 
-    It is a test of the loop's own variable against something unknown (`retain_graph=i < last`,
-    `if i == last: ... else: ...`): the path on which the loop goes on after it is one that data exclude.
+    The call that has freed the graph may wait for a test that is meant to end the loop: one of the loop's own
+    variable against something unknown (`retain_graph=i < last`, `if i == last: ... else: ...`). The path on
+    which the loop goes on after it is one that data exclude.
     """
     freed, again = event.story[1].site.node, event.site.node
     found = m.places.loop_of(event.story[1].site)
     loop = found.node if found is not None else None
+    if loop is not None and _is_for_the_rest(s, loop, freed, event.site):
+        return True
     ways = [path_to(loop, node) for node in (freed, again)] if isinstance(loop, syntax.For) else [None]
     if not all(ways) or (freed is not again and _is_on_one_side(*ways)):
         return False
@@ -51,6 +54,32 @@ def is_excluded(m: Interpreter, s: State, event: FreedGraph) -> bool:
     tests += [node.test for node in _below(freed) if isinstance(node, syntax.IfExp)]
     counted = set(_names(loop.target))  # type: ignore[union-attr]
     return any(_is_of_unknown(s, test, counted) for test in tests)
+
+
+def _is_for_the_rest(s: State, loop: Any, freed: Any, again: Site) -> bool:
+    """Does a call after a loop wait for what the calls in it, each of which ends a window, have left over?
+
+    `if steps % window:` asks for that, where a test of the same unknown `window` comes before those.
+    """
+    if _contains(loop, again.node):
+        return False
+    windows = {name for test in _tests(loop, freed) for name in _names(test)}
+    rest = [
+        test
+        for test in _tests(_function_of(again) or again.module.tree, again.node)
+        if any(isinstance(node, syntax.Modulo) for node in _below(test))
+    ]
+    frame: Frame = s[s.frames[-1]]
+    asked = windows & {name for test in rest for name in _names(test)}
+    return any(
+        not isinstance(frame.locals.get(name, s.variable(frame.env.globals, name)), Const) for name in asked
+    )
+
+
+def _tests(root: Any, node: Any) -> list[Any]:
+    """What the `if`s around a node ask, up to a root."""
+    way = path_to(root, node)
+    return [] if way is None else [each.test for each in branches(way) if isinstance(each, syntax.If)]
 
 
 def _is_on_one_side(way: Sequence[Any], other: Sequence[Any]) -> bool:
