@@ -1,4 +1,4 @@
-"""Statements that put a value into a container: `kept.append(x)`, `kept += [x]`, `kept[key] = x`."""
+"""Statements that put a value into a container: `kept.append(x)`, `kept += [x]`, `kept[key] = x`, others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.facts import ItemWritten
+
+
+# What adds all elements of its argument.
+_SEVERAL = frozenset({"extend", "update"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ def put_by(s: State, fact: ItemWritten) -> Put | None:
         return Put(fact.container, fact.value, owner_of_item(targets), node.value)
     owner = _owner(getattr(node, "func", None))
     written = list(getattr(node, "args", ()))
+    name = _method(node)
+    if name == "insert":
+        written = written[-1:]
+    elif name in _SEVERAL:
+        written = list(getattr(written[0].value, "elements", ())) if written else []
     if isinstance(node, syntax.AugAssign):
         owner, written = node.target, list(getattr(node.value, "elements", ()))
     if owner is None or len(written) != 1:
@@ -51,6 +60,12 @@ def owner_of_item(targets: Sequence[Any]) -> Any:
     """The syntax of the container in `kept[key] = x`, which may have other targets beside."""
     found = [target.target for target in targets]
     return _owner(next((node for node in found if isinstance(node, syntax.Subscript)), found[0]))
+
+
+def _method(node: Any) -> str:
+    """The name of the method that a call calls."""
+    func = getattr(node, "func", None)
+    return str(func.attr.value) if isinstance(func, syntax.Attribute) else ""
 
 
 def _owner(node: Any) -> Any:

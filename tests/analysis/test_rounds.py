@@ -40,8 +40,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[ExecutionPlan]:
     [
         ("import torch\n\n\ndef shape(x):\n    return x.shape\n", 0),
         (HEAD + "    loss.backward()\n", 1),
-        (HEAD + "    loss.backward()\n    loss.backward()\n", 2),
-        (HEAD + "    loss.backward()\n    loss.backward()\n\n\ntrain(torch.ones(2))\n", 1),
+        (HEAD + "    loss.backward()\n    loss.detach()\n", 2),
+        (HEAD + "    loss.backward()\n    loss.detach()\n\n\ntrain(torch.ones(2))\n", 1),
+        (HEAD + "    loss.backward()\n    loss.backward()\n\n\ntrain(torch.ones(2))\n", 2),
         (LONG, 1),
     ],
     ids=[
@@ -49,6 +50,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[ExecutionPlan]:
         "a look finds nothing",
         "a look finds something",
         "it runs by itself",
+        "an error ends it",
         "a look takes long",
     ],
 )

@@ -23,6 +23,10 @@ for step in range(3):
     [
         ("kept = []", "kept.append(loss)", 1),
         ("kept = []", "kept += [loss]", 1),
+        ("kept = []", "kept.extend([loss])", 1),
+        ("kept = []", "kept.insert(0, loss)", 1),
+        ("kept = []", "kept.insert(step, loss)", 1),
+        ("kept = []", "kept.extend([loss.item()])", 0),
         ("kept = {}", "kept[step] = loss", 1),
         ("kept = {'all': []}", "kept['all'].append(loss)", 1),
         ("kept = {}", "kept['last'] = loss", 0),

@@ -103,7 +103,7 @@ def list_append(m: Interpreter, s: State, call: Call) -> Result:
             mine.items.insert(0, call.args[1])
         else:
             mine.items.append(call.args[-1])
-            m.tell(s, ItemWritten(call.self, None, call.args[-1], call.site))
+        m.tell(s, ItemWritten(call.self, None, call.args[-1], call.site))
     return NONE
 
 
@@ -112,6 +112,8 @@ def list_extend(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
     for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
         iterate.add(state.edit(call.self), items, is_open)
+        for item in items:
+            m.tell(state, ItemWritten(call.self, None, item, call.site))
         out.append((state, NONE))
     return out
 
