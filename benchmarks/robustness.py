@@ -56,11 +56,13 @@ KILLED_AFTER = 60
 MEMORY = 1 << 30
 # Beyond this the system refuses a worker memory.
 REFUSED = 3 << 30
-RENEWED = 400
+RENEWED = 2000
 SAVED_EVERY = 100
 # Checks to find the shortest part of a file that shows an error.
 SHORTENING = 400
 NOWHERE = Path("/nowhere")
+# Real files of at most so many bytes come first.
+SHORT = 12_000
 # What is less deep is to be analysed.
 DEEP = 100
 # Files with such words are executed; so many of those that are mutated have them.
@@ -131,7 +133,7 @@ def bases(folders: list[Path], lines: int) -> list[Base]:
                     is_short = data.count(b"\n") < lines and len(data) < 60 * lines
                     small = is_short and b"torch" in data
                     found.append(Base(path, folder, small, small and DIFFERENTIATES.search(data) is not None))
-    return found
+    return sorted(found, key=lambda base: base.path.stat().st_size > SHORT)
 
 
 def jobs(files: list[Base], count: int, seed: int, first: int) -> Iterator[Job]:

@@ -28,6 +28,8 @@ COOKIES = (
     b"# coding: punycode",
     b"# coding: shift_jis",
 )
+# What a program that is none, or one that becomes none, raises.
+NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, TypeError, IndexError)
 # A file that grows beyond this is one that nobody checks.
 LARGEST = 200_000
 
@@ -42,7 +44,7 @@ def mutated(rng: Random, data: bytes, other: bytes, notebook: bool) -> bytes:
         if notebook and kind < 0.5:
             text = rng.choice(NOTEBOOKS)(rng, text)
         elif kind < 0.55:
-            with suppress(SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, TypeError):
+            with suppress(*NO_PROGRAM):
                 text = with_other_statements(rng, text, more)
         elif kind < 0.85:
             text = rng.choice(TOKENS)(rng, text, more)

@@ -16,8 +16,8 @@ def with_other_statements(rng: Random, text: str, other: str) -> str:
     """The program with other statements, printed anew.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, TypeError: it is no Python, or
-            what was made of it is none.
+        SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, TypeError, IndexError: it is no
+            Python or empty, or what was made of it is no Python.
     """
     tree = ast.parse(text)
     for _ in range(rng.choice((1, 1, 2, 4))):

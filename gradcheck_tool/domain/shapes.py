@@ -139,7 +139,8 @@ def permuted(shape: Shape, dims: Sequence[int | None] | None) -> Shape:
     """The shape with its dimensions in another order."""
     if shape is None or dims is None or len(dims) != len(shape):
         return None
-    return None if None in dims else tuple(shape[dim] for dim in dims if dim is not None)
+    known = [dim for dim in dims if dim is not None and -len(shape) <= dim < len(shape)]
+    return tuple(shape[dim] for dim in known) if len(known) == len(dims) else None
 
 
 def moved(shape: Shape, source: int, destination: int) -> Shape:

@@ -8,7 +8,7 @@ since making one would take twice as long then, and several are made for each in
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 if TYPE_CHECKING:
@@ -130,12 +130,30 @@ class LibraryObject:
 
 @dataclass(unsafe_hash=True, slots=True)
 class Tup:
-    """A tuple. `fields` and `cls` are set for named tuples; `open` means that more may follow."""
+    """A tuple. `fields` and `cls` are set for named tuples; `open` means that more may follow.
+
+    `weight` counts the items, those of tuples inside as often as they are there. Of what a line such as
+    `pair = (pair, pair)` makes too heavy nothing is known but that it is a tuple.
+    """
 
     items: tuple[Value, ...]
     fields: tuple[str, ...] = ()
     cls: str = ""
     open: bool = False
+    weight: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        weight = len(self.items)
+        for item in self.items:
+            if type(item) is Tup:
+                weight += item.weight
+        self.weight = weight
+        if weight > HEAVIEST:
+            self.items, self.fields, self.cls, self.open, self.weight = (), (), "", True, 0
+
+
+# The heaviest tuple that is followed.
+HEAVIEST = 20_000
 
 
 @dataclass(unsafe_hash=True, slots=True)

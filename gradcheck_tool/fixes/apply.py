@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.fixes.edits import applicable, apply_edits
-from gradcheck_tool.sources.bindings import binds_as_much
+from gradcheck_tool.sources.bindings import binds_as_much, binds_no_more_in_vain
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.source import Source, read_source
 
@@ -48,7 +48,7 @@ def fix_bytes(data: bytes, examine: Examine, unsafe: bool) -> Fixed:
     """Apply fixes to a file's bytes until none is left.
 
     A fix is made where its finding is gone afterwards, the program compiles as it did, and all names in it
-    are bound where the fix writes them. Otherwise the finding stays for the reader.
+    are bound where the fix writes them, and not in vain. Otherwise the finding stays for the reader.
 
     Args:
         data: the file's bytes.
@@ -156,8 +156,12 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def _is_bound(source: Source, data: bytes) -> bool:
-    """Are all names of the changed program bound where they are read, but for those that were not before?"""
-    return binds_as_much(source.text, read_source(source.filename, data).text)
+    """Are the names of the changed program bound where they are read, and read where they are bound?
+
+    What was not before need not be.
+    """
+    changed = read_source(source.filename, data).text
+    return binds_as_much(source.text, changed) and binds_no_more_in_vain(source.text, changed)
 
 
 def edited(source: Source, edits: list[Edit]) -> bytes | None:

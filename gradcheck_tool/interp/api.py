@@ -66,6 +66,20 @@ class Label:
 Outcomes = list[tuple[State, Value]]
 
 
+class MissingArgument(Exception):
+    """A model asks for an argument by its position that a call does not give in this way."""
+
+
+class Arguments(list[Value]):
+    """The arguments of a call that have no names."""
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except IndexError:
+            raise MissingArgument from None
+
+
 @dataclass(slots=True)
 class Call:
     """The arguments of one call. `unsure` means that a star-argument may add more."""
@@ -77,6 +91,9 @@ class Call:
     text: Text
     receiver: Value = NONE
     unsure: bool = False
+
+    def __post_init__(self) -> None:
+        self.args = Arguments(self.args)
 
     def get(self, index: int, name: str) -> Value | None:
         """An argument by position or keyword; None where it is not given."""

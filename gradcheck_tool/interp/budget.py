@@ -54,6 +54,7 @@ class Budget:
         is_minor: what is running need not be complete.
         is_narrow: a single way is followed from the start.
         making: how many constructors are running.
+        called: the objects that are being called, and how many frames there were then.
         too_little: with how many a function of another file, by its identity and `is_narrow`, did not finish.
     """
 
@@ -72,6 +73,7 @@ class Budget:
     is_minor: bool = False
     is_narrow: bool = False
     making: int = 0
+    called: set[tuple[int, int]] = field(default_factory=set)
     too_little: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call, Label
+from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.constants import is_marked, unsure_graph
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
@@ -54,6 +55,9 @@ SUPER = LibraryObject("builtins.super")
 _SWITCHES = re.compile(r"gra(?:d|ph)|infer|eval")
 # What a decorator is called that translates a function into another language, for memory without gradients.
 _TRANSLATES = re.compile(r"\b(?:kernel|jit)\b")
+
+# What a call of an object costs, in instructions.
+CALLED = 5
 
 
 def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
@@ -175,10 +179,32 @@ def _call_record(m: Summarising, s: State, func: Ref, call: Call) -> Outcomes:
     if isinstance(record, Class):
         return classes.instantiate(m, s, func, call.args, call.kwargs, call.site, call.unsure)
     if isinstance(record, Instance):
-        known = model_of(s, func).call(m, s, func, call)
+        known = _call_object(m, s, func, call)
         if known is not None:
             return known
     return call_unknown(m, s, call)
+
+
+def _call_object(m: Summarising, s: State, func: Ref, call: Call) -> Outcomes | None:
+    """Call an object, unless no function is between this call and one of the same object.
+
+    A container of layers may be a part of itself, and `forward` of a module the module. Containers whose
+    parts are one and the same container call more than they have.
+
+    Raises:
+        BudgetExhausted: the work limit is reached.
+    """
+    running = (func.id, len(s.frames))
+    m.budget.left -= CALLED
+    if m.budget.left < 0:
+        raise BudgetExhausted
+    if running in m.budget.called:
+        return [(s, unknown())]
+    m.budget.called.add(running)
+    try:
+        return model_of(s, func).call(m, s, func, call)
+    finally:
+        m.budget.called.remove(running)
 
 
 def _call_library(m: Interpreter, s: State, name: str, call: Call) -> Outcomes:

@@ -6,9 +6,21 @@ import builtins
 from typing import TYPE_CHECKING, ParamSpec
 
 from gradcheck_tool.domain.records import Class, Func, Instance
-from gradcheck_tool.domain.values import FALSE, NONE, TRUE, Bound, LibraryObject, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    LibraryObject,
+    Ref,
+    Symbol,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.api import MissingArgument
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import in_model, is_model_class, is_model_function
 
@@ -29,9 +41,14 @@ def guard(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Outcomes:
-    """Run a native; what it raises becomes the exception of the state."""
+    """Run a native; what it raises becomes the exception of the state.
+
+    What one does that gets fewer arguments than it needs, or other ones, is not known.
+    """
     try:
         result = run(*args, **kwargs)
+    except MissingArgument:
+        return [(s, unknown())]
     except Raised as error:
         m.raise_exception(s, error.kind, error.event)
         return [(s, NONE)]

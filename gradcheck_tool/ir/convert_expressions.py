@@ -227,6 +227,12 @@ def _set(c: Converter, node: ast.Set) -> Any:
     return light.Set([_element(c, element) for element in node.elts])
 
 
+@converts("Starred")
+def _star_alone(c: Converter, node: ast.Starred) -> Any:
+    """Parsers take `x = *y`, which is refused later, for what `x = *y,` is."""
+    return light.Tuple([light.StarredElement(c.node(node.value))])
+
+
 def _element(c: Converter, node: ast.expr) -> Any:
     return (
         light.StarredElement(c.node(node.value))

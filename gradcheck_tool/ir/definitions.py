@@ -112,6 +112,8 @@ def _deferred(b: FunctionBuilder, function: Function, node: syntax.FunctionDef) 
     assert bodies is not None
 
     def lower(deferred: DeferredFunction) -> None:
+        # What an attempt has left that ended at the recursion limit.
+        deferred.inner.clear()
         inner = FunctionBuilder(deferred, b)
         inner.bodies = None
         inner.scope.bound.update(parameter.name for parameter in deferred.params)

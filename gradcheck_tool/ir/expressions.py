@@ -287,6 +287,14 @@ def _sequence(b: FunctionBuilder, node: syntax.Tuple | syntax.List | syntax.Set)
     return dst
 
 
+@lowers(syntax.StarredElement)
+def _star_alone(b: FunctionBuilder, node: syntax.StarredElement) -> Reg:
+    """Parsers take `x = *y`, which is refused later, for what `x = *y,` is."""
+    dst = b.reg()
+    b.emit(BuildTuple(node, dst, [(b.expr(node.value), True)]))
+    return dst
+
+
 @lowers(syntax.Dict)
 def _dict(b: FunctionBuilder, node: syntax.Dict) -> Reg:
     items: list[tuple[Reg | None, Reg]] = []

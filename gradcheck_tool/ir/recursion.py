@@ -28,13 +28,25 @@ def with_deep_recursion(work: Callable[[], _Result], filename: str) -> _Result:
     """
     try:
         return work()
-    except RecursionError:
-        pass
+    except Exception as error:
+        if not _is_of_depth(error):
+            raise
     try:
         with _recursion_limit(_DEEP):
             return work()
-    except RecursionError:
+    except Exception as error:
+        if not _is_of_depth(error):
+            raise
         raise LoweringError(f"{filename}: an expression or statement is nested too deeply") from None
+
+
+def _is_of_depth(error: BaseException | None) -> bool:
+    """Was the recursion limit reached? What libcst does on its way out then raises other errors."""
+    while error is not None:
+        if isinstance(error, RecursionError):
+            return True
+        error = error.__context__
+    return False
 
 
 def parse_deep(source: str) -> ast.Module:

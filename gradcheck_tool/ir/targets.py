@@ -37,12 +37,14 @@ def assign(b: FunctionBuilder, target: syntax.CSTNode, src: Reg, node: syntax.CS
         obj = b.expr(target.value)
         b.emit(SetItem(node or target, obj, lower_index(b, target), src))
     else:
-        assert isinstance(target, syntax.Tuple | syntax.List)
+        assert isinstance(target, syntax.Tuple | syntax.List | syntax.StarredElement)
         _unpack(b, target, src)
 
 
-def _unpack(b: FunctionBuilder, target: syntax.Tuple | syntax.List, src: Reg) -> None:
-    elements: Sequence[syntax.BaseElement] = target.elements
+def _unpack(b: FunctionBuilder, target: syntax.Tuple | syntax.List | syntax.StarredElement, src: Reg) -> None:
+    """Store parts. Parsers take `*x = y`, which is refused later, for what `*x, = y` is."""
+    elements: Sequence[syntax.BaseElement]
+    elements = [target] if isinstance(target, syntax.StarredElement) else target.elements
     star = next((i for i, element in enumerate(elements) if isinstance(element, syntax.StarredElement)), None)
     parts = [b.reg() for _ in elements]
     b.emit(Unpack(target, src, parts, star))

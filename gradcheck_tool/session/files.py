@@ -340,4 +340,6 @@ def _broken_cells(source: Source) -> str | None:
 def _describe(error: Exception) -> str:
     """An error of gradlint's own or of a rule, with the place that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"internal error: {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    # The text of an error may be that of a tree, which may be too deep for words.
+    told = traceback.format_exception_only(error)[-1].strip()
+    return f"internal error: {told} ({Path(last.filename).name}:{last.lineno})"

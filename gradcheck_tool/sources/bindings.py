@@ -1,7 +1,8 @@
-"""Which names a program reads in places where nothing binds them."""
+"""Which names a program reads where nothing binds them, and which it binds where nothing reads them."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 import symtable
@@ -46,6 +47,42 @@ def binds_as_much(before: str, after: str) -> bool:
     if old is None or new is None:
         return True
     return not Counter(scope for scope, _ in new - old) - Counter(scope for scope, _ in old - new)
+
+
+def binds_no_more_in_vain(before: str, after: str) -> bool:
+    """Does a changed program rebind no more variables of loops that are not read after that?"""
+    return not _in_vain(after) - _in_vain(before)
+
+
+@lru_cache(maxsize=4)
+def _in_vain(text: str) -> Counter[str]:
+    """The variables of loops that the last statement about them rebinds: the next iteration does so, too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Counter()
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.AsyncFor)]
+    return Counter(name for loop in loops for name in _last_bound(loop))
+
+
+def _last_bound(loop: ast.For | ast.AsyncFor) -> set[str]:
+    given = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    last = {}
+    for statement in loop.body:
+        for name in given & _names(statement):
+            last[name] = statement
+    return {name for name, statement in last.items() if _binds_alone(statement, name)}
+
+
+def _binds_alone(statement: ast.stmt, name: str) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
 
 
 def _collect(

@@ -179,15 +179,12 @@ def _is_python_cell(cell: Any) -> bool:
 
 def _source_spans(raw: str) -> Iterator[tuple[int, Span]]:
     """The number of each cell that has a source, and where the value of its source stands."""
-    for key, (start, _) in _members(raw, _skip(raw, raw.startswith(_MARK))):
-        if key != "cells":
-            continue
-        for number, cell in enumerate(_elements(raw, start), start=1):
-            if raw[cell] != "{":
-                continue
-            for name, span in _members(raw, cell):
-                if name == "source":
-                    yield number, span
+    # Of a key that is there several times the last one counts.
+    start = dict(_members(raw, _skip(raw, raw.startswith(_MARK))))["cells"][0]
+    for number, cell in enumerate(_elements(raw, start), start=1):
+        span = dict(_members(raw, cell)).get("source") if raw[cell] == "{" else None
+        if span is not None:
+            yield number, span
 
 
 def _members(raw: str, start: int) -> Iterator[tuple[str, Span]]:

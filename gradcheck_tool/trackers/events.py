@@ -131,8 +131,8 @@ class GraphKept(Event):
 
     `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop), `attribute` or `rows`
     (parts of a tensor, whose graphs are spent).
-    `container` is what keeps it, `value` what is kept. Only emitted in grad mode and when the
-    container is neither back-propagated nor passed to something unknown before its values are
+    `container` is what keeps it, `value` what is kept: a tensor, or what holds one. Only emitted in grad mode
+    and when the container is neither back-propagated nor passed to something unknown before its values are
     detached.
     """
 
@@ -141,6 +141,7 @@ class GraphKept(Event):
     container: str
     value: str
     kind: str
+    is_tensor: bool = True
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -187,7 +187,9 @@ class RetainedGraphs(Tracker):
             if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
             held = attributes_holding(s, added.container)
-            self._keep(key, GraphKept(site=site, container=name, value=text, kind="append", unless_set=held))
+            kept = GraphKept(site=site, container=name, value=text, kind="append", unless_set=held)
+            kept.is_tensor = s.get(added.value, Tensor) is not None
+            self._keep(key, kept)
 
     # -- what is used -----------------------------------------------------------------------------------
 

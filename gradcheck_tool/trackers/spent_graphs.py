@@ -62,6 +62,7 @@ class SpentGraphs(Tracker):
                 self.events[key] = GraphKept(
                     site=fact.site, container=name, value=text, kind="append", unless_set=held
                 )
+                self.events[key].is_tensor = s.get(added.value, Tensor) is not None
         self.place.set(s, added.value, key)
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:

@@ -63,7 +63,8 @@ class GraphCollected(Rule):
 
     def on_graph_kept(self, event: GraphKept) -> Iterator[Violation]:
         if event.kind == "append":
-            detached = value_detached(event.site) if type(event.site.node).__name__ == "Call" else None
+            is_call = type(event.site.node).__name__ == "Call"
+            detached = value_detached(event.site) if is_call and event.is_tensor else None
             yield self.finding(
                 event,
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "

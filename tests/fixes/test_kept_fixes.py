@@ -60,6 +60,8 @@ LEFT = {
     "loss.backward(retain_variables=True, retain_graph=False)\n",
     "a loss has both keywords": "import torch\nc = torch.nn.MSELoss(size_average=False, reduction='mean')\n",
     "other keywords are not known": "import torch\nc = torch.nn.MSELoss(size_average=False, **options)\n",
+    "a variable of a loop is bound anew": "import torch\nx = torch.ones(4, requires_grad=True) * 2\n"
+    "for part in x.split(2):\n    part.detach_()\nx.sum().backward()\n",
     "backward is somebody else's": "import torch\ndef step(engine, loss):\n"
     "    engine.backward(loss, retain_variables=True)\n",
 }

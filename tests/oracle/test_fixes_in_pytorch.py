@@ -1,15 +1,20 @@
-"""Every fix of a rule's example gives a program that PyTorch runs and in which gradlint finds nothing."""
+"""Every fix gives a program that PyTorch runs: of a rule's example, one in which gradlint finds nothing more."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
+from gradcheck_tool.config import Config
 from gradcheck_tool.fixes.edits import apply_edits
 from gradcheck_tool.rulebook.documentation import Program, read_doc
 from gradcheck_tool.rulebook.rule import Rule  # noqa: TC001 - pytest reads annotations
 from gradcheck_tool.rulebook.ruleset import RuleSet
+from gradcheck_tool.session.files import FileChecker
+from tests.fixes.properties import Fixing
+from tests.running import happened
 
 torch = pytest.importorskip("torch")
 
@@ -61,3 +66,34 @@ def test_the_fix_of_an_example_is_right(rule: Rule, program: Program, request: p
     after = {finding.code for finding in check_source(fixed, "example.py", everything)}
     assert rule.code not in after
     assert after <= {finding.code for finding in before}
+
+
+NOWHERE = Path("/nowhere/a.py")
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+PROGRAMS = {
+    str(path.relative_to(FIXTURES)): path.read_text("utf-8") for path in sorted(FIXTURES.rglob("*.py"))
+}
+# Each fixes something that is not in the other.
+SEVERAL = {
+    f"{rule.code}-{at}": one.source
+    for rule in RULES.known
+    for at, one in enumerate(read_doc(type(rule)).wrong)
+}
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS.values(), *SEVERAL.values()], ids=[*PROGRAMS, *SEVERAL])
+def test_a_program_with_all_fixes_runs_no_worse_than_before(program: str) -> None:
+    fixing = Fixing(FileChecker(), Config(NOWHERE.parent, select=("ALL",)))
+    fixing.fix(program.encode(), NOWHERE)
+    if fixing.fixed is None or not fixing.fixed.fixed:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before, after = happened(program), happened(fixing.fixed.data.decode())
+    fixed = {finding.location.start.row for finding in fixing.fixed.fixed if finding.predicts}
+    # What raised where nothing was fixed raises still.
+    if before[0] is not None and before[0] not in fixed:
+        return
+    # What a program without an error asserts of a silent mistake is not so any more.
+    row, lines = after[0], fixing.fixed.data.decode().splitlines()
+    assert row is None or (before[0] is None and lines[row - 1].lstrip().startswith("assert")), after

@@ -45,6 +45,31 @@ CHECKED = {
     "    def train():\n        self.opt.step()\n        self.net(1).detach().backward()\n",
     "names that are too long for files": f"import torch.{'m' * 300}.a as t\nfrom .{'m' * 300} import b\n"
     f"w = torch.ones(1, requires_grad=True)\ntorch.{'m' * 300}(t.a(b.c(w))).backward()\n",
+    "containers that are in themselves": "import torch\nfrom torch import nn\nnet = nn.Sequential(nn.Linear(3, 3))\n"
+    "net.e = net[0] = net\nnet(torch.ones(3)).sum().backward()\nwhole = nn.DataParallel(net)\n"
+    "whole.module = whole\nwhole(torch.ones(3)).sum().backward()\nclass N(nn.Module): pass\nn = N()\n"
+    "n.forward = n\nn(torch.ones(3)).sum().backward()\nN.__call__ = n\nn(torch.ones(3)).sum().backward()\n",
+    "functions of a tensor that get none": "import torch\ntorch.requires_grad_()\ntorch.copy_()\ntorch.zero_()\n"
+    "w = torch.ones(1, requires_grad=True)\nw.sum().backward()\n",
+    "stars where there may be none": "import torch\nw = torch.ones(3, requires_grad=True)\n*x = w\nx = *w\n"
+    "x += *w\nfor *y in *w: z = f'{*w}'\n*w\ndef f(x):\n    yield *x\n    return *x.sum().backward()\n",
+    "strings in strings in strings": "import torch\nw = torch.ones(1, requires_grad=True)\nz = "
+    + "f'{" * 250
+    + "1"
+    + "}'" * 250
+    + "\nloss = w.sum()\nloss.backward()\nloss.backward()\n",
+    "lists that are in themselves": "import torch\nw = torch.ones(3, requires_grad=True)\nx = [1]\nx.append(x)\n"
+    "torch.tensor(x)\ntorch.autograd.functional.jacobian(torch.exp, x)\nw.sum().backward()\n",
+    "tuples of one tuple, again and again": "import torch\nw = torch.ones(3, requires_grad=True)\nx = (w, w)\n"
+    + "x = (x, x)\n" * 60
+    + "d = {x: 1}\nw.sum().backward()\n",
+    "layers of one layer, again and again": "import torch\nnet = torch.nn.Sequential(torch.nn.Linear(3, 3))\n"
+    + "net = torch.nn.Sequential(net, net)\n" * 40
+    + "net(torch.ones(3)).sum().backward()\n",
+    "sizes that a tensor does not have": "import torch\nw = torch.ones(3, requires_grad=True)\n"
+    "loss = w.sum()[..., None, 1:] + w.permute(5) + w[1:, 2:, 3:]\ntorch.add_(len, w)\nloss.backward()\n",
+    "functions in what is too deep at first": "import torch\nw = torch.ones(3, requires_grad=True)\ndef f(x):\n"
+    f"    z = {'lambda: ' * 150}1\n    loss = w.sum()\n    loss.backward()\n    loss.backward()\nf(w)\n",
     "numbers that are none": "import torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
     "    def forward(ctx, x): return x * 2\n    @staticmethod\n    def backward(ctx, g):\n"
     "        return g.view(-'x', -1), (None,) * 10**30, *((None,) * -5)\n",
@@ -114,6 +139,13 @@ def test_a_cell_that_cannot_be_read_is_left_out(cell: str) -> None:
     ]
     result = checked(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}), "a.ipynb")
     assert (result.problem, result.partial) == ("cell 1 is not Python, left out", True)
+
+
+def test_of_cells_that_a_notebook_has_twice_the_last_ones_count() -> None:
+    cells = '[{"cell_type": "code", "source": "import torch\\nloss.backward()"}]'
+    assert checked(f'{{"cells": {cells}, "metadata": {{}}, "cells": []}}', "a.ipynb").problem is None
+    found = checked(f'{{"cells": [], "cells": {cells}}}', "a.ipynb")
+    assert (found.problem, found.failed) == (None, False)
 
 
 def test_a_notebook_whose_json_is_nested_too_deeply_is_no_notebook() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcheck_tool.sources.bindings import unbound_names
+from gradcheck_tool.sources.bindings import binds_no_more_in_vain, unbound_names
 
 TEXTS = {
     "x = 1\nx": [],
@@ -36,3 +36,16 @@ def test_names_are_looked_up_as_python_does(text: str) -> None:
 @pytest.mark.parametrize("text", ["from a import *\nx", "from a import (\n*)\nx", "x ="])
 def test_what_cannot_be_told_is_not_told(text: str) -> None:
     assert unbound_names(text) is None
+
+
+IN_VAIN = {
+    "the last statement": ("for x in y:\n    x.f()\n", "for x in y:\n    x = x.f()\n", False),
+    "read after that": ("for x in y:\n    x.f()\n    g(x)\n", "for x in y:\n    x = x.f()\n    g(x)\n", True),
+    "no variable of the loop": ("for x in y:\n    z.f()\n", "for x in y:\n    z = z.f()\n", True),
+    "it was so before": ("for x in y:\n    x = 1\n", "for x in y:\n    x = 2\n", True),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), IN_VAIN.values(), ids=IN_VAIN)
+def test_a_variable_of_a_loop_is_not_bound_in_vain(before: str, after: str, expected: bool) -> None:
+    assert binds_no_more_in_vain(before, after) is expected

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
+# Lists of numbers are followed into so many lists inside: one may be inside itself.
+NESTED = 8
 FACTORIES = {
     "zeros": None,
     "ones": None,
@@ -194,14 +196,14 @@ def _may_be_computed(s: State, data: Value) -> bool:
     return is_number if tensor is None else tensor.requires_grad is None
 
 
-def _data_dtype(s: State, data: Value) -> str | None:
+def _data_dtype(s: State, data: Value, deep: int = NESTED) -> str | None:
     tensor = s.get(data, Tensor)
     if tensor is not None:
         return tensor.dtype
     if isinstance(data, Const):
         return {bool: "bool", int: "int", float: "float", complex: "complex"}.get(type(data.value))
-    items, _is_open = elements(s, data)
-    kinds = {_data_dtype(s, item) for item in items}
+    items = elements(s, data)[0] if deep else []
+    kinds = {_data_dtype(s, item, deep - 1) for item in items}
     if None in kinds or not kinds:
         return None
     return (
@@ -215,7 +217,7 @@ def _data_dtype(s: State, data: Value) -> str | None:
     )
 
 
-def _data_shape(s: State, data: Value) -> Shape:
+def _data_shape(s: State, data: Value, deep: int = NESTED) -> Shape:
     tensor = s.get(data, Tensor)
     if tensor is not None:
         return tensor.shape
@@ -223,10 +225,10 @@ def _data_shape(s: State, data: Value) -> Shape:
         return () if isinstance(data.value, (int, float, bool, complex)) else None
     if isinstance(data, Symbol) and data.kind in ("int", "float", "bool"):
         return ()
-    if isinstance(data, Tup) or s.get(data, List) is not None:
+    if deep and (isinstance(data, Tup) or s.get(data, List) is not None):
         items, is_open = elements(s, data)
         if is_open:
             return None
-        inner = _data_shape(s, items[0]) if items else ()
+        inner = _data_shape(s, items[0], deep - 1) if items else ()
         return (len(items), *inner) if inner is not None else None
     return None

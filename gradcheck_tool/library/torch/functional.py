@@ -25,6 +25,8 @@ VECTOR = "v has invalid size: should be torch.Size({}) but got torch.Size({})"
 STRICT = "Output 0 of the user-provided function does not require gradients."
 SCALAR = "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor"
 _SCALAR_ONLY = ("hessian", "hvp", "vhp")
+# Containers of inputs are followed into so many inside: one may be inside itself.
+NESTED = 4
 
 
 @function(*(f"torch.autograd.functional.{n}" for n in ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp")))
@@ -49,11 +51,11 @@ def differentiate(m: Interpreter, s: State, call: Call) -> Result:
     return out
 
 
-def _leaf(s: State, value: Value, call: Call) -> Value:
+def _leaf(s: State, value: Value, call: Call, deep: int = NESTED) -> Value:
     """What the function is given in place of an input."""
     tensor = s.get(value, Tensor)
     if tensor is None:
-        return _leaves_within(s, value, call)
+        return _leaves_within(s, value, call, deep - 1) if deep else value
     if tensor.dtype in ("int", "bool"):
         why = f"`{tensor.name}` holds integers"
         raise engine.refused(call.site, tensor, why, INTEGER_GRAD, "integer-grad", str(call.text))
@@ -64,16 +66,16 @@ def _leaf(s: State, value: Value, call: Call) -> Value:
     return leaf
 
 
-def _leaves_within(s: State, value: Value, call: Call) -> Value:
+def _leaves_within(s: State, value: Value, call: Call, deep: int) -> Value:
     """The same for a container of tensors, such as a dict of parameters."""
     if isinstance(value, Tup):
-        items = tuple(_leaf(s, item, call) for item in value.items)
+        items = tuple(_leaf(s, item, call, deep) for item in value.items)
         return Tup(items, value.fields, value.cls, value.open)
     table, row = s.get(value, Dict), s.get(value, List)
     if table is not None:
-        return s.new(Dict({k: _leaf(s, v, call) for k, v in table.items.items()}, open=table.open))
+        return s.new(Dict({k: _leaf(s, v, call, deep) for k, v in table.items.items()}, open=table.open))
     if row is not None:
-        return s.new(List([_leaf(s, item, call) for item in row.items], row.open))
+        return s.new(List([_leaf(s, item, call, deep) for item in row.items], row.open))
     return value
 
 

@@ -24,10 +24,10 @@ _WAITING = ("fresh", "mixed")
 
 def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
     """A tensor updated from its own gradient, or a total from an input's, counts as an optimizer step."""
-    target: Tensor = s[ref]
-    owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
-    if source is None:
+    target = s.get(ref, Tensor)
+    if source is None or target is None:
         return
+    owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
     if owner in source.grads_of:
         _use_gradient(m, s, owner, site)
         return

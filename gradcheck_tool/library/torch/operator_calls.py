@@ -54,15 +54,16 @@ def find_native(name: str) -> Native | None:
         if call.unsure and s.get(out, Tensor) is not None:
             # Sizes may be among what a star-argument adds.
             s.edit(out).shape = None  # type: ignore[arg-type]
+        target = args[0] if args else NONE
         if name.endswith(".zero_") or (name.endswith(".fill_") and Const(0) in args[1:]):
-            note_zeroed(m, s, args[0], call.site)
+            note_zeroed(m, s, target, call.site)
         elif name.endswith(".fill_"):
-            note_assigned(s, args[0])
-        elif name.endswith((".add_", ".sub_", ".copy_")) and isinstance(args[0], Ref):
+            note_assigned(s, target)
+        elif name.endswith((".add_", ".sub_", ".copy_")) and isinstance(target, Ref):
             for operand in args[1:]:
-                note_manual_step(m, s, args[0], s.get(operand, Tensor), call.site)
-        if name.endswith("_") and isinstance(args[0], Ref):
-            m.tell(s, Written(args[0], name.rpartition(".")[2], args[1:], call.site))
+                note_manual_step(m, s, target, s.get(operand, Tensor), call.site)
+        if name.endswith("_") and isinstance(target, Ref):
+            m.tell(s, Written(target, name.rpartition(".")[2], args[1:], call.site))
         return out
 
     return run

@@ -84,6 +84,8 @@ def indexed_shape(shape: tuple[int | None, ...] | None, index: Value) -> tuple[i
         return None
     parts = index_parts(index)
     used = sum(1 for p in parts if not (isinstance(p, Const) and p.value in (None, Ellipsis)))
+    if used > len(shape):
+        return None
     out: list[int | None] = []
     at = 0
     for part in parts:
