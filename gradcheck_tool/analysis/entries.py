@@ -274,6 +274,22 @@ def _train(
     m.program.assumes, m.program.kept = before, ()
 
 
+def _inheriting(m: Interpreter, s: State, receiver: Ref, entry: ir.Function) -> tuple[State, list[str]]:
+    """The state in which an object has what bases out of sight give it, and what that assumes.
+
+    Nothing where making it reaches the work limit.
+    """
+    made: list[tuple[State, list[str]]] = []
+    before = s.fork()
+
+    def run(start: State) -> list[FrameExit]:
+        made.append(inherited.provide(m, start, receiver))
+        return []
+
+    bounded(m, run, s, entry)
+    return made[0] if made else (before, [])
+
+
 def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
     """The state in which other methods have given an object what a method reads of it."""
     held = base[receiver].attrs
@@ -348,7 +364,7 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
                 forget_scaling(end.state)
                 if end.state.get(end.value, Instance) is not None:
                     end.state.edit(end.value).attrs[STAND_IN] = TRUE
-                given, assumed = inherited.provide(m, end.state, end.value)
+                given, assumed = _inheriting(m, end.state, end.value, entry)
                 m.program.assumes = (*m.program.assumes, *assumed)
                 out.append((given, end.value))
             else:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.analysis import inherited
+from gradcheck_tool.interp.budget import BudgetExhausted
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
+from tests.running import findings
+
+if TYPE_CHECKING:
+    import pytest
 
 # What stands for the file with the base.
 BASE = (
@@ -110,3 +118,28 @@ class Trainer(Base):
 @each(QUIET)
 def test_nothing_is_said_of_what_others_may_do(program: str) -> None:
     check_quiet(program)
+
+
+def test_where_making_what_a_base_gives_reaches_the_work_limit_the_rest_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def provide(*_: object) -> None:
+        raise BudgetExhausted
+
+    monkeypatch.setattr(inherited, "provide", provide)
+    source = (
+        HEAD
+        + """
+from elsewhere import Base
+class GAN(Base):
+    def step(self, real):
+        self.optG.zero_grad()
+        self.netG(real).sum().backward()
+        self.optG.step()
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+loss.backward()
+loss.backward()
+"""
+    )
+    assert [code for _, code in findings(source)] == ["GL101"]
