@@ -78,6 +78,12 @@ def gradcheck(
     plots: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Draw heat maps of errors there (needs matplotlib).")
     ] = None,
+    pass_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="An environment variable (or a pattern) that your code is to see as well."
+        ),
+    ] = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     config: options.Config = None,
@@ -93,6 +99,9 @@ def gradcheck(
     """Check the gradients of autograd Functions by running them.
 
     What `backward` returns is compared with the derivatives of `forward`.
+
+    This imports and runs the code that it checks, as your tests do: give it no code that you would not run.
+    Worker processes see few of your environment variables; --pass-env adds others.
     """
     try:
         from gradcheck_tool.harness.process import WorkerError
@@ -115,7 +124,7 @@ def gradcheck(
     )
     try:
         harness = Harness(folder, overrides)
-        settings = _settings(harness, device, dtype, timeout, memory, seed, plots)
+        settings = _settings(harness, device, dtype, timeout, memory, seed, plots, pass_env)
         plan = harness.plan(what or ["."], settings, part=shard, select=select_by)
     except (ConfigError, TargetError, ValueError) as error:
         fail(str(error))
@@ -177,6 +186,7 @@ def _settings(
     memory: str | None,
     seed: int | None,
     plots: Path | None,
+    pass_env: Sequence[str] | None,
 ) -> Settings:
     """The configured settings with the command line's choices.
 
@@ -192,6 +202,7 @@ def _settings(
         memory=None if memory is None else parse_size(memory),
         seed=seed,
         plots=None if plots is None else str(plots.absolute()),
+        pass_env=tuple(pass_env or ()) or None,
     )
 
 

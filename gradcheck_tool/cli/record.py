@@ -20,6 +20,7 @@ def record(
 ) -> None:
     """Run your tests or script, and keep its calls of Functions.
 
+    This runs your code, with everything that it does.
     `gradlint gradcheck` then checks every autograd.Function with these calls.
     The exit status is that of your command. Only the cache folder (`.gradlint_cache`) is written.
     """

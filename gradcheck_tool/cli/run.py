@@ -75,6 +75,8 @@ def run(
 ) -> None:
     """Run your script or tests, and report their mistakes.
 
+    This runs your code, with everything that it does: give it none that you would not run.
+
     The command does what it would do without gradlint, which exits with its status. Findings are printed to
     standard error at its end.
     """

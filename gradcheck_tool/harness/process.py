@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ import psutil
 
 import gradcheck_tool
 from gradcheck_tool.ending import undoing
+from gradcheck_tool.harness.environment import worker_environment
+from gradcheck_tool.harness.strays import end_with_strays
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.settings import Settings
@@ -105,6 +108,7 @@ class Worker:
         self.history: list[Unit] = []
         self._settings = settings
         self._cache = cache
+        self._mark = uuid.uuid4().hex
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(  # noqa: S603 - this Python, and this package
             [sys.executable, "-c", _BOOT.format(home=str(Path(gradcheck_tool.__file__).parents[1]))],
@@ -113,7 +117,7 @@ class Worker:
             stderr=self._log,
             text=True,
             encoding="utf-8",
-            env=_environment(device, threads),
+            env=worker_environment(device, threads, settings.pass_env, self._mark),
             start_new_session=True,
         )
         # A worker that hangs would outlive the run, which may end in the middle.
@@ -165,11 +169,7 @@ class Worker:
 
     def _kill(self) -> None:
         """Kill the process and those that it has started, which may live on after it."""
-        if os.name == "posix":
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
+        end_with_strays(self._process.pid, self._mark)
 
     def _read(self) -> None:
         """Move events from the pipe to the queue until the worker's end of the pipe is closed."""
@@ -271,14 +271,6 @@ class Worker:
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - LOG_TAIL))
         return self._log.read().decode("utf-8", "replace")
-
-
-def _environment(device: str, threads: int) -> dict[str, str]:
-    """The worker's environment variables; what the user has set stays."""
-    wanted = {"OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
-    if device == "cpu":
-        wanted["TRITON_INTERPRET"] = "1"
-    return {**wanted, **os.environ}
 
 
 def _ending(status: int) -> str:

@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gradlint-device", action="append", metavar="DEVICE", help="cpu, cuda, ...")
     group.addoption("--gradlint-dtype", action="append", metavar="DTYPE", help="float32, bfloat16, ...")
     group.addoption(
+        "--gradlint-pass-env",
+        action="append",
+        metavar="NAME",
+        help="An environment variable (or a pattern) that the checked code is to see as well.",
+    )
+    group.addoption(
         "--gradlint-no-cache", action="store_true", help="Neither read nor write results of earlier runs."
     )
     group.addoption(
@@ -127,6 +133,7 @@ class _Checks:
             settings = harness.settings.with_choices(
                 devices=check_devices(_tuple(config.getoption("gradlint_device")) or ()) or None,
                 dtypes=check_dtypes(_tuple(config.getoption("gradlint_dtype")) or ()) or None,
+                pass_env=_tuple(config.getoption("gradlint_pass_env")),
             )
             self.plan: Plan = harness.plan(targets, settings)
         except (ConfigError, TargetError, ValueError) as error:

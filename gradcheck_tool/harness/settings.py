@@ -34,6 +34,8 @@ class Settings:
         modes: further modes to check under, as in `check_function`.
         surrogates: qualified name to reason, for deviations on purpose.
         plots: folder for heat maps as PNG.
+        pass_env: environment variables that workers see besides the usual ones. A configuration cannot ask
+            for any: it comes with the code that is checked.
     """
 
     devices: tuple[str, ...] = ("cpu",)
@@ -45,6 +47,7 @@ class Settings:
     modes: tuple[str, ...] = ()
     surrogates: Mapping[str, str] = field(default_factory=dict)
     plots: str | None = None
+    pass_env: tuple[str, ...] = ()
 
     def with_choices(self, **choices: Any) -> Settings:
         """The settings with those choices of the command line that are not None."""
@@ -174,4 +177,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "surrogates": _reasons,
     "plots": _folder,
 }
-assert set(_READERS) == {item.name for item in fields(Settings)}
+assert set(_READERS) == {item.name for item in fields(Settings)} - {"pass_env"}

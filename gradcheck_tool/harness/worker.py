@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcheck_tool.harness.outcomes import CaseResult, InputResult, pack_case, pack_finding
 from gradcheck_tool.harness.protocol import Channel
+from gradcheck_tool.harness.strays import adopt_orphans
 from gradcheck_tool.harness.units import unpack_unit
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _LATE, _ENOUGH = 0.95, 0.5
 
 def main() -> None:
     """Serve the parent until it closes its end."""
+    adopt_orphans()
     channel = Channel.take_over()
     _write_no_core()
     faulthandler.enable(sys.stderr)

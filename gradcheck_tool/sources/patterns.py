@@ -6,13 +6,14 @@ what lies in a folder that is left out is never asked about.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _TRAILING_BLANKS = re.compile(r"(?<!\\) +$")
 _REPEATED = re.compile(r"(?<![^/])(?:\*\*/)+")
@@ -21,6 +22,10 @@ _SPECIAL = re.compile(r"[\[\]\\&~|^]")
 
 # What several folders may be, and what one name may hold.
 _ANY_FOLDERS, _ANY_NAME, _ANY_CHARACTER = "(?:.*/)?", "[^/]*", "[^/]"
+# The same, with as little as possible.
+_FEWEST = {_ANY_FOLDERS: "(?:.*?/)??", _ANY_NAME: "[^/]*?"}
+# Groups of expressions that become one need names of their own.
+_numbers = itertools.count()
 
 
 class PatternError(ValueError):
@@ -92,29 +97,55 @@ def _expression(pattern: str) -> str:
     Raises:
         PatternError: it is none.
     """
-    found, at = "", 0
+    found: list[str] = []
+    at = 0
     if pattern == "**":
         return ".+"
     if pattern.startswith("**/"):
-        found, at = _ANY_FOLDERS, 3
+        found, at = [_ANY_FOLDERS], 3
     while at < len(pattern):
         if pattern.startswith("/**/", at):
-            found, at = f"{found}/{_ANY_FOLDERS}", at + 4
+            found, at = [*found, "/", _ANY_FOLDERS], at + 4
         elif pattern[at:] == "/**":
-            found, at = f"{found}/.+", len(pattern)
+            found, at = [*found, "/.+"], len(pattern)
         elif pattern[at] == "*":
-            found, at = found + _ANY_NAME, at + len(pattern[at:]) - len(pattern[at:].lstrip("*"))
+            found.append(_ANY_NAME)
+            at += len(pattern[at:]) - len(pattern[at:].lstrip("*"))
         elif pattern[at] == "[":
             text, at = _one_of(pattern, at)
-            found += text
+            found.append(text)
         elif pattern[at] == "?":
-            found, at = found + _ANY_CHARACTER, at + 1
+            found, at = [*found, _ANY_CHARACTER], at + 1
         else:
             at += pattern[at] == "\\"
             if at == len(pattern):
                 raise PatternError(f"{pattern!r} is not a pattern")
-            found, at = found + re.escape(pattern[at]), at + 1
-    return found
+            found, at = [*found, re.escape(pattern[at])], at + 1
+    return _joined(found, _ANY_FOLDERS, lambda part: _joined(part, _ANY_NAME, "".join))
+
+
+def _joined(parts: list[str], wildcard: str, join: Callable[[list[str]], str]) -> str:
+    """The expression of parts with a wildcard in some places.
+
+    What stands between two wildcards is taken where it comes first: the second reaches all that is behind.
+    Otherwise an expression with many wildcards tries all ways to share a name out among them.
+    """
+    between: list[list[str]] = [[]]
+    for part in parts:
+        if part == wildcard:
+            between.append([])
+        else:
+            between[-1].append(part)
+    first, *others = map(join, between)
+    if not others:
+        return first
+    shortest = _FEWEST[wildcard]
+    once = "".join(
+        f"(?=(?P<{name}>{shortest}{text}))(?P={name})"
+        for text in others[:-1]
+        for name in (f"w{next(_numbers)}",)
+    )
+    return f"{first}{once}{wildcard}{others[-1]}"
 
 
 def _one_of(pattern: str, start: int) -> tuple[str, int]:

@@ -116,3 +116,19 @@ def test_what_lies_in_a_folder_that_is_left_out_is_covered():
 def test_what_is_no_pattern_is_an_error(text):
     with pytest.raises(PatternError, match="is not a pattern"):
         Patterns.of([text])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 30 + "*b", "a" * 250),
+        ("[!b]*" * 30 + "b", "a" * 250),
+        ("?*" * 30 + "b", "a" * 250),
+        ("**/a/" * 30 + "b", "a/" * 1000 + "a"),
+        ("**/*a*a*a*/" * 10 + "b", "aaaaaaaa/" * 200 + "a"),
+    ],
+)
+def test_wildcards_do_not_try_all_ways_to_share_a_name_out(pattern, path):
+    """Without end, one line of an ignore file hangs the check of the tree that it came with."""
+    assert Patterns.of((pattern,)).decides(path, True) is None
+    assert Patterns.of((pattern,)).decides(f"{path}/b" if "/" in path else f"{path}b", True) is True
