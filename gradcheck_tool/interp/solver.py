@@ -61,6 +61,8 @@ GROWTH = 128
 OVER = (ir.FunctionKind.FUNCTION, ir.FunctionKind.LAMBDA, ir.FunctionKind.COMPREHENSION)
 # So many instructions of a model count as one of the user's: what a library does is not the user's to bound.
 MODEL_DISCOUNT = 10
+# A straight piece of code of so many instructions is no statements that somebody wrote one by one.
+LONG_BLOCK = 500
 
 
 class Solver:
@@ -229,16 +231,20 @@ class Solver:
         instrs, count, transfer = block.instrs, len(block.instrs), TRANSFER.get
         price = 0 if s.fixed(s.frames[-1]).env.is_model else 1
         budget.left -= (0 if price else 1 + count // MODEL_DISCOUNT) + len(s.heap) // COPIED
+        # Of a long block, the constants are a table of data: a word list, say.
+        free = ir.Const if count > LONG_BLOCK else None
         while stack:
             state, at = stack.pop()
             alive = True
             while at < count:
                 instr = instrs[at]
-                budget.left -= price
-                if budget.left < 0:
-                    raise BudgetExhausted
+                kind = type(instr)
+                if kind is not free:
+                    budget.left -= price
+                    if budget.left < 0:
+                        raise BudgetExhausted
                 after: list[State] | None
-                step = transfer(type(instr))
+                step = transfer(kind)
                 if step is not None:
                     after = step(self, state, instr)
                 elif type(instr) is ir.Yield:

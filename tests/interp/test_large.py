@@ -49,9 +49,8 @@ def test_time_and_memory_are_bounded(tmp_path: Path, body: str) -> None:
         child = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-    assert (child.returncode, (tmp_path / "said").read_text()) == (
-        0,
-        "No autograd mistakes found in 1 file.\n",
-    )
+    assert child.returncode == 0
+    # It may say besides that the analysis ended at the work limit.
+    assert (tmp_path / "said").read_text().startswith("No autograd mistakes found in 1 file.")
     assert used.ru_utime + used.ru_stime < SECONDS
     assert used.ru_maxrss // 1024 < MEGABYTES

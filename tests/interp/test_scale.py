@@ -25,6 +25,7 @@ loss.backward()
 """
 # Bodies that come before the mistake, and within how many instructions all is executed.
 BODIES = {
+    "a table of words": (f"words = [{', '.join(repr(f'word {n}') for n in range(12_000))}]\n", 1_000),
     "gradients of another iteration are other tensors": (
         """
 def train(epoch):
