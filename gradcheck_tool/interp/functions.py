@@ -13,7 +13,8 @@ from gradcheck_tool.interp.api import FrameExit
 from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import model_of
-from gradcheck_tool.interp.summaries import running, summarised
+from gradcheck_tool.interp.recursion import is_cut
+from gradcheck_tool.interp.summaries import summarised
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
     from gradcheck_tool.interp.summaries import Summarising
 
-MAX_DEPTH = 30
-# How often a function may be running, and along a single way.
-MAX_RECURSION = (3, 2)
 MAX_RESULTS = 8
 # The part of the work that is left which one call of another file's code may take, and along a single way one
 # of the same file's code.
@@ -39,11 +37,7 @@ def call_function(m: Summarising, s: State, ref: Ref, func: Func, call: Call) ->
     """Call a function of the repository, unless it is running very often already."""
     if is_abstract(func.function):
         return m.call_unknown(s, call)
-    active = running(s)
-    if len(active) >= MAX_DEPTH or active.count(func.function) >= MAX_RECURSION[m.budget.is_narrow]:
-        if isinstance(s.heap, ReadTrackingHeap):
-            s.heap.watch.spoiled |= len(active) >= MAX_DEPTH
-            s.heap.watch.cut.add(func.function)
+    if is_cut(m, s, func, call):
         return [(s, unknown())]
 
     def run() -> Outcomes:

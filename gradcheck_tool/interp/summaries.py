@@ -23,6 +23,7 @@ from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.api import Interpreter
 from gradcheck_tool.interp.copies import Names, fields, within
 from gradcheck_tool.interp.havoc import forget_groups
+from gradcheck_tool.interp.recursion import activations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -65,7 +66,7 @@ class Summary:
         start: numbers above it are of the call itself.
         free: the numbers of the unknown values in its arguments.
         pinned: numbers in what it read, which none of those may have or get.
-        depths: of functions that were not called as they ran too often already, how often they ran.
+        running: of functions that were not called as they ran too often already, the frames they ran in.
         records: what it read, by number; `variables`, `path_condition` and `memory` likewise.
         comparisons: what was decided about the values of which it asked how they compare.
         symbols: symbols that it may have computed with.
@@ -76,7 +77,7 @@ class Summary:
     start: int
     free: tuple[int, ...]
     pinned: frozenset[int]
-    depths: dict[Any, int]
+    running: dict[Any, list[Ref]]
     records: dict[int, Record]
     variables: dict[tuple[int, str], Value | None]
     path_condition: dict[Value, bool | None]
@@ -92,7 +93,7 @@ class Summary:
             return False
         names = Names(self.start, dict(zip(self.free, free, strict=True)))
         return (
-            all(running(s).count(function) == count for function, count in self.depths.items())
+            all(activations(s.heap, s.frames, what) == frames for what, frames in self.running.items())
             and all(_alike(record, s.heap.get(number)) for number, record in self.records.items())
             and all(s.variable(Ref(frame), name) == value for (frame, name), value in self.variables.items())
             and all(s.path_condition.get(names(key)) is fact for key, fact in self.path_condition.items())
@@ -263,7 +264,6 @@ class _Before:
         self._start = start
         self._heap, self._path_condition, self._memory = dict(s.heap), dict(s.path_condition), dict(s.memory)
         self._severed = dict(s.severed)
-        self._active = running(s)
         self._frames, self._modes = list(s.frames), _modes(s)
 
     def way(self, s: State, value: Value, given: set[Ref | Symbol]) -> Way | None:
@@ -336,7 +336,7 @@ class _Before:
             self._start,
             free,
             frozenset(n for n in map(_number, parts) if n is not None),
-            {function: self._active.count(function) for function in watch.cut},
+            {function: activations(self._heap, self._frames, function) for function in watch.cut},
             records,
             variables,
             {key: self._path_condition.get(key) for key in watch.path_condition},
@@ -346,11 +346,6 @@ class _Before:
             watch.forgets,
             ways,
         )
-
-
-def running(s: State) -> list[Any]:
-    """The functions that are running, the outermost first."""
-    return [s.fixed(frame).function for frame in s.frames]
 
 
 def _alike(a: Record, b: Record | None) -> bool:

@@ -32,7 +32,7 @@ def with_deep_recursion(work: Callable[[], _Result], filename: str) -> _Result:
         if not _is_of_depth(error):
             raise
     try:
-        with _recursion_limit(_DEEP):
+        with recursion_limit(_DEEP):
             return work()
     except Exception as error:
         if not _is_of_depth(error):
@@ -59,12 +59,13 @@ def parse_deep(source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except RecursionError:
-        with _recursion_limit(_PARSER):
+        with recursion_limit(_PARSER):
             return ast.parse(source)
 
 
 @contextmanager
-def _recursion_limit(limit: int) -> Iterator[None]:
+def recursion_limit(limit: int) -> Iterator[None]:
+    """Let Python's calls go so deep at least."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(max(usual, limit))
     try:
