@@ -1,10 +1,12 @@
 """Room for deep calls.
 
-A call in the program takes fifteen to thirty of Python's, so that Python's own limit is raised while one is executed.
+A call in the program takes fifteen to thirty of Python's, whose own limit is raised while a program is
+executed.
 
-CPython keeps the frames of running functions in blocks of 16 KB. It asks the system for one when a call does
-not fit into the last, and gives it back as soon as that call returns. Execution goes deep, so that the code
-that happens to stand before the end of a block does so for each of its calls, thousands of times a second.
+CPython keeps the frames of running functions in blocks of 16 KB. It asks the system for one when a call
+does not fit into the last, and gives it back as soon as that call returns. Execution goes deep, so that the
+code that happens to stand before the end of a block does so for each of its calls, thousands of times a
+second.
 """
 
 from __future__ import annotations

@@ -232,6 +232,8 @@ def _get_class(s: State, obj: Ref, record: Class, name: str) -> Value:
         return found
     if name in ("__name__", "__qualname__"):
         return Const(record.name)
+    if name == "__mro__":
+        return Tup(record.mro, open=record.open)
     return Method(obj, name)
 
 

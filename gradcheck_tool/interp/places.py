@@ -211,8 +211,17 @@ def path_to(root: Any, node: Any) -> list[Any] | None:
 def branches(way: Sequence[Any]) -> list[Any]:
     """The conditions and handlers on a way down a tree: what is below them does not run every time."""
     return [
-        node for node in way[1:] if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
+        node
+        for node in way[1:]
+        if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler") and not _runs_always(node)
     ]
+
+
+def _runs_always(node: Any) -> bool:
+    """Does what is below a statement run every time all the same: `if True`, `try` without handlers?"""
+    if type(node).__name__ == "If":
+        return type(node.test).__name__ == "Name" and node.test.value == "True" and node.orelse is None
+    return type(node).__name__ == "Try" and not node.handlers
 
 
 def precedes(first: Sequence[Any], second: Sequence[Any]) -> bool:

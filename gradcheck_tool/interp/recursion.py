@@ -1,8 +1,9 @@
 """When a call is not followed because its function is running too often already.
 
 What counts is the function together with what it was made for: closures that a decorator has made of several
-functions are several functions, and a method of one object after another walks through what they are built of.
-Of those that are made while the function runs there may be any number, so that each counts as the one before.
+functions are several functions, and a method that is called on one object after another walks through what
+they are built of. Of those that are made while the function runs there may be any number, so that each counts
+as the one before.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
-from gradcheck_tool.domain.records import Frame
 from gradcheck_tool.domain.values import NONE, Ref, Value
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.records import Func
+    from gradcheck_tool.domain.records import Frame, Func
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 

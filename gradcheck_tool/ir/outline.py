@@ -89,8 +89,7 @@ def outline(source: str) -> Outline | None:
     outside: list[str] = []
     _collect(found, tree.body, "", outside)
     found.outside = "\n".join(outside)
-    own = {unit.qualname for unit in found.units}
-    found.runs = any(_runs(statement, own) for statement in tree.body)
+    found.runs = _runs(tree.body, {unit.qualname for unit in found.units}, set(found.classes))
     _known[source] = found
     return found
 
@@ -111,12 +110,35 @@ def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[st
                 _collect(found, suite, around, outside)
 
 
-def _runs(statement: ast.stmt, own: set[str]) -> bool:
-    """Does a top-level statement ask whether this is the main program, or call a function of the file?"""
-    if isinstance(statement, ast.If):
-        return "__name__" in ast.dump(statement.test)
-    call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in own
+def _runs(body: list[ast.stmt], functions: set[str], objects: set[str]) -> bool:
+    """Does a statement outside ask whether this is the main program, or call what the file defines?
+
+    `objects` are the classes of the file. What is made of them is added to them: making it alone is no run.
+    """
+    for statement in body:
+        if isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test):
+            return True
+        if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+            continue
+        if any(_runs(suite, functions, objects) for suite in _suites(statement)):
+            return True
+        call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+        if not isinstance(call, ast.Call):
+            continue
+        if _is_of(call, functions) or (isinstance(statement, ast.Expr) and _is_of(call, objects)):
+            return True
+        if isinstance(statement, ast.Assign) and _is_of(call, objects):
+            objects |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    return False
+
+
+def _is_of(call: ast.Call, names: set[str]) -> bool:
+    """Is it a call of one of these names, of a method of what that gives, or one with such an argument?"""
+    at: ast.expr = call
+    while isinstance(at, ast.Call | ast.Attribute):
+        at = at.func if isinstance(at, ast.Call) else at.value
+    given = (arg for arg in call.args if isinstance(arg, ast.Call))
+    return (isinstance(at, ast.Name) and at.id in names) or any(_is_of(arg, names) for arg in given)
 
 
 def _first_row(statement: Any) -> int:

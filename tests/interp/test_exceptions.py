@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cases import check_agreement, check_raises, check_runs, each
+from tests.cases import check_agreement, check_raises, check_right, check_runs, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -181,3 +181,23 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_next_raises_where_nothing_is_left_and_nothing_else() -> None:
+    check_right("""
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+def clear(optimizers):
+    left = iter(optimizers)
+    while True:
+        try:
+            one = next(left)
+        except StopIteration:
+            return
+        one.zero_grad()
+for step in range(3):
+    clear([opt])
+    w.exp().sum().backward()
+    opt.step()
+""")

@@ -115,6 +115,10 @@ def test_a_name_of_autograd_is_a_trigger_where_it_is_used_as_one(code: str, is_f
         "def main():\n    print(nn.Linear(2, 2))\n\nmain()\n",
         "def main():\n    print(nn.Linear(2, 2))\n\nif __name__ == '__main__':\n    main()\n",
         "weight = nn.Linear(2, 2).weight\n",
+        "class Runner:\n    def run(self):\n        print(nn.Linear(2, 2))\n\nRunner().run()\n",
+        "class Runner:\n    def run(self):\n        print(nn.Linear(2, 2))\n\nit = Runner()\nit.run()\n",
+        "def main():\n    print(nn.Linear(2, 2))\n\nsys.exit(main())\n",
+        "def main():\n    print(nn.Linear(2, 2))\n\nfor _ in range(2):\n    main()\n",
     ],
 )
 def test_a_file_that_runs_is_executed_as_a_whole(source: str) -> None:

@@ -188,6 +188,17 @@ def looked_up(m: Interpreter, s: State, call: Call) -> Result:
     return unknown()
 
 
+@function("builtins.vars")
+def vars_(m: Interpreter, s: State, call: Call) -> Result:
+    """What a class has of its own, to read; of an object nothing is told."""
+    given = call.args[0] if call.args else NONE
+    record = s.get(given, Class)
+    if record is None and given != LibraryObject("builtins.object"):
+        return unknown()
+    own = record.attrs if record is not None else {}
+    return s.new(Dict({Const(name): value for name, value in own.items() if not name.startswith("#")}))
+
+
 @function("builtins.callable")
 def callable_(m: Interpreter, s: State, call: Call) -> Result:
     value = call.args[0] if call.args else NONE

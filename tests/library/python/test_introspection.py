@@ -72,6 +72,26 @@ one.backward()
 optimizer.step()
 other.backward()  # raises
 """,
+    "the variables of a class and of its bases": """
+import torch
+class Weight:
+    def __init__(self, size):
+        self.size = size
+    def make(self):
+        def filled(weight):
+            weight.normal_()  # raises
+            return weight
+        return filled(torch.empty(self.size, requires_grad=True))
+def fit():
+    class Layer:
+        def __init__(self):
+            own = [vars(cls) for cls in type(self).__mro__]
+            self.made = {k: v.make() for names in own for k, v in names.items() if isinstance(v, Weight)}
+    class Linear(Layer):
+        weight = Weight(3)
+    Linear()
+fit()
+""",
     "what `super().__setattr__` sets is set": """
 import torch
 from torch import nn

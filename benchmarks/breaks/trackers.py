@@ -1,0 +1,108 @@
+"""Breaks of the trackers, which derive the events that rules judge."""
+
+from __future__ import annotations
+
+from benchmarks.breaks.base import Break
+
+_TRACKERS = "gradcheck_tool/trackers"
+
+BREAKS = [
+    Break(
+        "a running total that a pass has used counts as kept",
+        f"{_TRACKERS}/retained_graphs.py",
+        "            self.used[owner[0]] = True\n",
+        "            pass\n",
+        ("tests/trackers/test_retained_graphs.py",),
+    ),
+    Break(
+        "what a function hands out counts as kept",
+        f"{_TRACKERS}/retained_graphs.py",
+        "            self._escape(s, fact.value)\n",
+        "            pass\n",
+        ("tests/trackers/test_retained_graphs.py",),
+    ),
+    Break(
+        "the first result in a container counts as one more",
+        f"{_TRACKERS}/retained_graphs.py",
+        "        if counts and first != tensor.grad_fn:\n",
+        "        if counts:\n",
+        ("tests/trackers/test_retained_graphs.py",),
+    ),
+    Break(
+        "rows of a result pile up before anything is spent",
+        f"{_TRACKERS}/spent_writes.py",
+        "            and is_spent(s, kept.grad_fn)\n",
+        "",
+        ("tests/trackers/test_spent_writes.py",),
+    ),
+    Break(
+        "a switch that is a manager counts as left off",
+        f"{_TRACKERS}/grad_mode.py",
+        "if off and function.kind is not ir.FunctionKind.MODULE and not m.places.is_read(function, i.dst):",
+        "if off and function.kind is not ir.FunctionKind.MODULE:",
+        ("tests/trackers/test_grad_mode.py",),
+    ),
+    Break(
+        "a manager that is entered counts as bare",
+        f"{_TRACKERS}/grad_mode.py",
+        "if fact.func.name in CLASSES and not m.places.is_read(running_function(s), i.dst):",
+        "if fact.func.name in CLASSES:",
+        ("tests/trackers/test_grad_mode.py",),
+    ),
+    Break(
+        "a leaf that a pass reaches in another way counts as missed",
+        f"{_TRACKERS}/gradient_reach.py",
+        "if leaf.id not in reached and leaf.id not in self.followers]",
+        "if leaf.id not in self.followers]",
+        ("tests/trackers/test_gradient_reach.py", "tests/trackers/test_constant_terms.py"),
+    ),
+    Break(
+        "a target network counts as missed",
+        f"{_TRACKERS}/gradient_reach.py",
+        "if leaf.id not in reached and leaf.id not in self.followers]",
+        "if leaf.id not in reached]",
+        ("tests/trackers/test_gradient_reach.py", "tests/trackers/test_constant_terms.py"),
+    ),
+    Break(
+        "a constant factor is a constant term",
+        f"{_TRACKERS}/constant_terms.py",
+        "        elif node.op in TOTALS or _is_scaling(node):\n",
+        "        else:\n            found += node.constant_inputs\n",
+        ("tests/trackers/test_constant_terms.py",),
+    ),
+    Break(
+        "a constant term is never unasked for",
+        f"{_TRACKERS}/constant_terms.py",
+        "    return cut.kind in UNASKED\n",
+        "    return False\n",
+        ("tests/trackers/test_constant_terms.py",),
+    ),
+    Break(
+        "one wrong derivative of three points is enough",
+        f"{_TRACKERS}/elementwise.py",
+        "if pairs and all(pair is not None and not _agree(*pair) for pair in pairs):",
+        "if pairs and any(pair is None or not _agree(*pair) for pair in pairs):",
+        ("tests/trackers/test_elementwise.py",),
+    ),
+    Break(
+        "a derivative that is meant to be another one is judged",
+        f"{_TRACKERS}/elementwise.py",
+        "if c.forward is None or c.backward is None or DELIBERATE.search(c.name):",
+        "if c.forward is None or c.backward is None:",
+        ("tests/trackers/test_elementwise.py",),
+    ),
+    Break(
+        "a comparison with another tensor asks for one truth value",
+        f"{_TRACKERS}/truth_of_elements.py",
+        "            is_number = isinstance(c.backward.maker(other), ir.Const)\n",
+        "            is_number = True\n",
+        ("tests/trackers/test_truth_of_elements.py",),
+    ),
+    Break(
+        "a layer that is registered otherwise is made in a list",
+        f"{_TRACKERS}/made_modules.py",
+        '    return names[0] if is_kept and unknown else ""\n',
+        '    return names[0] if unknown else ""\n',
+        ("tests/trackers/test_made_modules.py",),
+    ),
+]
