@@ -53,7 +53,7 @@ _CHAIN = 10
 
 
 def _imports_torch(module: cst.Module) -> bool:
-    return any(line.strip() == "import torch" for line in module.code.splitlines())
+    return any(line.partition("#")[0].strip() == "import torch" for line in module.code.splitlines())
 
 
 @rewriting

@@ -182,7 +182,7 @@ def aliased_imports(module: cst.Module) -> cst.Module:
 
 
 def _imports_torch(module: cst.Module) -> bool:
-    return any(line.strip() == "import torch" for line in module.code.splitlines())
+    return any(line.partition("#")[0].strip() == "import torch" for line in module.code.splitlines())
 
 
 @rewriting
@@ -214,7 +214,7 @@ def names_from_modules(module: cst.Module) -> cst.Module:
 @rewriting
 def qualified_names(module: cst.Module) -> cst.Module:
     """`torch.nn.Linear` for `nn.Linear`, `torch.nn.functional.relu` for `F.relu`."""
-    code = module.code
+    code = "".join(line.partition("#")[0].rstrip() + "\n" for line in module.code.splitlines())
     full: dict[str, str] = {}
     if "from torch import nn\n" in code or "import torch.nn as nn\n" in code:
         full["nn"] = "torch.nn"

@@ -7,11 +7,12 @@ Each rewriting is tried on some of the fixtures and of the examples in the docum
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 import pytest
 
-from tests.rewriting.judge import REWRITINGS, changed, examples, numbered, rewritten
+from tests.rewriting.judge import REWRITINGS, Changed, changed, examples, numbered, rewritten
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 PROGRAMS = [
@@ -19,25 +20,102 @@ PROGRAMS = [
     *examples(),
 ]
 # Of so many programs one is rewritten in each way.
-ONE_OF = 24
+ONE_OF = 30
+# Mistakes that are told by the text of a function alone: written another way, they are not seen.
+BY_TEXT = {
+    ("starred_arguments", "GL729"),
+    ("chains_of_calls", "GL809"),
+}
+# Something to rewrite for each rewriting.
+EVERYTHING = """
+import contextlib
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.first(x)
+
+
+def size(x):
+    return torch.exp(x).sum()
+
+
+def same(x):
+    return x
+
+
+def scaled(x, factor=2):
+    \"\"\"A product.\"\"\"
+    return x @ torch.ones(2, 2) * factor
+
+
+double = lambda x: x * 2
+net = Net(2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+rows = [torch.ones(1, 2) for _ in range(3)]
+count, start = 0, 1 if rows else 2
+while count < 2:
+    count += 1
+for step in range(2):
+    for row in rows:
+        with contextlib.nullcontext(), torch.enable_grad():
+            loss = F.mse_loss(net(row).exp().relu(), double(size(scaled(row))).reshape(1, 1))
+        optimizer.zero_grad()
+        loss.backward()
+        if step and count:
+            optimizer.step()
+        elif step or count:
+            print(loss)
+        else:
+            optimizer.step()
+        if step and row is not None:
+            print(same(step))
+        if count > 1:
+            assert loss is not None
+start = 1 if rows else 2
+"""
 
 
 def test_there_are_many_rewritings() -> None:
     assert len(REWRITINGS) >= 60
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(REWRITINGS), ids=list(REWRITINGS))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(REWRITINGS)), ids=list(REWRITINGS))
 def test_the_verdict_stays(number: int, name: str) -> None:
     found = {title: changed(source, name) for title, source in PROGRAMS[number % ONE_OF :: ONE_OF]}
-    assert {title: one for title, one in found.items() if one} == {}
+    told = {title: one for title, one in found.items() if isinstance(one, Changed)}
+    assert {title: one for title, one in told.items() if not is_by_text(one)} == {}
+
+
+def is_by_text(one: Changed) -> bool:
+    return not one.new and all((one.rewriting, code) in BY_TEXT for code, _ in one.lost)
 
 
 @pytest.mark.parametrize("name", REWRITINGS)
-def test_a_rewriting_gives_another_program(name: str) -> None:
-    """Of some fixture at least, and one that Python reads."""
-    for _, source in PROGRAMS:
-        other = rewritten(numbered(cst.parse_module(source)), name)
-        if other is not None:
-            compile(other, name, "exec")
-            return
-    pytest.fail("no program has what it rewrites")
+def test_a_rewriting_gives_another_program_that_does_the_same(name: str) -> None:
+    source = numbered(cst.parse_module(EVERYTHING))
+    other = rewritten(source, name)
+    assert other is not None
+    assert steps(source.code) == steps(other) != []
+
+
+def steps(code: str) -> list[float]:
+    """The gradient that each step of the optimizer finds in PyTorch."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    seen: list[float] = []
+
+    def step(optimizer: Any) -> None:
+        seen.append(optimizer.param_groups[0]["params"][0].grad.sum().item())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.SGD, "step", step)
+        exec(compile(code, "<program>", "exec"), {"__name__": "__main__"})
+    return seen

@@ -15,6 +15,7 @@ from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import LibraryObject, Value
 from gradcheck_tool.interp.attributes import function_of, innermost
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
@@ -22,6 +23,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradcheck_tool.domain.state import State
+
+
+def _blocks(function: ir.Function) -> list[ir.Block]:
+    """The blocks that the text leads to, in their order."""
+    reached: set[int] = set()
+    todo = [function.entry]
+    while todo:
+        at = todo.pop()
+        if at in reached:
+            continue
+        reached.add(at)
+        block = function.blocks[at]
+        only = _only_way(block)
+        todo += successors(block) if only is None else [only]
+        if block.handler is not None:
+            todo.append(block.handler)
+    return [function.blocks[at] for at in function.order if at in reached]
+
+
+def _only_way(block: ir.Block) -> int | None:
+    """Where a branch leads that is none: that of `if True`, or of a `with`, which swallows no errors here."""
+    end = block.terminator
+    last = next((i for i in reversed(block.instrs) if getattr(i, "dst", None) is not None), None)
+    if not isinstance(end, ir.Branch) or last is None or getattr(last, "dst", None) != end.condition:
+        return None
+    if isinstance(last, ir.Const):
+        return end.then if last.value else end.otherwise
+    return end.otherwise if isinstance(last, ir.ExitWith) else None
 
 
 class FunctionBody:
@@ -34,8 +63,9 @@ class FunctionBody:
         # What a method knows its object as, or ctx; empty where it takes nothing.
         self.receiver = self.params[0] if self.params else ""
         self.variadic = any(p.kind is ir.ParamKind.VARARGS for p in function.params)
-        self.instrs = [i for b in function.order for i in function.blocks[b].instrs]
-        self.ends = [function.blocks[b].terminator for b in function.order]
+        blocks = _blocks(function)
+        self.instrs = [i for block in blocks for i in block.instrs]
+        self.ends = [block.terminator for block in blocks if _only_way(block) is None]
         self.made: dict[int, ir.Instr] = {}
         self.stores: dict[str, list[ir.StoreName]] = {}
         for i in self.instrs:
