@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.triage.file_text import has_any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gradcheck_tool.ir.outline import Outline, Unit
 
@@ -54,6 +55,28 @@ def computes(code: str) -> bool:
     return has_any(code, _COMPUTE_WORDS) and _COMPUTES.search(code) is not None
 
 
+# Parts of torch whose functions and classes make tensors or modules, or train.
+_PARTS = ("torch", "torch.autograd", "torch.nn", "torch.nn.functional", "torch.nn.parameter", "torch.optim")
+
+# What `from torch import ...` gives, and is looked for under this name.
+_USUAL = frozenset({"autograd", "nn", "optim"})
+
+
+def plain_names(outline: Outline) -> Callable[[str], str]:
+    """What writes code with the names that the file gives torch and its parts as most files call them."""
+    usual: dict[str, str] = {}
+    for node in outline.body:
+        if isinstance(node, ast.Import):
+            usual |= {one.asname: one.name for one in node.names if one.asname and one.name in _PARTS}
+        elif isinstance(node, ast.ImportFrom) and node.module in _PARTS:
+            usual |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    usual = {name: full for name, full in usual.items() if full != f"torch.{name}" or name not in _USUAL}
+    if not usual:
+        return lambda code: code
+    words = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, usual))})(?=[.(])")
+    return lambda code: words.sub(lambda found: usual[found[0]], code)
+
+
 def trains(unit: Unit) -> bool:
     """Does a function compute gradients? What is called `backward` itself passes on what it is given."""
     code = unit.text
@@ -71,7 +94,8 @@ def without_prose(code: str) -> str:
 
 def running_code(outline: Outline) -> Iterator[str]:
     """The code that a file may execute when it is run: what its top-level code calls by name, too."""
-    yield outline.outside
+    plain = plain_names(outline)
+    yield plain(outline.outside)
     if not outline.runs:
         return
     named: dict[str, list[str]] = defaultdict(list)
@@ -81,4 +105,4 @@ def running_code(outline: Outline) -> Iterator[str]:
     while waiting:
         for word in set(_WORD.findall(waiting.pop())) & named.keys():
             waiting += named[word]
-            yield from named.pop(word)
+            yield from map(plain, named.pop(word))

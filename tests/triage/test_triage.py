@@ -118,6 +118,9 @@ def test_a_name_of_autograd_is_a_trigger_where_it_is_used_as_one(code: str, is_f
         "class Runner:\n    def run(self):\n        print(nn.Linear(2, 2))\n\nRunner().run()\n",
         "class Runner:\n    def run(self):\n        print(nn.Linear(2, 2))\n\nit = Runner()\nit.run()\n",
         "def main():\n    print(nn.Linear(2, 2))\n\nsys.exit(main())\n",
+        "from torch.nn import Linear\nweight = Linear(2, 2).weight\n",
+        "import torch as t\nones = t.ones(2)\n",
+        "import torch.nn as layers\ndef main():\n    print(layers.Linear(2, 2))\n\nmain()\n",
         "def main():\n    print(nn.Linear(2, 2))\n\nfor _ in range(2):\n    main()\n",
     ],
 )
