@@ -13,16 +13,26 @@ because its text is gone.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import libcst
+import pytest
+import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.breaks import catalogue
 from benchmarks.breaks.base import Break, StaleBreakError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 WANTED = 0.95
@@ -36,6 +46,8 @@ FILES = (
     "constraints.txt",
 )
 SECONDS = 600
+# What each run would import itself. The package and its tests are imported from the copy.
+SLOW = (hypothesis, libcst, torch)
 # What pytest exits with where a test fails, and where none could even be collected.
 FAILED = (1, 2)
 
@@ -67,6 +79,7 @@ def run(chosen: list[Break]) -> int:
     with tempfile.TemporaryDirectory(prefix="gradlint-mutation-") as folder:
         tree = Path(folder)
         copy(tree)
+        forget_the_checkout()
         caught = 0
         for one in chosen:
             noticed = is_caught(tree, one)
@@ -85,48 +98,50 @@ def copy(tree: Path) -> None:
         shutil.copy(ROOT / name, tree / name)
 
 
+def forget_the_checkout() -> None:
+    """Let nothing of the package be imported but from the copy."""
+    sys.dont_write_bytecode = True
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != ROOT]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("gradcheck_tool", "tests")]:
+        del sys.modules[name]
+
+
 def is_caught(tree: Path, one: Break) -> bool:
     """Do the tests that are named fail with the break?"""
     path = tree / one.path
     text = path.read_text("utf-8")
     path.write_text(one.applied(tree), "utf-8")
-    command = [
-        sys.executable,
-        "-B",
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        *one.tests,
-    ]
     try:
-        done = subprocess.run(
-            command,
-            cwd=tree,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env=environment(tree),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return True
+        status = in_a_child(lambda: tested(tree, one.tests))
     finally:
         path.write_text(text, "utf-8")
-    if done.returncode not in (0, *FAILED):
-        print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
-    return done.returncode in FAILED
+    if status not in (0, *FAILED):
+        print(f"pytest ends with {status}: {one.name}", file=sys.stderr)
+    return status in FAILED
 
 
-def environment(tree: Path) -> dict[str, str]:
-    """Variables with which the copy is imported, not the package that is installed."""
-    import os
+def in_a_child(work: Callable[[], int]) -> int:
+    """The status with which some work ends in a process of its own, with what is slow imported already."""
+    child = os.fork()
+    if child == 0:
+        status = 3
+        try:
+            status = work()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+
+def tested(tree: Path, tests: Sequence[str]) -> int:
+    """Run tests on the package in a tree, and say nothing; a run without end is a break that is noticed."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(FAILED[0]))
+    signal.alarm(SECONDS)
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    return int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]))
 
 
 if __name__ == "__main__":
