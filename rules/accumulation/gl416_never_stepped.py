@@ -108,7 +108,7 @@ def _is_idle(name: str, text: str) -> bool:
     Where gradients are used by hand, an optimizer may be there to clear them.
     """
     quiet = (
-        rf"{name}\s*=(?!=)",
+        rf"{name}\s*(?::[\w\s.,|\[\]'\"]+)?=(?!=)",
         rf"{name}\s*\.(?:{_QUIET})\b",
         rf"(?:LR|[sS]cheduler|schedule\w*)\(\s*(?:optimizer\s*=\s*)?(?:self(?=\.))?{name}\b(?=\s*[,)])",
     )

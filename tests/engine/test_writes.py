@@ -6,7 +6,7 @@ import inspect
 
 import torch
 
-from tests.cases import check_right, check_right_gradients, check_wrong_gradients, each
+from tests.cases import check_agreement, check_right, check_right_gradients, check_wrong_gradients, each
 
 # Right programs.
 RIGHT = {
@@ -26,6 +26,48 @@ class Masked(nn.Module):
 net = Masked(torch.ones(3, 3))
 x = torch.ones(2, 1, 8, 8)
 (net(x).sum() + net(x * 2).sum()).backward()
+""",
+}
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a view of a leaf": """
+import torch
+w = torch.ones(3, requires_grad=True)
+first = w[:1]
+first.add_(1)  # raises
+""",
+    "one of the parts that split gives": """
+import torch
+w = torch.ones(4, requires_grad=True)
+first, second = (w * 2).split(2)
+first.add_(1)  # raises
+""",
+    "a tensor whose elements are one place in memory": """
+import torch
+row = torch.ones(1, 3).expand(2, 3)
+row.add_(1)  # raises
+""",
+    "a tensor that was made in inference mode": """
+import torch
+with torch.inference_mode():
+    x = torch.ones(3)
+x.add_(1)  # raises
+""",
+    "the base of a view that is written gets its history": """
+import torch
+w = torch.ones(2, requires_grad=True)
+rows = torch.zeros(3, 2)
+rows[0].add_(w)
+rows.sum().backward()
+rows.requires_grad_(False)  # raises
+""",
+    "a leaf that results are written to is none any more": """
+import torch
+w = torch.ones(2, requires_grad=True)
+total = torch.zeros(2)
+total.add_(w)
+torch.optim.SGD([total], lr=0.1)  # raises
 """,
 }
 
@@ -115,3 +157,8 @@ def test_wrong_gradients_are_reported(program: str) -> None:
 @each(RIGHT_GRADIENTS)
 def test_right_gradients_are_not_reported(program: str) -> None:
     check_right_gradients(program)
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)

@@ -21,8 +21,10 @@ PROGRAMS = [
 ]
 # Of so many programs one is rewritten in each way.
 ONE_OF = 30
-# Mistakes that are told by the text of a function alone: written another way, they are not seen.
+# What is told by the form of the text: a derivative that is written down, a hook's own `return`, an `append`.
 BY_TEXT = {
+    ("operators_to_functions", "GL729"),
+    ("comprehensions_to_loops", "GL602"),
     ("starred_arguments", "GL729"),
     ("chains_of_calls", "GL809"),
 }
@@ -95,7 +97,7 @@ def test_the_verdict_stays(number: int, name: str) -> None:
 
 
 def is_by_text(one: Changed) -> bool:
-    return not one.new and all((one.rewriting, code) in BY_TEXT for code, _ in one.lost)
+    return all((one.rewriting, code) in BY_TEXT for code, _ in (*one.lost, *one.new))
 
 
 @pytest.mark.parametrize("name", REWRITINGS)

@@ -8,6 +8,28 @@ from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "None for retain_graph of backward is what is meant without it": """
+import torch
+loss = torch.ones(2, requires_grad=True).exp().sum()
+loss.backward(retain_graph=None)
+loss.backward()  # raises
+""",
+    "None for retain_graph of autograd.grad is what is meant without it": """
+import torch
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+torch.autograd.grad(loss, w, retain_graph=None)
+torch.autograd.grad(loss, w)  # raises
+""",
+    "what does not lie on the way to the inputs is not run": """
+import torch
+w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+loss = (w.exp() + v.exp()).sum()
+torch.autograd.grad(loss, w)
+other = v.exp()
+(other.sum() + w.sum()).backward(inputs=[w])
+other.sum().backward()
+""",
     "a list of inputs that a test may leave empty": """
 import torch
 w = torch.ones(2, requires_grad=True)
