@@ -215,7 +215,10 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
         outcome = session.check_text(fixed, name)
         output.problems(outcome)
         return _status(outcome, request.exit_zero)
+    started = time.perf_counter()
     outcome = session.check_text(data, name)
+    if request.verbose:
+        _tell_work(outcome, time.perf_counter() - started)
     _, complete = output.write(outcome, session, SourceLines({name: data}))
     return max(_status(outcome, request.exit_zero), 0 if complete else FAILED)
 

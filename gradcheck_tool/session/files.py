@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
 
 _TOO_DEEP = "is nested too deeply to be analysed"
+_TOO_LONG = "is too long to be analysed"
+# Trees, and what is made of them, take memory in proportion: half a gigabyte for so many characters or
+# statements, which nobody has written by hand.
+MOST_CHARACTERS = 1_000_000
+MOST_STATEMENTS = 75_000
 
 
 @dataclass(frozen=True)
@@ -218,6 +223,9 @@ class FileChecker:
         return [finding for finding in findings if not self._is_suppressed(finding, known, set())]
 
     def _analysed(self, source: Source, config: Config) -> list[Finding]:
+        text = source.text
+        if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(";") > MOST_STATEMENTS:
+            raise SourceError(_TOO_LONG)
         models = model_packs(config.model_packs)
         path = Path(source.filename)
         around = replace(

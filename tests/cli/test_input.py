@@ -16,6 +16,9 @@ class TestStandardInput:
         assert result.exit_code == 1
         assert result.stdout.startswith("-:2:5: GL201")
 
+    def test_verbose(self, gradlint, project):
+        assert "1 file in" in gradlint("check", "-", "--verbose", input="import torch\n").stderr
+
     def test_name_gives_place_and_configuration(self, gradlint, write):
         write("sub/gradlint.toml", 'ignore = ["GL2"]\n')
         text = "import torch.autograd\nx = BAD\ny = UGLY\n"

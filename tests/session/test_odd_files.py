@@ -91,6 +91,14 @@ CHECKED = {
     + "\ny.sum().backward()\n",
 }
 REFUSED = {
+    "very many lines": (
+        "import torch\nw = torch.ones(1, requires_grad=True)\nw.sum().backward()\n" + "w\n" * 100_000,
+        "is too long to be analysed",
+    ),
+    "a very long line": (
+        f"import torch\nw = torch.ones(1, requires_grad=True)\nw.sum().backward()\nx = [{'1, ' * 400_000}]\n",
+        "is too long to be analysed",
+    ),
     "nested parentheses": (
         "import torch\ntorch.ones(1).backward()\nz = " + "(" * 1300 + "1" + ")" * 1300,
         "is nested too deeply to be analysed",
