@@ -159,7 +159,9 @@ def _wrap(
         return result
     if needed:
         result = _opaque_outputs(m, s, cls, result, call)
-        outputs = list(result.items) if isinstance(result, Tup) else [result]
+        given, outputs = outputs, list(result.items) if isinstance(result, Tup) else [result]
+        if len(given) == len(outputs):
+            _save_as_tensors(s, ctx, dict(zip(given, outputs, strict=True)))
     requires_grad = False if s.grad is False or s.inference else needed if s.grad else None
     node = _function_node(m, s, cls, ctx, tensors, call) if requires_grad is not False else None
     passive = record.attrs.get("#non_differentiable", Tup(())).items
@@ -192,6 +194,14 @@ def _opaque_outputs(m: Interpreter, s: State, cls: Value, result: Value, call: C
         return as_tensor(m, s, result, call.site) or result
     parts = [as_tensor(m, s, Symbol(("item", result, Const(i))), call.site) for i in range(len(incoming))]
     return Tup(tuple(part for part in parts if part is not None))
+
+
+def _save_as_tensors(s: State, ctx: Ref, outputs: dict[Value, Value]) -> None:
+    """What an extension has returned and forward has saved is the tensor that forward returns."""
+    saved = s[ctx].attrs.get("#saved")
+    if isinstance(saved, Tup) and any(outputs.get(item, item) != item for item in saved.items):
+        items = tuple(outputs.get(item, item) for item in saved.items)
+        s.edit(ctx).attrs["#saved"] = replace(saved, items=items)
 
 
 def _is_opaque(value: Value) -> bool:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
+import pytest
+
 from gradcheck_tool import FunctionError
 from tests.cases import check_agreement, check_right, each
-from tests.running import events
+from tests.running import events, findings, happened
+
+torch = pytest.importorskip("torch")
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -142,3 +149,37 @@ def use(x, flags):
 use(torch.ones(2), library)
 """
     assert len({id(event.site.node) for event in events(source, FunctionError)}) == 2
+
+
+EXTENSION = """
+import torch
+import extension
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = extension.exp(x)
+        ctx.save_for_backward({saved})
+        return out
+    @staticmethod
+    def backward(ctx, grad):
+        (out,) = ctx.saved_tensors
+        return grad * out
+x = torch.ones(2, requires_grad=True)
+y = Exp.apply(x)
+{then}
+y.sum().backward()
+"""
+
+
+@pytest.mark.parametrize("then", ["y.sum().backward()", "y += 1", "y = y + 1", "z = y.sum()"])
+def test_what_an_extension_returns_is_saved(monkeypatch: pytest.MonkeyPatch, then: str) -> None:
+    monkeypatch.setitem(sys.modules, "extension", types.SimpleNamespace(exp=torch.exp))
+    source = EXTENSION.format(saved="out", then=then)
+    assert bool(findings(source)) is (happened(source)[0] is not None)
+
+
+def test_what_an_extension_returns_is_not_what_is_computed_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "extension", types.SimpleNamespace(exp=torch.exp))
+    source = EXTENSION.format(saved="out.clone()", then="y += 1")
+    assert happened(source)[0] is None
+    assert findings(source) == []
