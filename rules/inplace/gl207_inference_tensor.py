@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcheck_tool import InvalidTensorUse, Rule, Severity, ViewWrite, Violation, when
+from gradcheck_tool import InvalidTensorUse, Rule, Severity, Trigger, ViewWrite, Violation, when
 
 
 class InferenceTensor(Rule):
@@ -72,7 +72,10 @@ class InferenceTensor(Rule):
         "Inplace update to inference tensor outside InferenceMode is not allowed | "
         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"
     )
-    triggers = (when.INFERENCE_MODE,)
+    triggers = (
+        when.INFERENCE_MODE,
+        Trigger("inference_mode(", rf"(?s)inference_mode\(.*(?:{when.WRITE})"),
+    )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:
         if event.kind == "inference-save":

@@ -57,7 +57,7 @@ class NumberOfMany(Rule):
     triggers = (
         *when.DIFFERENTIATION,
         when.REQUIRES_GRAD,
-        Trigger(".item(", r"(?s)\bnn\.[A-Z]\w*\(.*\.item\("),
+        Trigger((".item(", "float("), r"(?s)\bnn\.[A-Z]\w*\(.*(?:\.item|\bfloat)\("),
     )
 
     def on_invalid_tensor_use(self, event: InvalidTensorUse) -> Iterator[Violation]:

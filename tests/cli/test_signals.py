@@ -54,6 +54,8 @@ def start(folder, *arguments, patch="", **environment):
         [sys.executable, "-u", "-c", COMMAND.format(patch=patch), *map(str, arguments)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        # Standard input stays open: what reads it waits.
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -37,7 +37,7 @@ LARGE = {
     "functions that double": "def f0(y): return y * 2\n"
     + "".join(f"def f{i}(y): return f{i - 1}(y) + f{i - 1}(y)\n" for i in range(1, 60))
     + "x = f59(x)\n",
-    "a table": "t = {" + ", ".join(f'"k{i}": [{i}, "v{i}"]' for i in range(50_000)) + "}\n",
+    "a table": "t = {" + ", ".join(f'"k{i}": [{i}, "v{i}"]' for i in range(30_000)) + "}\n",
 }
 
 

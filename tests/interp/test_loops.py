@@ -84,7 +84,7 @@ def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
     depth = 12
     loops = "\n".join(f"{'    ' * n}for n{n} in os.listdir('/'):" for n in range(depth))
     source = f"{START}{loops}\n{'    ' * depth}loss = model(torch.randn(3, 4)).sum()\n{END}"
-    analysis = Analysis(source, ExecutionPlan(limit=10, single=3_000))
+    analysis = Analysis(source, ExecutionPlan(limit=10, single=4_000))
     assert not analysis.unfinished
     assert analysis.rows(FreedGraph) == [source.count("\n")]
 

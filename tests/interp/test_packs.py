@@ -98,7 +98,7 @@ def test_a_method_of_a_model_is_one_of_a_library(events: Any) -> None:
 
 
 def test_the_instructions_of_a_model_count_a_tenth(tmp_path: Path) -> None:
-    body = "def f():\n" + "    1 + 1\n" * 200
+    body = "def f():\n" + "    1 + 1\n" * 120
     (tmp_path / "lib.py").write_text(body, encoding="utf-8")
 
     def unfinished(program: str) -> list[str]:
