@@ -234,7 +234,7 @@ def _watched(
         outer.add(watch)
     if watch.spoiled or not intact or before.noticed != (m.noticed, m.program.assumes) or not out:
         return out, None
-    given = set(within([call.args, call.kwargs]))
+    given = set(within([*call.args, call.kwargs]))
     ways = [before.way(state, value, given) for state, value in out]
     if any(way is None for way in ways):
         return out, None

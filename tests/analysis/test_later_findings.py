@@ -89,6 +89,24 @@ def test_a_gradient_that_is_none_is_told_after_a_pass_that_raises() -> None:
     assert findings(source) == [(start + 1, "GL103"), (start + 3, "GL302")]
 
 
+CARRIED = """
+start = torch.rand(3)
+moved = torch.rand(3, requires_grad=True)
+for _ in range(3):
+    moved.pow(2).sum().backward()
+    moved = moved + 0.1 * moved.grad.sign()
+    moved = torch.max(moved, start)
+"""
+
+
+def test_a_graph_that_is_carried_over_is_told_after_a_gradient_that_is_none() -> None:
+    source = HEAD + CARRIED
+    start = source[: source.index("    moved.pow")].count("\n") + 1
+    assert findings(source) == [(start, "GL102"), (start + 1, "GL302")]
+    assert happened(source)[0] == start + 1
+    assert happened(source + "    moved.retain_grad()\n")[0] == start
+
+
 ONE = {
     "the same graph three times": """
 loss = torch.rand(3, requires_grad=True).exp().sum()
@@ -112,6 +130,16 @@ for x in torch.rand(3, 2):
     loss = net(x).detach().sum()
     loss.backward()  # <- GL501
     opt.step()
+""",
+    "a step and an update of a scaler that has scaled nothing": """
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for x in torch.rand(3, 2):
+    opt.zero_grad()
+    net(x).sum().backward()
+    scaler.step(opt)  # <- GL413
+    scaler.update()
 """,
     "a state that is carried, with steps": """
 cell = nn.RNNCell(2, 2)

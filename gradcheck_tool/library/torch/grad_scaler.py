@@ -21,6 +21,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.conditions import known as decided
+from gradcheck_tool.interp.mending import is_mended
 from gradcheck_tool.interp.places import owner_text, receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.optimizers import apply_step, params_of
@@ -135,6 +136,8 @@ def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) ->
         return
     if "#scaled" not in record.attrs and name != "unscale_":
         text = f"Attempted {name} but _scale is None."
+        if is_mended(m, call.site):
+            s.edit(call.self).attrs["#scaled"] = TRUE
         raise Raised(_refusal(call, optimizer, known, "never-scaled", text), "AssertionError")
     if known is None or name == "update":
         return

@@ -132,7 +132,7 @@ BOUNDED = """
 import torch
 def attack(x, step, width):
     moved = torch.rand(3).requires_grad_(True)
-    for _ in range(3):
+    for _ in range(2):
         moved.pow(2).sum().backward()
         moved = moved + step * moved.grad.sign()
         moved = {}
