@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # What describes a tensor, and is left on ctx from when backward needed it: it scales no gradient.
 DESCRIBES = re.compile(
-    r"(?:^|_)(?:batch|channels?|count|device|dims?|dtype|height|len|length|name|num|rows?|shape|sizes?|width)(?:_|$)"
+    r"(?:^|_)(?:axes|axis|batch|channels?|count|device|dimensions?|dims?|dtype|height|kernel|len|length|name|num|padding"
+    r"|rows?|shape|sizes?|strides?|width)(?:_|$)"
 )
 SAVED = frozenset({"saved_tensors", "saved_variables", "saved_values"})
 

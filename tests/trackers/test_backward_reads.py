@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
@@ -104,8 +106,9 @@ def test_functions_of_tests_may_be_wrong_on_purpose() -> None:
     assert check_source(WRONG, "test_functions.py", RuleSet.load()) == []
 
 
-def test_what_describes_a_tensor_scales_no_gradient() -> None:
-    described = WRONG.replace("power", "batch_size")
+@pytest.mark.parametrize("name", ["batch_size", "dimension", "stride"])
+def test_what_describes_a_tensor_scales_no_gradient(name: str) -> None:
+    described = WRONG.replace("power", name)
     assert "GL724" not in {
         finding.code for finding in check_source(described, "functions.py", RuleSet.load())
     }

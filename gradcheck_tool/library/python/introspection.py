@@ -122,6 +122,9 @@ def _python_type(s: State, value: Value, record: Any) -> type | None:
 def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
     value, name = ([*call.args, NONE, NONE])[:2]
     asked = Symbol(("call", "hasattr", (value, name)), "bool")
+    if isinstance(value, Const) and isinstance(name, Const):
+        # Numbers and texts have what Python gives them.
+        return TRUE if hasattr(value.value, str(name.value)) else FALSE
     record, tensor = s.get(value, Instance), s.get(value, Tensor)
     if not isinstance(name, Const) or (record is None and tensor is None):
         return asked

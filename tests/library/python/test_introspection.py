@@ -131,3 +131,23 @@ part(len(rows)).sum().backward()
 loss.backward()
 """
     )
+
+
+def test_a_number_has_no_attributes_of_a_tensor() -> None:
+    check_quiet(
+        """
+import torch
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, sizes):
+        ctx.save_for_backward(sizes)
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        (sizes,) = ctx.saved_tensors
+        return grad * 2, None
+def sizes_of(n):
+    return n if hasattr(n, "type") else torch.tensor([n])
+Double.apply(torch.ones(3, requires_grad=True), sizes_of(3)).sum().backward()
+"""
+    )
