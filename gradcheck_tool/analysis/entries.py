@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, inherited, ordinary_use, parametrized, roles, unit_results
@@ -40,12 +40,14 @@ from gradcheck_tool.trackers.catalogue import BUILT_IN
 from gradcheck_tool.trackers.tracker import Tracker, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gradcheck_tool.analysis.given import Surroundings
     from gradcheck_tool.analysis.import_context import Extent, Imports
     from gradcheck_tool.domain.events import Event
     from gradcheck_tool.rulebook.ruleset import RuleSet
+
+T = TypeVar("T")
 
 ANY_NUMBER = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
 # How many times a method is called again, and with how many of the states that it leaves.
@@ -279,15 +281,21 @@ def _inheriting(m: Interpreter, s: State, receiver: Ref, entry: ir.Function) -> 
 
     Nothing where making it reaches the work limit.
     """
-    made: list[tuple[State, list[str]]] = []
     before = s.fork()
+    made = _made(m, s, entry, lambda start: inherited.provide(m, start, receiver))
+    return (before, []) if made is None else made
+
+
+def _made(m: Interpreter, s: State, entry: ir.Function, make: Callable[[State], T]) -> T | None:
+    """What is made in a state as part of an entry point's work; None where it reaches the work limit."""
+    made: list[T] = []
 
     def run(start: State) -> list[FrameExit]:
-        made.append(inherited.provide(m, start, receiver))
+        made.append(make(start))
         return []
 
     bounded(m, run, s, entry)
-    return made[0] if made else (before, [])
+    return made[0] if made else None
 
 
 def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
@@ -404,17 +412,13 @@ def _run_function(
 
 def _arguments(m: Interpreter, base: State, func: Func, skip: int, cls: Ref | None) -> Cast:
     """Arguments that fit a function's use; none where making them reaches the work limit."""
-    made: list[Cast] = []
-    s = base.fork()
 
-    def run(start: State) -> list[FrameExit]:
+    def make(start: State) -> Cast:
         # All that the file defines is gone through.
         m.budget.left -= len(start[start.frames[0]].locals) // COMPARED
-        made.append(roles.arguments(m, start, func, skip, cls))
-        return []
+        return roles.arguments(m, start, func, skip, cls)
 
-    bounded(m, run, s, func.function)
-    return made[0] if made else Cast(base.fork())
+    return _made(m, base.fork(), func.function, make) or Cast(base.fork())
 
 
 def _call(m: Interpreter, cast: Cast, target: Value, func: Func) -> list[FrameExit]:

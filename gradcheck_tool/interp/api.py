@@ -93,7 +93,8 @@ class Call:
     unsure: bool = False
 
     def __post_init__(self) -> None:
-        self.args = Arguments(self.args)
+        if type(self.args) is not Arguments:
+            self.args = Arguments(self.args)
 
     def get(self, index: int, name: str) -> Value | None:
         """An argument by position or keyword; None where it is not given."""

@@ -233,6 +233,7 @@ class Solver:
         budget.left -= (0 if price else 1 + count // MODEL_DISCOUNT) + len(s.heap) // COPIED
         # Of a long block, the constants are a table of data: a word list, say.
         free = ir.Const if count > LONG_BLOCK else None
+        mends = bool(self.program.mended)
         while stack:
             state, at = stack.pop()
             alive = True
@@ -257,7 +258,7 @@ class Solver:
                     assert type(instr) is ir.YieldFrom
                     after = self._delegate(state, instr, block.id, at, exits)
                 at += 1
-                if self.program.mended:
+                if mends:
                     for one in (state,) if after is None else after:
                         mend(self, one, instr)
                 if after is not None:

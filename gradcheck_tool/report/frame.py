@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.report.style import columns
+from gradcheck_tool.trust.visible import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,8 +18,6 @@ TAB = "    "
 # Characters of a line that are shown at most: more of a generated line would bury the report.
 LONGEST = 200
 ELLIPSIS = "..."
-# What CI services take for a command anywhere in a line.
-_COMMAND = re.compile(r"##(\w*)\[")
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def _source(line: _Line, width: int, paint: Paint) -> str:
 
 def _visible(text: str) -> str:
     """Tabs as blanks, and nothing that controls a terminal or a CI service; the width of the others stays."""
-    expanded = _COMMAND.sub("##\\1\N{REPLACEMENT CHARACTER}", text.replace("\t", TAB))
+    expanded = COMMAND.sub("##\\1\N{REPLACEMENT CHARACTER}", text.replace("\t", TAB))
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in expanded
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.context import in_cell
 from gradcheck_tool.report.facts import facts
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.findings import Finding, Location, Position
     from gradcheck_tool.report.context import ReportContext
-
-SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
 
 
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
@@ -35,7 +32,7 @@ def _diagnostic(finding: Finding, context: ReportContext) -> dict[str, Any]:
     diagnostic: dict[str, Any] = {
         "message": _message(finding, context),
         "location": _location(finding.location, context),
-        "severity": SEVERITIES[finding.severity],
+        "severity": finding.severity.value.upper(),
         "code": {"value": finding.code} | ({"url": finding.url} if finding.url.startswith("https:") else {}),
     }
     # Each suggestion is offered by itself, and half of a fix is none.

@@ -70,8 +70,7 @@ class Unregistered(Tracker):
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
         for name, value, site in stored:
             kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
-            is_excused = registered_later(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
-            if kind and not is_excused:
+            if kind and not _is_excused(s, cls, name, kind):
                 call = text_of(site, getattr(site.node, "value", site.node))
                 unless = ((cls.name, name),) if kind == "tensor" else ()
                 event = ModuleAttribute(
@@ -100,6 +99,11 @@ def is_kept(s: State, value: Value) -> bool:
     """Is it a tensor or a container, so that it matters where it is stored?"""
     record = s.heap.get(value.id) if isinstance(value, Ref) else None
     return isinstance(value, Tup) or isinstance(record, (Tensor, List, Dict, Iter))
+
+
+def _is_excused(s: State, cls: Class, name: str, kind: str) -> bool:
+    """Does another method register what an attribute holds, or give a tensor to be trained?"""
+    return registered_later(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
 
 
 def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str, set[int]]:

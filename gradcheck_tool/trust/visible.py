@@ -11,7 +11,7 @@ from typing import Any
 
 # What CI services take for a command: GitHub at the beginning of a line, Azure and older GitHub anywhere.
 _COMMAND_LINE = re.compile(r"^(\s*)::", re.MULTILINE)
-_COMMAND = re.compile(r"##(\w*)\[")
+COMMAND = re.compile(r"##(\w*)\[")
 
 
 def visible(text: str) -> str:
@@ -36,7 +36,7 @@ def without_commands(text: str) -> str:
     """The text with a backslash in what a CI service would take for a command."""
     if "::" in text:
         text = _COMMAND_LINE.sub(r"\1\\::", text)
-    return _COMMAND.sub(r"##\1\\[", text) if "##" in text else text
+    return COMMAND.sub(r"##\1\\[", text) if "##" in text else text
 
 
 def visible_name(name: str) -> str:
@@ -47,7 +47,7 @@ def visible_name(name: str) -> str:
 def escaped_json(text: str) -> str:
     """JSON or TOML whose strings hold what would control something as escapes: the data stay the same."""
     if "##" in text:
-        text = _COMMAND.sub(r"##\1\\u005b", text)
+        text = COMMAND.sub(r"##\1\\u005b", text)
     if text.replace("\n", "").isprintable():
         return text
     return "".join(one if one == "\n" or one.isprintable() else _in_json(one) for one in text)
