@@ -19,13 +19,12 @@ import gc
 import random
 import sys
 from collections import Counter
-from contextlib import suppress
-from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.real_files import real_files
 from gradcheck_tool.config import Config
 from gradcheck_tool.session.files import FileChecker
 from gradcheck_tool.session.pool import COLLECT_AT
@@ -39,16 +38,7 @@ if TYPE_CHECKING:
 
 def files(folders: list[Path]) -> list[tuple[Path, Path]]:
     """The files that speak of torch, each with its folder, each content once."""
-    found, known = [], set()
-    for folder in folders:
-        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
-            with suppress(OSError):
-                data = path.read_bytes()
-                digest = sha1(data, usedforsecurity=False).digest()
-                if b"torch" in data and digest not in known:
-                    known.add(digest)
-                    found.append((path, folder))
-    return found
+    return [(path, folder) for path, folder, data in real_files(folders) if b"torch" in data]
 
 
 def sample(rng: Random, folders: list[Path], count: int, seeded: bool) -> list[tuple[Path, Path, bytes]]:

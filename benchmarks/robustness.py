@@ -32,13 +32,13 @@ import traceback
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.odd_files.mutator import mutated
+from benchmarks.real_files import real_files
 from gradcheck_tool.config import Overrides
 from gradcheck_tool.report import FORMATS, render
 from gradcheck_tool.report.context import ReportContext
@@ -122,17 +122,11 @@ class Figures:
 
 def bases(folders: list[Path], lines: int) -> list[Base]:
     """The Python files and notebooks of folders, each content once."""
-    found, known = [], set()
-    for folder in folders:
-        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
-            with suppress(OSError):
-                data = path.read_bytes()
-                digest = sha1(data, usedforsecurity=False).digest()
-                if path.is_file() and digest not in known:
-                    known.add(digest)
-                    is_short = data.count(b"\n") < lines and len(data) < 60 * lines
-                    small = is_short and b"torch" in data
-                    found.append(Base(path, folder, small, small and DIFFERENTIATES.search(data) is not None))
+    found = []
+    for path, folder, data in real_files(folders):
+        is_short = data.count(b"\n") < lines and len(data) < 60 * lines
+        small = is_short and b"torch" in data
+        found.append(Base(path, folder, small, small and DIFFERENTIATES.search(data) is not None))
     return sorted(found, key=lambda base: base.path.stat().st_size > SHORT)
 
 

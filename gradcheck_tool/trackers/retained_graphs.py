@@ -7,6 +7,7 @@ back-propagated it, computed something else with it, or handed it out of an entr
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -94,8 +95,8 @@ class RetainedGraphs(Tracker):
         if is_freed:
             self.spent[key] = True
         kind = "attribute" if "." in target or "[" in target else "sum"
-        held = attributes_holding(s, fact.arguments.get("self"))
-        self._keep(key, GraphKept(site=site, container=target, value=value, kind=kind, unless_set=held))
+        kept = GraphKept(site=site, container=target, value=value, kind=kind)
+        self._keep(s, key, kept, fact.arguments.get("self"))
 
     def _operands(self, site: Site) -> tuple[str, str]:
         """The texts of the target and of what is added: of `t += x`, or of `t + x`."""
@@ -106,10 +107,10 @@ class RetainedGraphs(Tracker):
             return self.text(site, _scaled(node.left)), self.text(site, node.right)
         return "", ""
 
-    def _keep(self, key: int, event: GraphKept) -> None:
+    def _keep(self, s: State, key: int, event: GraphKept, holder: Any) -> None:
         # What a test keeps is gone with the test: its memory concerns nobody.
         if key not in self.events and not is_of_tests(event.site.module):
-            self.events[key] = event
+            self.events[key] = replace(event, unless_set=attributes_holding(s, holder))
 
     # -- attributes and items -------------------------------------------------------------------------
 
@@ -146,10 +147,8 @@ class RetainedGraphs(Tracker):
         if key in self.events or earlier is None or before is None:
             return
         if earlier.site.node is new.site.node and _is_made_of(s, new, before.grad_fn):
-            text, held = str(new.text), attributes_holding(s, old)
-            self._keep(
-                key, GraphKept(site=site, container=container, value=text, kind="attribute", unless_set=held)
-            )
+            kept = GraphKept(site=site, container=container, value=str(new.text), kind="attribute")
+            self._keep(s, key, kept, old)
             self.stored[key] = True
 
     # -- containers -----------------------------------------------------------------------------------
@@ -186,10 +185,9 @@ class RetainedGraphs(Tracker):
                 return
             if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
-            held = attributes_holding(s, added.container)
-            kept = GraphKept(site=site, container=name, value=text, kind="append", unless_set=held)
-            kept.is_tensor = s.get(added.value, Tensor) is not None
-            self._keep(key, kept)
+            is_tensor = s.get(added.value, Tensor) is not None
+            kept = GraphKept(site=site, container=name, value=text, kind="append", is_tensor=is_tensor)
+            self._keep(s, key, kept, added.container)
 
     # -- what is used -----------------------------------------------------------------------------------
 

@@ -57,12 +57,14 @@ class SpentGraphs(Tracker):
         is_seen = not s.after_body or is_local(s, name.partition("[")[0])
         for value in _elements(s, added.container) if key not in self.events else ():
             if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
-                text = self.text(fact.site, added.value_node)
-                held = attributes_holding(s, added.container)
                 self.events[key] = GraphKept(
-                    site=fact.site, container=name, value=text, kind="append", unless_set=held
+                    site=fact.site,
+                    container=name,
+                    value=self.text(fact.site, added.value_node),
+                    kind="append",
+                    is_tensor=s.get(added.value, Tensor) is not None,
+                    unless_set=attributes_holding(s, added.container),
                 )
-                self.events[key].is_tensor = s.get(added.value, Tensor) is not None
         self.place.set(s, added.value, key)
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:
