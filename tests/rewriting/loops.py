@@ -66,6 +66,15 @@ def for_to_iterators(module: cst.Module) -> cst.Module:
     return each(module, cst.For, change)
 
 
+def _over(node: cst.For, header: str) -> cst.For:
+    """A loop with another header, with the `target` and the `items` of its own."""
+    target = text(node.target)
+    if isinstance(node.target, cst.Tuple) and not node.target.lpar:
+        target = f"({target})"
+    loop = statement(f"for {header.format(target=target, items=text(node.iter))}:\n    pass")
+    return node.with_changes(target=loop.target, iter=loop.iter)
+
+
 @rewriting
 def numbered_elements(module: cst.Module) -> cst.Module:
     """`for _, x in enumerate(xs)` for `for x in xs`."""
@@ -73,11 +82,7 @@ def numbered_elements(module: cst.Module) -> cst.Module:
     def change(node: cst.For, around: Any) -> cst.For:
         if node.asynchronous or has(node.iter, cst.Yield):
             return node
-        target = text(node.target)
-        if isinstance(node.target, cst.Tuple) and not node.target.lpar:
-            target = f"({target})"
-        loop = statement(f"for _number, {target} in enumerate({text(node.iter)}):\n    pass")
-        return node.with_changes(target=loop.target, iter=loop.iter)
+        return _over(node, "_number, {target} in enumerate({items})")
 
     return each(module, cst.For, change)
 
@@ -87,11 +92,7 @@ def zipped_elements(module: cst.Module) -> cst.Module:
     def change(node: cst.For, around: Any) -> cst.For:
         if node.asynchronous:
             return node
-        target = text(node.target)
-        if isinstance(node.target, cst.Tuple) and not node.target.lpar:
-            target = f"({target})"
-        loop = statement(f"for ({target},) in zip({text(node.iter)}):\n    pass")
-        return node.with_changes(target=loop.target, iter=loop.iter)
+        return _over(node, "({target},) in zip({items})")
 
     return each(module, cst.For, change)
 

@@ -116,16 +116,22 @@ def temporaries_for_results(module: cst.Module) -> cst.Module:
     return each(module, cst.SimpleStatementLine, change)
 
 
-@rewriting
-def tuple_unpacking(module: cst.Module) -> cst.Module:
+def _assignments(module: cst.Module, template: str) -> cst.Module:
+    """The module with other statements, with its `name` and `value`, for what assigns one."""
+
     def change(line: cst.SimpleStatementLine, around: Any) -> Any:
         found = assigned_name(line)
         if found is None or has(line, cst.Yield) or in_class_body(around):
             return line
         name, value = found
-        return _replaced(line, f"({name},) = ({text(value)},)")
+        return _replaced(line, template.format(name=name, value=text(value)))
 
     return each(module, cst.SimpleStatementLine, change)
+
+
+@rewriting
+def tuple_unpacking(module: cst.Module) -> cst.Module:
+    return _assignments(module, "({name},) = ({value},)")
 
 
 def _replaced(line: cst.SimpleStatementLine, code: str) -> cst.SimpleStatementLine:
@@ -136,15 +142,7 @@ def _replaced(line: cst.SimpleStatementLine, code: str) -> cst.SimpleStatementLi
 @rewriting
 def pairs_of_assignments(module: cst.Module) -> cst.Module:
     """`x, _number = value, 0` for `x = value`."""
-
-    def change(line: cst.SimpleStatementLine, around: Any) -> Any:
-        found = assigned_name(line)
-        if found is None or has(line, cst.Yield) or in_class_body(around):
-            return line
-        name, value = found
-        return _replaced(line, f"{name}, _number = {text(value)}, 0")
-
-    return each(module, cst.SimpleStatementLine, change)
+    return _assignments(module, "{name}, _number = {value}, 0")
 
 
 @rewriting
