@@ -15,6 +15,30 @@ if TYPE_CHECKING:
 
 Source = Literal["check", "gradcheck", "run"]
 
+StepKind = Literal[
+    "made",
+    "alias",
+    "saved",
+    "changed",
+    "freed",
+    "cut",
+    "switched",
+    "backward",
+    "applied",
+    "cleared",
+    "called",
+    "branch",
+    "raised",
+    "note",
+]
+"""What happens in a step of a story.
+
+Something is `made`, `saved` by a graph node, or gets another name for the same memory (`alias`); memory is
+`changed`; a graph is `freed` or `cut` off; gradients are `switched` on or off, filled by a `backward`,
+`applied` by a step, `cleared`; a function is `called`, a `branch` is taken, PyTorch has `raised`. All else is
+a `note`.
+"""
+
 InRun = Literal["confirmed", "not reached", "contradicted", "open"]
 """What a watched run says of what is predicted."""
 
@@ -54,10 +78,19 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One step of the story a finding tells, in program order."""
+    """One step of the story a finding tells, in program order.
+
+    `tensor` is the source text of the tensor that it is about. `storage` numbers the memory of that tensor
+    within the story, from 1, and `version` says how often it has changed: what a run measured, else counted
+    from the first step about that memory. All three are None where nothing is known.
+    """
 
     location: Location
     message: str
+    kind: StepKind = "note"
+    tensor: str | None = None
+    storage: int | None = None
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcheck_tool.cache.schema import each, items, number, optional_number, optional_text, text
+from gradcheck_tool.cache.schema import each, items, number, optional_number, optional_text, step_kind, text
 from gradcheck_tool.findings import (
     Applicability,
     Edit,
@@ -27,7 +27,7 @@ def pack(finding: Finding) -> list[Any]:
         finding.message,
         _pack_location(finding.location),
         finding.predicts,
-        [[_pack_location(step.location), step.message] for step in finding.trace],
+        [_pack_step(step) for step in finding.trace],
         fix
         and [
             fix.applicability.value,
@@ -80,9 +80,27 @@ def pair(packed: Any) -> tuple[str, str]:
     return text(first), text(second)
 
 
+def _pack_step(step: TraceStep) -> list[Any]:
+    return [
+        _pack_location(step.location),
+        step.message,
+        step.kind,
+        step.tensor,
+        step.storage,
+        step.version,
+    ]
+
+
 def _unpack_step(packed: Any) -> TraceStep:
-    place, message = items(packed, 2)
-    return TraceStep(_unpack_location(place), text(message))
+    place, message, kind, tensor, storage, version = items(packed, 6)
+    return TraceStep(
+        _unpack_location(place),
+        text(message),
+        step_kind(kind),
+        optional_text(tensor),
+        optional_number(storage),
+        optional_number(version),
+    )
 
 
 def _unpack_fix(packed: Any) -> Fix:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from gradcheck_tool.findings import StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,13 @@ def text(value: Any) -> str:
 def optional_text(value: Any) -> str | None:
     """A text, or nothing."""
     return None if value is None else text(value)
+
+
+def step_kind(value: Any) -> StepKind:
+    """The kind of a step of a story."""
+    if value not in get_args(StepKind):
+        raise SchemaError("not a kind of step")
+    return value  # type: ignore[no-any-return]
 
 
 def number(value: Any) -> int:

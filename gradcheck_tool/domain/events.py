@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcheck_tool import when
 
 if TYPE_CHECKING:
+    from gradcheck_tool.domain.values import Ref, Text, Value
+    from gradcheck_tool.findings import StepKind
     from gradcheck_tool.trigger import Trigger
 
 
@@ -40,10 +42,18 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class StoryStep:
-    """One earlier thing that the event depends on."""
+    """One earlier thing that the event depends on.
+
+    `tensor` is the text of the tensor that it is about, `storage` the memory of that and `version` what stood
+    for its version then; None where the step is about no memory.
+    """
 
     site: Site
     message: str
+    kind: StepKind = "note"
+    tensor: Text = field(default="", compare=False)
+    storage: Ref | None = field(default=None, compare=False)
+    version: Value | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

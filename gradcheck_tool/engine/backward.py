@@ -206,7 +206,11 @@ def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> Non
 
 
 def _made(tensor: Tensor) -> tuple[StoryStep, ...]:
-    return (story(tensor.site, f"`{tensor.name}` is made here"),) if tensor.site is not None else ()
+    return (
+        (story(tensor.site, f"`{tensor.name}` is made here", "made", tensor),)
+        if tensor.site is not None
+        else ()
+    )
 
 
 def _reachable(s: State, p: BackwardPass) -> set[int]:
@@ -297,7 +301,7 @@ def _check_node(s: State, p: BackwardPass, node: Node) -> None:
 
 
 def _broken(p: BackwardPass, node: Node) -> InvalidTensorUse:
-    made = story(node.site, f"`{node.text}` has no derivative")
+    made = story(node.site, f"`{node.text}` has no derivative", "made")
     return InvalidTensorUse(
         site=p.site,
         story=(made,),
@@ -349,11 +353,11 @@ def _flow(p: BackwardPass, target: Ref, history: tuple[Value, ...]) -> None:
 def _freed(s: State, p: BackwardPass, node: Node) -> FreedGraph:
     root: Tensor = s[p.roots[0]]
     steps = [
-        story(node.site, f"`{node.text}` saves what its backward needs here"),
-        story(node.freed_site, f"`{node.freed_text}` frees it here"),
+        story(node.site, f"`{node.text}` saves what its backward needs here", "saved"),
+        story(node.freed_site, f"`{node.freed_text}` frees it here", "freed"),
     ]
     if node.freed_site is not None and node.freed_site.node is p.site.node:
-        steps.append(story(p.site, "PyTorch raises when it runs here again"))
+        steps.append(story(p.site, "PyTorch raises when it runs here again", "raised"))
     return FreedGraph(
         site=p.site,
         story=tuple(steps),
@@ -370,7 +374,12 @@ def _modified(
 ) -> SavedTensorModified:
     result = slot.role.startswith("out")
     saved = f"`{node.text}` saves its result here" if result else f"`{node.text}` saves `{slot.text}` here"
-    steps = (story(slot.site, saved), story(storage.site, f"`{storage.how}` changes it here"))
+    text = node.text if result else slot.text
+    now = storage.version_of(slot.version_counter)
+    steps = (
+        StoryStep(slot.site, saved, "saved", text, slot.storage, slot.version),
+        StoryStep(storage.site, f"`{storage.how}` changes it here", "changed", text, slot.storage, now),
+    )
     return SavedTensorModified(
         site=p.site,
         story=steps,
@@ -394,9 +403,16 @@ _UNSEEN = {
 def _unversioned(p: BackwardPass, node: Node, slot: SavedTensor, site: Any, how: Text) -> UnversionedWrite:
     saves, unseen, uses = _UNSEEN[slot.unchecked]
     steps = (
-        story(slot.site, f"`{node.text}` {saves} `{slot.text}` here"),
-        story(site, f"`{how}` changes it here, {unseen}"),
-        story(p.site, f"`{p.text}` {uses} the changed value here"),
+        StoryStep(
+            slot.site,
+            f"`{node.text}` {saves} `{slot.text}` here",
+            "saved",
+            slot.text,
+            slot.storage,
+            slot.version,
+        ),
+        StoryStep(site, f"`{how}` changes it here, {unseen}", "changed", slot.text, slot.storage),
+        story(p.site, f"`{p.text}` {uses} the changed value here", "backward"),
     )
     return UnversionedWrite(
         site=site,

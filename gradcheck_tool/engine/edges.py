@@ -95,7 +95,7 @@ def refresh_view(s: State, ref: Ref, *, in_any_mode: bool = False) -> None:
     text = FORBIDDING[tensor.view][2] if tensor.view in FORBIDDING else None
     if text is not None and (s.grad or in_any_mode) and storage.site is not None:
         steps = (
-            story(tensor.site, "the view is made here"),
+            story(tensor.site, "the view is made here", "alias", tensor),
             story(storage.site, f"`{storage.how}` changes its base here"),
         )
         raise Raised(

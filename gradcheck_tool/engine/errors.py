@@ -8,6 +8,7 @@ from gradcheck_tool.domain.events import EngineError, InvalidTensorUse, StorySte
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor
+    from gradcheck_tool.findings import StepKind
 
 LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_WRITE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -72,9 +73,16 @@ class Raised(Exception):
         self.kind = kind
 
 
-def story(site: Any, message: str) -> StoryStep:
-    """One step of the story of an event."""
-    return StoryStep(site, message)
+def story(
+    site: Any,
+    message: str,
+    kind: StepKind = "note",
+    tensor: Tensor | None = None,
+) -> StoryStep:
+    """One step of the story of an event, about a tensor if one is given."""
+    if tensor is None:
+        return StoryStep(site, message, kind)
+    return StoryStep(site, message, kind, tensor.name, tensor.storage)
 
 
 def with_gaps(text: str) -> str:
@@ -89,7 +97,7 @@ def refused(
     return Raised(
         InvalidTensorUse(
             site=site,
-            story=(story(tensor.site, why),),
+            story=(story(tensor.site, why, "made", tensor),),
             text=text,
             kind=kind,
             tensor=str(tensor.name),

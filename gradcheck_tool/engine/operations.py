@@ -256,12 +256,14 @@ class OpCall:
         cut_off(s, out, kind, everything, self.site, self.text)
         if needed and not flows:
             out.detached_because = "non-differentiable"
-            out.detached_story = (story(self.site, f"`{self.text}` has no derivative"),)
+            out.detached_story = (story(self.site, f"`{self.text}` has no derivative", "cut"),)
         elif needed and off:
             out.detached_because = "no-grad"
-            switched = (story(s.off[0], "gradients are switched off here"),) if s.off is not None else ()
+            switched = (
+                (story(s.off[0], "gradients are switched off here", "switched"),) if s.off is not None else ()
+            )
             how = "from inference tensors only" if unseen else "with gradients switched off"
-            computed = story(self.site, f"`{self.text}` is computed {how}")
+            computed = story(self.site, f"`{self.text}` is computed {how}", "cut")
             out.detached_story = (*switched, computed)
         else:
             for ref in everything:

@@ -65,7 +65,7 @@ def check_overlap(tensor: Tensor, site: Any, how: Text) -> None:
         raise Raised(
             ViewWrite(
                 site=site,
-                story=(story(tensor.site, "its elements share memory from here on"),),
+                story=(story(tensor.site, "its elements share memory from here on", "alias", tensor),),
                 text=OVERLAP,
                 tensor=str(tensor.name),
                 write=str(how),
@@ -97,7 +97,7 @@ def _refuse_leaf(s: State, leaf: Tensor, site: Any, how: Text, through_view: boo
     if s.doubts:
         s.grad = False
         return
-    made = story(leaf.site, f"`{leaf.name}` is a leaf that requires grad")
+    made = story(leaf.site, f"`{leaf.name}` is a leaf that requires grad", "made", leaf)
     text = LEAF_VIEW_WRITE if through_view else LEAF_WRITE
     raise Raised(
         LeafWrite(

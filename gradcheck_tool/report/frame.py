@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.report.style import columns
@@ -31,7 +32,9 @@ class Label:
 
 
 def frame(lines: Sequence[str], labels: Sequence[Label], width: int, paint: Paint) -> Iterator[str]:
-    """The rows that hold labels in order, an ellipsis where more than one row is left out between.
+    """The rows that hold labels, in the order of these: a row that the story comes back to is shown again.
+
+    An ellipsis stands where the story goes back, and where more than one row is left out between.
 
     Args:
         lines: the whole text of the file or cell.
@@ -42,12 +45,12 @@ def frame(lines: Sequence[str], labels: Sequence[Label], width: int, paint: Pain
     bar = f"{' ' * width} |"
     yield paint(bar, "blue")
     previous = None
-    for row in sorted({label.location.start.row for label in labels}):
+    for row, group in groupby(labels, lambda label: label.location.start.row):
         if previous is not None and row - previous == 2:
             yield _source(_Line.of(lines, row - 1, ()), width, paint)
-        elif previous is not None and row - previous > 2:
+        elif previous is not None and row - previous != 1:
             yield paint("." * max(width, 3), "blue")
-        here = [label for label in labels if label.location.start.row == row]
+        here = list(group)
         line = _Line.of(lines, row, here)
         yield _source(line, width, paint)
         for label in here:

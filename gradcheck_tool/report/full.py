@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Applicability, Severity
@@ -13,7 +14,7 @@ from gradcheck_tool.report.style import Paint, Style, painter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.report.context import ReportContext
 
 STYLES: Mapping[Severity, Style] = {
@@ -43,7 +44,7 @@ def _block(finding: Finding, context: ReportContext, paint: Paint) -> Iterator[s
 
 
 def _labels(finding: Finding, style: Style) -> list[Label]:
-    """The steps of the story, numbered where there are several, and the place of the finding itself."""
+    """The steps of the story in its order, numbered where there are several, and the place of the finding."""
     here = finding.location
     labels = [
         Label(
@@ -54,23 +55,34 @@ def _labels(finding: Finding, style: Style) -> list[Label]:
         for number, step in enumerate(finding.trace, start=1)
     ]
     if all(step.location != here for step in finding.trace):
-        labels.append(Label(here, "", "^", style))
+        labels.insert(_where(here, labels), Label(here, "", "^", style))
     return labels
+
+
+def _where(here: Location, labels: Sequence[Label]) -> int:
+    """Where the place of the finding goes among steps at other places: before those behind it in its file."""
+    for index, label in enumerate(labels):
+        one = label.location
+        if (one.filename, one.cell) == (here.filename, here.cell) and one.start > here.start:
+            return index
+    return len(labels)
 
 
 def _frames(
     finding: Finding, labels: list[Label], width: int, context: ReportContext, paint: Paint
 ) -> Iterator[str]:
-    """The finding's own file or cell first, then one frame for each other that the story touches."""
-    here = (finding.location.filename, finding.location.cell)
-    others = dict.fromkeys((label.location.filename, label.location.cell) for label in labels)
-    for key in (here, *(other for other in others if other != here)):
-        group = [label for label in labels if (label.location.filename, label.location.cell) == key]
-        if not group:
-            continue
-        if key != here:
-            yield paint(f"{' ' * width}::: ", "blue") + place(group[0].location, context)
-        yield from frame(context.lines(*key), group, width, paint)
+    """A frame for each part of the story that stays in one file or cell, in the order of the story."""
+    shown = _file(finding.location)
+    for key, group in groupby(labels, lambda label: _file(label.location)):
+        part = list(group)
+        if key != shown:
+            yield paint(f"{' ' * width}::: ", "blue") + place(part[0].location, context)
+        shown = key
+        yield from frame(context.lines(*key), part, width, paint)
+
+
+def _file(location: Location) -> tuple[str, int | None]:
+    return location.filename, location.cell
 
 
 def _notes(finding: Finding, margin: str, paint: Paint) -> Iterator[str]:

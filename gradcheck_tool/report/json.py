@@ -81,7 +81,14 @@ def _position(position: Position) -> dict[str, int]:
 
 
 def _step(step: TraceStep) -> dict[str, Any]:
-    return {**_place(step.location), "message": step.message}
+    return {
+        **_place(step.location),
+        "message": step.message,
+        "kind": step.kind,
+        "tensor": step.tensor,
+        "storage": step.storage,
+        "version": step.version,
+    }
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gradcheck_tool.rulebook.selection import (
     is_selected,
     spelt,
 )
+from gradcheck_tool.rulebook.stories import numbered
 from gradcheck_tool.rulebook.triggers import is_named, triggers_of
 from gradcheck_tool.sources.bindings import binds_as_much
 from gradcheck_tool.sources.source import split_lines
@@ -259,7 +260,7 @@ def _call(rule: Rule, handler: str, argument: Event | tuple[Event, ...]) -> list
 
 def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
     location = locate(draft.site)
-    trace = tuple(TraceStep(locate(step.site), step.message) for step in draft.event.story)
+    trace = numbered(draft.event.story, locate)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -279,7 +280,7 @@ def _finish(rule: Rule, draft: Violation, locate: Locate) -> Finding:
 def _ending(location: Location, story: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
     """How the story of a predicted error ends, where it does not say that itself."""
     told = any(step.location == location or "raises" in step.message for step in story)
-    return () if told or not story else (TraceStep(location, "PyTorch raises here"),)
+    return () if told or not story else (TraceStep(location, "PyTorch raises here", "raised"),)
 
 
 def _finish_fix(fix: ProposedFix, locate: Locate) -> Fix | None:

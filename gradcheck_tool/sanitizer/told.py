@@ -43,7 +43,9 @@ class Told:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Told:
         """What `to_json` gave."""
-        trace = tuple(TraceStep(location_of(step["location"]), step["message"]) for step in data["trace"])
+        trace = tuple(
+            TraceStep(**{**step, "location": location_of(step["location"])}) for step in data["trace"]
+        )
         return cls(**{**data, "location": location_of(data["location"]), "trace": trace})
 
 

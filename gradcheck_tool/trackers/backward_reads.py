@@ -106,7 +106,7 @@ def _at_return(c: FunctionClass, kept_at: Any, kind: str, detail: str) -> Functi
     event = defect(c, end.node, kind, detail)
     if kept_at is None:
         return event
-    return replace(event, story=(StoryStep(Site(c.module, kept_at), f"`{detail}` is kept here"),))
+    return replace(event, story=(StoryStep(Site(c.module, kept_at), f"`{detail}` is kept here", "saved"),))
 
 
 def _differentiates(c: FunctionClass) -> bool:

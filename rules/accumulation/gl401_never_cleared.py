@@ -93,9 +93,11 @@ class Windows(Tracker):
             return
         where, owner = twice[-1].backward_site, fact.name
         steps = (
-            StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here"),
-            StoryStep(where, "this backward adds to them, because nothing has cleared them"),
-            StoryStep(fact.site, f"`{fact.text}` applies the old gradients again together with the new"),
+            StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here", "applied"),
+            StoryStep(where, "this backward adds to them, because nothing has cleared them", "backward"),
+            StoryStep(
+                fact.site, f"`{fact.text}` applies the old gradients again together with the new", "applied"
+            ),
         )
         root = places.receiver_text(where, places.owner_text(where, str(fact.text)))
         assumes = [f"`{root}` is computed with the parameters of `{owner}`"] if fact.is_assumed else []
@@ -118,9 +120,14 @@ class Windows(Tracker):
         if leaf.grad_state != "mixed":
             return
         steps = (
-            StoryStep(before, f"the gradient of `{leaf.name}` is used here"),
-            StoryStep(where, "this backward adds to the gradient, because nothing has cleared it"),
-            StoryStep(site, "the old gradient is used again together with the new"),
+            StoryStep(before, f"the gradient of `{leaf.name}` is used here", "applied", leaf.name),
+            StoryStep(
+                where,
+                "this backward adds to the gradient, because nothing has cleared it",
+                "backward",
+                leaf.name,
+            ),
+            StoryStep(site, "the old gradient is used again together with the new", "applied", leaf.name),
         )
         root, name = places.receiver_text(where), str(leaf.name)
         self.report(AppliedAgain(site=where, story=steps, root=root, owner="", parameter=name, step=before))

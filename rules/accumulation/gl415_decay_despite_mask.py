@@ -106,8 +106,8 @@ class GradientMasks(Tracker):
             if self.decays.get(s, fact.optimizer) and self.once(id(place.node)):
                 name = str(s[ref].name)
                 steps = (
-                    StoryStep(place, f"part of the gradient of `{name}` is set to zero here"),
-                    StoryStep(fact.site, f"`{fact.name}` decays all of `{name}` here"),
+                    StoryStep(place, f"part of the gradient of `{name}` is set to zero here", "changed"),
+                    StoryStep(fact.site, f"`{fact.name}` decays all of `{name}` here", "applied"),
                 )
                 self.report(MaskedDecay(site=place, story=steps, parameter=name, optimizer=fact.name))
 

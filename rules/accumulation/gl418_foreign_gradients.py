@@ -123,10 +123,10 @@ class Aims(Tracker):
             return
         root, of = self.roots[id(own.node)], self.roots[id(foreign.node)]
         story = (
-            StoryStep(foreign, f"this backward reaches the parameters of `{fact.name}`, too"),
-            StoryStep(aim.site, f"`{aim.name}` applies its part, the rest is left"),
-            StoryStep(own, "this backward adds to what is left"),
-            StoryStep(fact.site, f"`{fact.name}` applies both"),
+            StoryStep(foreign, f"this backward reaches the parameters of `{fact.name}`, too", "backward"),
+            StoryStep(aim.site, f"`{aim.name}` applies its part, the rest is left", "applied"),
+            StoryStep(own, "this backward adds to what is left", "backward"),
+            StoryStep(fact.site, f"`{fact.name}` applies both", "applied"),
         )
         event = ForeignGradients(
             site=own, story=story, root=root, optimizer=fact.name, foreign=of, other=aim.name

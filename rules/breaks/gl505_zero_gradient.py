@@ -63,7 +63,7 @@ class ZeroGradients(GradientReach):
             return
         event = ZeroGradient(
             site=run.site,
-            story=(StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere"),),
+            story=(StoryStep(passed.site, f"`{passed.text}` has derivative zero everywhere", "cut"),),
             root=str(s[run.roots[0]].name),
             op=str(passed.text),
             tensor=str(s[lost[0]].name),

@@ -46,7 +46,7 @@ class Differences(Tracker):
                 # A difference that has a name is an amount: a perturbation, a residue that is clipped.
                 is_inside = taken is not None and self.text(taken[1]) in self.text(fact.site)
                 if taken is not None and is_inside and taken[0] == one and self.once(id(fact.site.node)):
-                    story = (StoryStep(taken[1], "this difference has the opposite gradient"),)
+                    story = (StoryStep(taken[1], "this difference has the opposite gradient", "made"),)
                     self.report(Cancelled(site=fact.site, story=story, sum=self.text(fact.site)))
 
 

@@ -69,7 +69,7 @@ class TrainedApart(Tracker):
             cuts = _cuts(methods, network)
             if cuts and record is not None:
                 module = record.env.module
-                story = (StoryStep(Site(module, made.node), f"`{optimizer}` trains `{network}`"),)
+                story = (StoryStep(Site(module, made.node), f"`{optimizer}` trains `{network}`", "made"),)
                 site = Site(module, cuts[0].node)
                 self.report(OnlyDetached(site=site, story=story, network=network, optimizer=optimizer))
 

@@ -69,7 +69,7 @@ class HiddenInfinities(Tracker):
             and any(self._tests(site, name, sign) for sign in keeps_off_zero)
             and self.once(steep)
         ):
-            story = (StoryStep(steep, f"the derivative of `{operation}` is infinite at zero"),)
+            story = (StoryStep(steep, f"the derivative of `{operation}` is infinite at zero", "made"),)
             self.report(HiddenInfinity(site=site, story=story, operand=name, operation=operation))
 
     def _tests(self, site: Site, operand: str, sign: str) -> bool:

@@ -124,12 +124,22 @@ class Reductions(Tracker):
 
     def _story(self, s: State, wrapper: Ref, site: Site, is_local: bool) -> tuple[StoryStep, ...]:
         if is_local:
-            return (StoryStep(site, "this backward reduces no gradients: its forward is in no_sync()"),)
+            return (
+                StoryStep(
+                    site, "this backward reduces no gradients: its forward is in no_sync()", "backward"
+                ),
+            )
         taken = self.taken.get(s, wrapper)
-        past = () if taken is None else (StoryStep(taken, "the module is taken out of its wrapper here"),)
+        past = (
+            ()
+            if taken is None
+            else (StoryStep(taken, "the module is taken out of its wrapper here", "alias"),)
+        )
         return (
             *past,
-            StoryStep(site, "this backward reduces no gradients: the wrapper's forward has not run"),
+            StoryStep(
+                site, "this backward reduces no gradients: the wrapper's forward has not run", "backward"
+            ),
         )
 
     def _wrappers(self, s: State, parameters: Sequence[Ref]) -> list[Ref]:

@@ -40,8 +40,8 @@ class RetainedGradients(Tracker):
             node = s.get(tensor.grad_fn, Node) if tensor.leaf is False else None
             if node is not None and node.freed and not node.unsure_freed:
                 story = (
-                    StoryStep(tensor.site, f"`{tensor.name}` is computed here"),
-                    StoryStep(node.freed_site, "the graph is back-propagated here"),
+                    StoryStep(tensor.site, f"`{tensor.name}` is computed here", "made"),
+                    StoryStep(node.freed_site, "the graph is back-propagated here", "backward"),
                 )
                 self.report(RetainedTooLate(site=fact.site, story=story, tensor=str(tensor.name)))
 

@@ -59,7 +59,9 @@ class MovedLeaves(Tracker):
                 continue
             is_said = moved[1] is None or moved[1][0] in "'\""
             assumed = () if is_said else (f"`{moved[1]}` is not the CPU",)
-            steps = (StoryStep(node.site, f"`{tensor.name}` is a copy of the leaf, on another device"),)
+            steps = (
+                StoryStep(node.site, f"`{tensor.name}` is a copy of the leaf, on another device", "made"),
+            )
             self.report(
                 MovedLeaf(
                     site=fact.call.site,

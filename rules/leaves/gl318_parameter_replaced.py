@@ -164,7 +164,9 @@ class Replaced(Tracker):
         """Suspect a parameter if it was made trainable after the optimizer was made."""
         site, before = self.thawed.get(p.id, (None, frozenset()))
         if site is not None and fact.optimizer in before:
-            made = StoryStep(s[fact.optimizer].site, f"`{fact.name}` is made here, while `{name}` is frozen")
+            made = StoryStep(
+                s[fact.optimizer].site, f"`{fact.name}` is made here, while `{name}` is frozen", "made"
+            )
             event = ParameterReplaced(
                 site=site, story=(made,), attribute=name, optimizer=fact.name, was_frozen=True
             )

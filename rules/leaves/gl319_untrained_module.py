@@ -100,9 +100,9 @@ class Untrained(Tracker):
         is_parameter = s.get(subject, Tensor) is not None
         reached = next(s[p].backward_site for p in own if s[p].grad_state in ("fresh", "mixed"))
         whose = f"`{name}`" if is_parameter else f"the parameters of `{name}`"
-        steps = [StoryStep(reached, f"this backward gives {whose} gradients")]
+        steps = [StoryStep(reached, f"this backward gives {whose} gradients", "backward")]
         if s[subject].site is not None:
-            steps.insert(0, StoryStep(s[subject].site, f"`{name}` is made here"))
+            steps.insert(0, StoryStep(s[subject].site, f"`{name}` is made here", "made"))
         event = UntrainedModule(
             site=s[fact.optimizer].site,
             story=tuple(steps),

@@ -126,7 +126,7 @@ class Absorbing(Tracker):
         site = self.writes.get(s, value)  # type: ignore[arg-type]
         kind = "parameter" if tensor.is_param else kind
         if site is not None and kind and self.once(id(site.node)):
-            made = StoryStep(tensor.site, f"the {kind} is made here") if tensor.site else None
+            made = StoryStep(tensor.site, f"the {kind} is made here", "made") if tensor.site else None
             story = () if made is None else (made,)
             # The parameters of a module that is not known have no names.
             called = str(tensor.name) if str(name).startswith("#") else str(name)

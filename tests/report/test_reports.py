@@ -155,7 +155,9 @@ def test_json_has_the_contracts_fields():
     }  # fmt: skip
     assert set(data[1]) == static
     assert set(data[0]) == static | {"function", "device", "dtype", "evidence"}
-    assert set(data[1]["trace"][0]) == {"filename", "cell", "location", "end_location", "message"}
+    assert set(data[1]["trace"][0]) == {"filename", "cell", "location", "end_location", "message",
+        "kind", "tensor", "storage", "version",
+    }  # fmt: skip
     assert data[1]["fix"] == {
         "applicability": "unsafe",
         "message": "replace it",

@@ -176,7 +176,9 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
             made.detached_because = "retensor"
             made.detached_story = (
                 story(
-                    call.site, f"`{call.text}` copies values and leaves the history of `{inner.name}` behind"
+                    call.site,
+                    f"`{call.text}` copies values and leaves the history of `{inner.name}` behind",
+                    "cut",
                 ),
             )
         elif (

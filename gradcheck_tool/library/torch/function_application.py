@@ -140,7 +140,14 @@ def _wrap(
             tensor: Tensor = s[ref]
             marked = record.attrs.get("#dirty_site")
             steps = (
-                (story(marked.value, f"`{tensor.name}` is marked dirty here, and not returned"),)
+                (
+                    story(
+                        marked.value,
+                        f"`{tensor.name}` is marked dirty here, and not returned",
+                        "changed",
+                        tensor,
+                    ),
+                )
                 if isinstance(marked, Const)
                 else ()
             )

@@ -112,7 +112,7 @@ def _missing_backward(m: Interpreter, s: State, ref: Ref, cls: Value, p: engine.
     record = s.get(cls, Class)
     if record is None or record.open or attributes.in_class(s, cls, "vjp") is not None:
         return
-    made = (story(s[ref].site, f"`{record.name}` is applied here"),)
+    made = (story(s[ref].site, f"`{record.name}` is applied here", "called"),)
     text = "You must implement either the backward or vjp method"
     m.raise_exception(
         s,

@@ -46,8 +46,8 @@ class Applied:
 def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
     """Let the engine raise what it has against this Function."""
     steps = (
-        story(a.made, f"`{a.name}` is applied to {len(a.inputs.items)} inputs here"),
-        story(a.site, "PyTorch raises when this backward runs it"),
+        story(a.made, f"`{a.name}` is applied to {len(a.inputs.items)} inputs here", "called"),
+        story(a.site, "PyTorch raises when this backward runs it", "raised"),
     )
     event = FunctionError(site=where, story=steps, text=text, kind=kind, function=a.name, detail=text)
     m.raise_exception(s, error, event)

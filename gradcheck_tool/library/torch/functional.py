@@ -94,7 +94,7 @@ def _result(s: State, name: str, given: list[Value], value: Value, call: Call) -
     made: Tensor = s[result]
     made.detached_because = "create-graph"
     why = f"`{call.text}` is called without create_graph=True, so its result has no graph"
-    made.detached_story = (story(call.site, why),)
+    made.detached_story = (story(call.site, why, "cut"),)
     engine.cut_off(s, made, "create-graph", [value], call.site, call.text)  # type: ignore[list-item]
     if name in ("jacobian", "hessian"):
         return result
@@ -109,7 +109,7 @@ def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, cal
         raise Raised(
             NonScalarRoot(
                 site=call.site,
-                story=(story(tensor.site, f"`{tensor.name}` is made here"),),
+                story=(story(tensor.site, f"`{tensor.name}` is made here", "made", tensor),),
                 text=text,
                 root=str(tensor.name),
                 call=name,
@@ -119,7 +119,8 @@ def _check_output(s: State, name: str, tensor: Tensor, vector: Value | None, cal
         raise Raised(
             NoGraph(
                 site=call.site,
-                story=tensor.detached_story or (story(tensor.site, f"`{tensor.name}` is made here"),),
+                story=tensor.detached_story
+                or (story(tensor.site, f"`{tensor.name}` is made here", "made", tensor),),
                 text=STRICT,
                 root=str(tensor.name),
                 reason=tensor.detached_because or "constant",
@@ -135,7 +136,7 @@ def _check_vector(s: State, like: Tensor, vector: Value, call: Call) -> None:
         raise Raised(
             InvalidTensorUse(
                 site=call.site,
-                story=(story(given.site, f"`{given.name}` is made here"),),
+                story=(story(given.site, f"`{given.name}` is made here", "made", given),),
                 text=with_gaps(VECTOR.format(*reversed(sizes))),
                 kind="grad-size",
                 tensor=str(like.name),
@@ -178,7 +179,7 @@ def run_gradient(m: Interpreter, s: State, call: Call) -> Result:
         if state.exc is None and tensor is not None and tensor.shape:
             event = NonScalarRoot(
                 site=call.site,
-                story=(story(tensor.site, f"`{tensor.name}` is made here"),),
+                story=(story(tensor.site, f"`{tensor.name}` is made here", "made", tensor),),
                 text=SCALAR,
                 root=str(tensor.name),
                 call="grad",

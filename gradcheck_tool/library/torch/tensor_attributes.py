@@ -130,8 +130,8 @@ def node_attribute(m: Interpreter, s: State, ref: Ref, name: str, site: Any) -> 
     node = s[ref]
     if name.startswith("_saved_") and node.freed and node.frees and not node.unsure_freed:
         steps = (
-            story(node.site, f"`{node.text}` saves it here"),
-            story(node.freed_site, f"`{node.freed_text}` frees it here"),
+            story(node.site, f"`{node.text}` saves it here", "saved"),
+            story(node.freed_site, f"`{node.freed_text}` frees it here", "freed"),
         )
         raise Raised(
             InvalidTensorUse(
@@ -176,7 +176,7 @@ def _data(m: Interpreter, s: State, ref: Ref, site: Any) -> Value:
     tensor: Tensor = s[ref]
     lost = "data" if tensor.requires_grad else tensor.detached_because
     why = (
-        (story(site, f"`{tensor.name}.data` leaves the graph"),)
+        (story(site, f"`{tensor.name}.data` leaves the graph", "alias", tensor),)
         if tensor.requires_grad
         else tensor.detached_story
     )
@@ -281,7 +281,7 @@ def _set_data(m: Interpreter, s: State, ref: Ref, value: Value, site: Any, augme
         raise Raised(
             InvalidTensorUse(
                 site=site,
-                story=(story(source.site, f"`{source.name}` holds integers"),),
+                story=(story(source.site, f"`{source.name}` holds integers", "made", source),),
                 text="data set to a tensor that requires gradients must be floating point or complex dtype",
                 kind="data-dtype",
                 tensor=str(tensor.name),
@@ -365,7 +365,9 @@ def set_requires_grad(
         tensor.site = site if tensor.site is None else tensor.site
     else:
         tensor.detached_because = "frozen"
-        tensor.detached_story = (story(site, f"`{tensor.name}` is set not to require grad here"),)
+        tensor.detached_story = (
+            story(site, f"`{tensor.name}` is set not to require grad here", "cut", tensor),
+        )
 
 
 @method("tensor", "size")

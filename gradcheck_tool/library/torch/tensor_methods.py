@@ -68,7 +68,7 @@ def detach(m: Interpreter, s: State, call: Call) -> Result:
     engine.cut_off(s, made, "detach", [ref], call.site, call.text)
     made.detached_because = "detach" if tensor.requires_grad else tensor.detached_because
     made.detached_story = (
-        (story(call.site, f"`{tensor.name}` is detached here"),)
+        (story(call.site, f"`{tensor.name}` is detached here", "cut", tensor),)
         if tensor.requires_grad
         else tensor.detached_story
     )
@@ -100,7 +100,7 @@ def detach_(m: Interpreter, s: State, call: Call) -> Result:
             call.site, tensor, f"`{tensor.name}` is a view made here", DETACH_VIEW, "detach-view", "detach_()"
         )
     tensor.detached_because = "detach" if tensor.requires_grad else tensor.detached_because
-    tensor.detached_story = (story(call.site, f"`{tensor.name}` is detached here"),)
+    tensor.detached_story = (story(call.site, f"`{tensor.name}` is detached here", "cut", tensor),)
     tensor.requires_grad, tensor.leaf, tensor.grad_fn, tensor.unsure_graph = False, True, None, False
     m.tell(s, Taken((ref,), "detached", call.site))
     return ref

@@ -26,7 +26,7 @@ def judge(records: Records) -> Iterator[Told]:
         is_loss = term.site in records.graphs.sums and term.times >= OFTEN_ENOUGH
         if not is_loss or cut is None or not term.varies:
             continue
-        steps = (*cut_off(cut), step(term.site, "what comes of it is added to the loss here"))
+        steps = (*cut_off(cut), step(term.site, "what comes of it is added to the loss here", "made"))
         yield Told(
             _code_of(cut),
             cut.site.location,

@@ -25,9 +25,9 @@ def judge(records: Records) -> Iterator[Told]:
         if one.times < OFTEN_ENOUGH or one.times < one.applied or not one.applied or one.clear is None:
             continue
         steps = (
-            step(site, "this backward computes gradients"),
-            step(one.clear, "they are cleared here, before a step has applied them"),
-            step(one.step, "this step applies those of the last backward alone"),
+            step(site, "this backward computes gradients", "backward"),
+            step(one.clear, "they are cleared here, before a step has applied them", "cleared"),
+            step(one.step, "this step applies those of the last backward alone", "applied"),
         )
         yield Told(
             CLEARED,

@@ -23,7 +23,7 @@ def judge(records: Records) -> Iterator[Told]:
             continue
         steps = (
             step(one.site, f"{one.kind} is put into evaluation mode here"),
-            step(one.step_site, "its parameters are trained here, in that mode"),
+            step(one.step_site, "its parameters are trained here, in that mode", "applied"),
         )
         yield Told(
             EVALUATED,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from gradcheck_tool.findings import Location
+    from gradcheck_tool.findings import Location, StepKind
     from gradcheck_tool.sanitizer.cuts import Cut
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.records import Records
@@ -89,15 +89,21 @@ class Raised:
         place = location or self.site.location
         known = placed(*steps)
         if known and known[-1].location != place:
-            known = (*known, TraceStep(place, "PyTorch raises here"))
+            known = (*known, TraceStep(place, "PyTorch raises here", "raised"))
         return Told(code, place, message, known, self.text)
 
 
-def step(site: Site | None, message: str) -> TraceStep | None:
+def step(
+    site: Site | None,
+    message: str,
+    kind: StepKind = "note",
+    storage: int | None = None,
+    version: int | None = None,
+) -> TraceStep | None:
     """One step of a story, where its place is known; within a model it says in which module."""
     if site is None:
         return None
-    return TraceStep(site.location, f"{message}{_in_module(site)}")
+    return TraceStep(site.location, f"{message}{_in_module(site)}", kind, None, storage, version)
 
 
 def _in_module(site: Site) -> str:
@@ -107,8 +113,8 @@ def _in_module(site: Site) -> str:
 def cut_off(cut: Cut) -> Iterator[TraceStep]:
     """Where values lose their graph, and because of what."""
     if cut.switch is not None and not cut.tracked:
-        yield TraceStep(cut.switch.location, "gradients are switched off here")
-    yield TraceStep(cut.site.location, f"{cut.message}{_in_module(cut.site)}")
+        yield TraceStep(cut.switch.location, "gradients are switched off here", "switched")
+    yield TraceStep(cut.site.location, f"{cut.message}{_in_module(cut.site)}", "cut")
     forward = getattr(getattr(cut.function, "forward", None), "__code__", None)
     end = None if forward is None else only_return(forward)
     if end is not None:
@@ -127,7 +133,7 @@ def calls_of(site: Site, other: Site | None) -> Iterator[TraceStep]:
     nearest = calls[0][0] if calls else 0
     for index, location in reversed(calls):
         if index in (parting, nearest) and (parting is None or index <= parting):
-            yield TraceStep(location, "called here")
+            yield TraceStep(location, "called here", "called")
 
 
 def caller_of(site: Site) -> TraceStep | None:

@@ -12,7 +12,7 @@ from gradcheck_tool.sanitizer.saved import NEED, Need
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gradcheck_tool.findings import TraceStep
+    from gradcheck_tool.findings import StepKind, TraceStep
     from gradcheck_tool.sanitizer.nodes import NodeLog
     from gradcheck_tool.sanitizer.passes import Pass
     from gradcheck_tool.sanitizer.sites import Site
@@ -49,8 +49,8 @@ def _field(raised: Raised) -> Told:
     return raised.told(
         FIELD,
         "what the node saved was freed by an earlier backward",
-        step(_made(raised, node), "the node is made here"),
-        None if freeing is None else step(freeing.site, "this backward frees what it saved"),
+        step(_made(raised, node), "the node is made here", "made"),
+        None if freeing is None else step(freeing.site, "this backward frees what it saved", "freed"),
     )
 
 
@@ -73,12 +73,13 @@ def _told(raised: Raised, name: str, made: Site | None, used: Site | None, freei
             if again
             else f"{quoted(before, 'an earlier backward')} has freed"
         ),
-        *_told_with_calls(made, here, f"`{name}` is made here"),
-        *_told_with_calls(None if is_same_way else before, here, "this backward frees it"),
+        *_told_with_calls(made, here, f"`{name}` is made here", "saved"),
+        *_told_with_calls(None if is_same_way else before, here, "this backward frees it", "freed"),
         *_told_with_calls(
             None if used == made or raised.is_in(used) else used,
             here,
             "what comes out of it is used again here",
+            "made",
         ),
         *(calls_of(here, before or made) if before or made else ()),
         step(
@@ -86,14 +87,17 @@ def _told(raised: Raised, name: str, made: Site | None, used: Site | None, freei
             "this backward freed it, and needs it again: PyTorch raises"
             if is_same_way
             else "PyTorch raises here",
+            "raised",
         ),
     )
 
 
-def _told_with_calls(site: Site | None, reader: Site, message: str) -> Iterator[TraceStep | None]:
+def _told_with_calls(
+    site: Site | None, reader: Site, message: str, kind: StepKind
+) -> Iterator[TraceStep | None]:
     if site is not None:
         yield from calls_of(site, reader)
-        yield step(site, message)
+        yield step(site, message, kind)
 
 
 def nodes_of(roots: Sequence[Any]) -> Iterator[Any]:

@@ -50,9 +50,9 @@ def judge(records: Records) -> Iterator[Told]:
 def _told(code: str, use: Use, times: int, message: str) -> Told:
     kept = _kept(use)
     steps = (
-        step(use.made, "forward computes it here, without a graph"),
-        None if kept is None else TraceStep(kept, "it is kept here"),
-        step(use.used, "backward uses it here"),
+        step(use.made, "forward computes it here, without a graph", "made"),
+        None if kept is None else TraceStep(kept, "it is kept here", "saved"),
+        step(use.used, "backward uses it here", "backward"),
     )
     return Told(code, kept or use.used.location, message, placed(*steps), evidence={"times": times})
 

@@ -81,7 +81,7 @@ def _changes(hook: Hook, write: Site, records: Records) -> Told:
     other = f"the gradient of {names_of(records, leaves)}" if leaves else f"what {quoted(site, name)} gets"
     steps = (
         step(hook.site, f"`{hook.name}` is registered here"),
-        step(write, "it changes the gradient in place here"),
+        step(write, "it changes the gradient in place here", "changed"),
         *(step(made, f"the derivative of this (`{one}`) computes with it") for one, made in nodes.items()),
     )
     return Told(

@@ -23,9 +23,9 @@ def judge(records: Records) -> Iterator[Told]:
         if one.step_site is None or not is_idle(records, one):
             continue
         steps = (
-            step(one.pass_site, "this backward computes gradients"),
-            step(one.cleared, "they are cleared here"),
-            step(one.step_site, "this step finds nothing in them, each time"),
+            step(one.pass_site, "this backward computes gradients", "backward"),
+            step(one.cleared, "they are cleared here", "cleared"),
+            step(one.step_site, "this step finds nothing in them, each time", "applied"),
         )
         yield Told(
             IDLE,

@@ -24,9 +24,9 @@ def judge(records: Records) -> Iterator[Told]:
         what = f"`{origin.node}`" if origin.node else "an operation"
         place = origin.site or origin.begun
         steps = (
-            step(origin.site, f"{how} {what} is NaN or Inf here, of finite numbers"),
-            step(origin.begun, "this backward spreads it"),
-            step(one.site, "this step applies it"),
+            step(origin.site, f"{how} {what} is NaN or Inf here, of finite numbers", "made"),
+            step(origin.begun, "this backward spreads it", "backward"),
+            step(one.site, "this step applies it", "applied"),
         )
         subject = "the loss" if origin.site is None else f"{how} {quoted(origin.site, what)}"
         yield Told(

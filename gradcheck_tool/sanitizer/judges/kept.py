@@ -63,7 +63,7 @@ def _growth(records: Records) -> tuple[str, dict[str, int]]:
 def _held(holder: Holder, made: Site | None, place: Location, grows: str, evidence: dict[str, int]) -> Told:
     name = f"`{holder.name}`" + (f" of {holder.owner}" if holder.owner else "")
     is_there = made is not None and made.location.start.row == place.start.row
-    steps = () if is_there else placed(step(made, "this result has a graph"))
+    steps = () if is_there else placed(step(made, "this result has a graph", "made"))
     return Told(
         _CODES[holder.kind],
         place,

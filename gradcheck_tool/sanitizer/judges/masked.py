@@ -25,8 +25,8 @@ def judge(records: Records) -> Iterator[Told]:
         name = names_of(records, {token: mask.record.parameters[token].shape})
         steps = (
             step(mask.record.site, f"{mask.record.kind} gets a weight decay of {mask.decay:g} here"),
-            step(mask.site, "part of the gradient is set to zero here"),
-            step(mask.step, "this step moves those elements all the same"),
+            step(mask.site, "part of the gradient is set to zero here", "changed"),
+            step(mask.step, "this step moves those elements all the same", "applied"),
         )
         yield Told(
             DECAYED,

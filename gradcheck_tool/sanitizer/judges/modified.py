@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.sanitizer.storages import Write
     from gradcheck_tool.sanitizer.told import Told
 
+# The story is about the memory of one tensor.
+ONLY = 1
+
 INPLACE, STEP, UPDATE = "GL201", "GL202", "GL203"
 
 
@@ -34,7 +37,7 @@ def judge(raised: Raised) -> Told | None:
         f"{quoted(raised.site, 'this backward')} needs it",
         *story(need, writes, raised.site),
         *(() if last is None or last.site is None else calls_of(raised.site, last.site)),
-        step(raised.site, f"`{need.node}` needs it here: PyTorch raises"),
+        step(raised.site, f"`{need.node}` needs it here: PyTorch raises", "raised"),
     )
 
 
@@ -51,14 +54,20 @@ def story(need: Need, writes: list[Write], reader: Site | None) -> list[TraceSte
     what = "its result" if saved.producer is not None else "this tensor"
     steps = [
         *(() if made is None else calls_of(made, reader)),
-        step(made, f"`{need.node}` saves {what} here, in version {saved.version}"),
+        step(
+            made,
+            f"`{need.node}` saves {what} here, in version {saved.version}",
+            "saved",
+            ONLY,
+            saved.version,
+        ),
     ]
     by_place = {write.site: write for write in writes if write.site is not None}
     for site, write in by_place.items():
         how = f", in a step of {write.optimizer}" if write.optimizer else ""
         steps += [
             *calls_of(site, made or reader),
-            step(site, f"`{write.operation}` changes its memory here{how}"),
+            step(site, f"`{write.operation}` changes its memory here{how}", "changed", ONLY),
         ]
     return steps
 

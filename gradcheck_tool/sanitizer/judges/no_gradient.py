@@ -33,7 +33,7 @@ def _verdict(raised: Raised, name: str, tensor: torch.Tensor) -> Told:
             NON_LEAF,
             f"{quoted(raised.site, 'this')} uses `{name}.grad`, but `{name}` comes out of an operation "
             "and gets no gradient",
-            step(made, f"`{name}` is computed here, so that it is no leaf"),
+            step(made, f"`{name}` is computed here, so that it is no leaf", "made"),
         )
     why = "no backward has reached it" if tensor.requires_grad else "it does not require grad"
     return raised.told(TOO_EARLY, f"{quoted(raised.site, 'this')} uses `{name}.grad`, which is None: {why}")

@@ -109,7 +109,7 @@ def _by_data(need: Need) -> Told | None:
         f"{'setting ' * is_assignment}{quoted(site, 'this')} gives other memory to",
         *story(need, [], None),
         *calls_of(site, _backward(need)),
-        step(site, "it is given other memory here"),
+        step(site, "it is given other memory here", "changed"),
     )
 
 
@@ -123,7 +123,7 @@ def _by_array(need: Need) -> Told | None:
         UNVERSIONED,
         during.location,
         "NumPy has changed",
-        step(shared.site, "from here on an array of NumPy has the same memory"),
+        step(shared.site, "from here on an array of NumPy has the same memory", "alias"),
         *story(need, [], None),
     )
 
@@ -135,7 +135,7 @@ def _changed(need: Need, code: str, place: Location, what: str, *steps: TraceSte
         place,
         f"{what} what {quoted(made, need.node)} saved for its derivative, and PyTorch does not notice: "
         f"{quoted(during, 'the backward')} computes with the changed values",
-        placed(*steps, step(during, f"`{need.node}` computes with the changed values here")),
+        placed(*steps, step(during, f"`{need.node}` computes with the changed values here", "backward")),
     )
 
 

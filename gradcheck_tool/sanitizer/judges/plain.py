@@ -85,8 +85,10 @@ def refused_function(code: str, why: str) -> Judge:
         return raised.told(
             code,
             f"{quoted(raised.site, 'this call')} {why}",
-            None if call is None else step(call.site, f"`{call.function.__name__}` is applied here"),
-            None if end is None else TraceStep(end, "its backward returns here"),
+            None
+            if call is None
+            else step(call.site, f"`{call.function.__name__}` is applied here", "called"),
+            None if end is None else TraceStep(end, "its backward returns here", "backward"),
             caller_of(raised.site),
         )
 
@@ -103,7 +105,7 @@ def refused_forward(code: str, why: str, calls: str = "") -> Judge:
             return
         called, end = only_use(forward, calls) if calls else None, only_return(forward)
         if called is not None:
-            yield TraceStep(called, f"its forward calls `{calls}` here")
+            yield TraceStep(called, f"its forward calls `{calls}` here", "called")
         if end is not None:
             yield TraceStep(end, "its forward returns here")
 
@@ -122,7 +124,7 @@ def base_written(raised: Raised) -> Iterator[TraceStep | None]:
     found = None if raised.frame is None else receiver(raised.frame, raised.site.location, Tensor._is_view)
     base = None if found is None else found.tensor._base
     if base is not None and version_of(base):
-        yield step(raised.made(base), "the memory that it shares is written to here")
+        yield step(raised.made(base), "the memory that it shares is written to here", "changed")
 
 
 def viewed(raised: Raised) -> Iterator[TraceStep | None]:
@@ -133,7 +135,11 @@ def viewed(raised: Raised) -> Iterator[TraceStep | None]:
     for leaf in leaves:
         if leaf._is_view() and raised.frame is not None:
             place = bound_at(raised.frame, leaf)
-            yield None if place is None else TraceStep(place, "it is a view of this, made without gradients")
+            yield (
+                None
+                if place is None
+                else TraceStep(place, "it is a view of this, made without gradients", "alias")
+            )
 
 
 def made_in_inference(raised: Raised) -> Iterator[TraceStep | None]:
@@ -142,7 +148,11 @@ def made_in_inference(raised: Raised) -> Iterator[TraceStep | None]:
     last = passes.last
     if last is not None and raised.is_in(last.site):
         made = next((one for one in passes.before(last) if one.in_inference and one.accumulates), None)
-        yield None if made is None else step(made.site, "this backward makes the gradient, in inference mode")
+        yield (
+            None
+            if made is None
+            else step(made.site, "this backward makes the gradient, in inference mode", "backward")
+        )
 
 
 def copied(raised: Raised) -> Iterator[TraceStep | None]:
@@ -152,7 +162,7 @@ def copied(raised: Raised) -> Iterator[TraceStep | None]:
     yield (
         None
         if node is None
-        else step(raised.made(tensor), f"the tensor that it meets comes out of `{node.name()}` here")
+        else step(raised.made(tensor), f"the tensor that it meets comes out of `{node.name()}` here", "made")
     )
 
 
@@ -160,7 +170,7 @@ def inputs_given(raised: Raised) -> Iterator[TraceStep | None]:
     """Where the inputs come from that a backward is given."""
     inputs = raised.local("backward", "inputs")
     place = None if raised.frame is None or inputs is None else bound_at(raised.frame, inputs)
-    yield None if place is None else TraceStep(place, "what it is given is made here")
+    yield None if place is None else TraceStep(place, "what it is given is made here", "made")
 
 
 def _which(raised: Raised, found: Named | None) -> str:
@@ -175,9 +185,9 @@ def _origin(raised: Raised, found: Named, frame: FrameType) -> Iterator[TraceSte
     node = node_of(tensor)
     if node is None:
         place = bound_at(frame, tensor)
-        yield None if place is None else TraceStep(place, f"{what} is made here")
+        yield None if place is None else TraceStep(place, f"{what} is made here", "made")
         return
-    yield step(raised.made(tensor), f"{what} comes out of `{node.name()}` here")
+    yield step(raised.made(tensor), f"{what} comes out of `{node.name()}` here", "made")
     forward = getattr(getattr(getattr(node, "_forward_cls", None), "forward", None), "__code__", None)
     place = None if forward is None else only_return(forward)
     yield None if place is None else TraceStep(place, "the forward of that Function returns it here")

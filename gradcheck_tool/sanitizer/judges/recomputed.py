@@ -38,8 +38,8 @@ def _told(other: Otherwise) -> Told | None:
         f"{quoted(site, 'this')} computes with other values when {quoted(during, 'the backward')} calls it "
         f"again than in {quoted(part.site, 'the checkpoint')}, and PyTorch does not notice",
         placed(
-            step(part.site, "this is computed here first, and forgotten"),
-            step(site, "computed again, this saves other values than the first time"),
-            step(during, f"`{other.node}` computes with them here"),
+            step(part.site, "this is computed here first, and forgotten", "made"),
+            step(site, "computed again, this saves other values than the first time", "changed"),
+            step(during, f"`{other.node}` computes with them here", "backward"),
         ),
     )

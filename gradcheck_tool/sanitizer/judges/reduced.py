@@ -33,7 +33,7 @@ def judge(records: Records) -> Iterator[Told]:
                 "each process trains a model of its own",
                 placed(
                     step(count.before, past if count.past else lost if count.lost else local),
-                    step(site, "this step applies what it leaves"),
+                    step(site, "this step applies what it leaves", "applied"),
                 ),
                 evidence={"steps": f"{count.wrong} of {count.times}"},
             )
@@ -44,6 +44,6 @@ def judge(records: Records) -> Iterator[Told]:
                 site.location,
                 f"{quoted(site, 'this backward')} stands in `no_sync()`, but the forward of {count.kind} "
                 "does not: its gradients are reduced all the same",
-                placed(step(site, "it reduces gradients")),
+                placed(step(site, "it reduces gradients", "changed")),
                 evidence={"passes": f"{count.wrong} of {count.times}"},
             )

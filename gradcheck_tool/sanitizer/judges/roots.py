@@ -55,10 +55,12 @@ def _without_cut(raised: Raised, roots: Sequence[Any]) -> Iterator[TraceStep | N
     """Where a root is computed, if nothing is known to have cut its graph off."""
     outer = _outer_pass(raised)
     if outer is not None and not outer.creates:
-        yield step(outer.site, "this backward records no graph of what it computes (create_graph is off)")
+        yield step(
+            outer.site, "this backward records no graph of what it computes (create_graph is off)", "backward"
+        )
     root = _one(roots, raised.text)
     place = None if raised.frame is None else bound_at(raised.frame, root)
-    yield None if place is None else TraceStep(place, "it is computed here, without a graph")
+    yield None if place is None else TraceStep(place, "it is computed here, without a graph", "cut")
 
 
 def _outer_pass(raised: Raised) -> Pass | None:
@@ -76,7 +78,7 @@ def underived(raised: Raised) -> Iterator[TraceStep | None]:
     named = _OPERATION.search(raised.text)
     cuts = reversed(raised.records.cuts.known.values())
     cut = next((one for one in cuts if named is not None and one.operation == named[1]), None)
-    yield None if cut is None else step(cut.site, f"`{cut.operation}` is computed here")
+    yield None if cut is None else step(cut.site, f"`{cut.operation}` is computed here", "cut")
 
 
 def non_scalar(raised: Raised) -> Told | None:
@@ -87,7 +89,7 @@ def non_scalar(raised: Raised) -> Told | None:
     return raised.told(
         NON_SCALAR,
         f"{quoted(raised.site, 'this backward')} starts from a tensor{shape}, which is no scalar",
-        step(made, "it is computed here"),
+        step(made, "it is computed here", "made"),
     )
 
 
@@ -107,8 +109,10 @@ def unused(raised: Raised) -> Told | None:
     return raised.told(
         UNUSED,
         f"{quoted(raised.site, 'this call')} differentiates with respect to {which}{about}, {why}",
-        None if made is None else TraceStep(made, "this input is made here"),
-        _source(raised, roots) if raised.is_in(computed) else step(computed, "the result is computed here"),
+        None if made is None else TraceStep(made, "this input is made here", "made"),
+        _source(raised, roots)
+        if raised.is_in(computed)
+        else step(computed, "the result is computed here", "made"),
         caller_of(raised.site),
     )
 
@@ -118,7 +122,7 @@ def _source(raised: Raised, roots: Sequence[Any]) -> TraceStep | None:
     log = raised.log
     sites = () if log is None else (log.site(node._sequence_nr()) for node in nodes_of(roots))
     source = next((site for site in sites if site is not None and not raised.is_in(site)), None)
-    return step(source, "what the result comes from is computed here")
+    return step(source, "what the result comes from is computed here", "made")
 
 
 def _known(raised: Raised, tensor: Tensor) -> tuple[str, Location | None]:

@@ -31,8 +31,8 @@ def judge(records: Records) -> Iterator[Told]:
 
 def _told(code: str, site: Site, use: Use, does: str, so: str) -> Told:
     steps = (
-        step(use.begun, "this backward of a scaled loss leaves gradients with the scale"),
-        step(site, f"this {does} them, and nothing has unscaled them since"),
+        step(use.begun, "this backward of a scaled loss leaves gradients with the scale", "backward"),
+        step(site, f"this {does} them, and nothing has unscaled them since", "applied"),
     )
     return Told(
         code,

@@ -117,7 +117,7 @@ def _without_any(records: Records, optimizer: OptimizerRecord) -> Iterator[Told]
     instead = f"; what it reaches no optimizer has ({names_of(records, lost)})" if lost else ""
     steps = (
         step(optimizer.site, f"these parameters are given to {optimizer.kind} here"),
-        step(before, "this backward reaches none of them"),
+        step(before, "this backward reaches none of them", "backward"),
         step(site, "none of the steps finds a gradient of theirs"),
     )
     yield Told(
@@ -155,8 +155,11 @@ def _refused(records: Records, token: int, optimizer: OptimizerRecord) -> Told |
         f"the backward of `{leaf.reader_name.removesuffix('Backward')}` returns no gradient for "
         f"{names_of(records, {token: leaf.shape})}, which {optimizer.kind} is to train",
         (
-            TraceStep(applied, "the Function is applied to it here"),
-            *(TraceStep(place, "its backward returns the gradients here") for place in _returns(leaf.custom)),
+            TraceStep(applied, "the Function is applied to it here", "called"),
+            *(
+                TraceStep(place, "its backward returns the gradients here", "backward")
+                for place in _returns(leaf.custom)
+            ),
         ),
         evidence={"steps": f"{optimizer.steps} of {optimizer.steps}"},
     )

@@ -22,8 +22,8 @@ def judge(records: Records) -> Iterator[Told]:
         if update.times < OFTEN_ENOUGH or site not in records.graphs.places:
             continue
         steps = (
-            step(update.gradients, "these gradients have a graph of their own (create_graph)"),
-            step(site, "the update starts from the values without their graph"),
+            step(update.gradients, "these gradients have a graph of their own (create_graph)", "backward"),
+            step(site, "the update starts from the values without their graph", "applied"),
         )
         yield Told(
             CUT,

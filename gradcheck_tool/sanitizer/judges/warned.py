@@ -42,7 +42,7 @@ def judge(records: Records) -> Iterator[Told]:
     for one in records.warned.known:
         for part, code, why in _TABLE:
             if part in one.text and not (one.is_off and code in _OF_TRAINING):
-                made = step(one.made, "this tensor is computed here")
+                made = step(one.made, "this tensor is computed here", "made")
                 steps = placed(made, step(one.site, "PyTorch warns here"))
                 message = f"{quoted(one.site, 'this')} {why}"
                 yield Told(code, one.site.location, message, steps, one.text)

@@ -25,9 +25,9 @@ def judge(records: Records) -> Iterator[Told]:
         if again.times < OFTEN_ENOUGH:
             continue
         steps = (
-            step(again.before, "the gradients are applied here"),
-            step(again.added, "this backward adds to them, because nothing has cleared them"),
-            step(again.again, "the old gradients are applied again together with the new"),
+            step(again.before, "the gradients are applied here", "applied"),
+            step(again.added, "this backward adds to them, because nothing has cleared them", "backward"),
+            step(again.again, "the old gradients are applied again together with the new", "applied"),
         )
         yield Told(
             NEVER_CLEARED,
