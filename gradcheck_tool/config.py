@@ -20,6 +20,9 @@ from gradcheck_tool.trust.reading import MOST_OF_SETTINGS, RefusedFileError, rea
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+# The folder of results beside a configuration.
+CACHE_FOLDER = ".gradlint_cache"
+
 FILE_NAMES = (".gradlint.toml", "gradlint.toml", "pyproject.toml")
 # Stands for the file of what the command line says in the manner of one.
 COMMAND_LINE = Path("--config")
@@ -82,6 +85,9 @@ class Config:
         baseline: file of findings that are known and not reported.
         strict: report only what assumes nothing beyond the code.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
+        fixable, unfixable: selectors of the rules whose fixes are offered, and of those whose fixes are not.
+        ignore_comments: report what suppression comments suppress, too.
+        cache_folder: where results are kept in place of a folder of the root.
         gradcheck: the table of the run-time engine, which checks it itself.
         files: the file it came from and those that this one extends.
         origins: the files that set a key or added to it, by the key as it is spelt there; a key that
@@ -103,9 +109,18 @@ class Config:
     baseline: Path | None = None
     strict: bool = False
     report_unused_suppressions: bool = False
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
+    ignore_comments: bool = False
+    cache_folder: Path | None = None
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     origins: Mapping[str, tuple[Path, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def cache(self) -> Path:
+        """The folder of results and of recorded calls."""
+        return self.cache_folder or self.root / CACHE_FOLDER
 
     def origin(self, key: str) -> Path | None:
         """The file that has the last word about a key."""
@@ -125,6 +140,8 @@ class Overrides:
         exclude: replaces the patterns; `extend_exclude` comes on top.
         target_torch, baseline: replace the configuration's.
         strict, report_unused_suppressions: turn these on; `no_baseline` leaves the baseline out.
+        fixable, unfixable: replace the configuration's.
+        ignore_comments, cache_folder: as in `Config`; no configuration says these.
         trust: the user consents to all packs, for this run.
     """
 
@@ -141,6 +158,10 @@ class Overrides:
     no_baseline: bool = False
     strict: bool = False
     report_unused_suppressions: bool = False
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+    ignore_comments: bool = False
+    cache_folder: Path | None = None
     trust: bool = False
 
     def apply(self, config: Config) -> Config:
@@ -160,6 +181,10 @@ class Overrides:
             baseline=None if self.no_baseline else self.baseline or config.baseline,
             strict=self.strict or config.strict,
             report_unused_suppressions=self.report_unused_suppressions or config.report_unused_suppressions,
+            fixable=self.fixable or config.fixable,
+            unfixable=self.unfixable or config.unfixable,
+            ignore_comments=self.ignore_comments,
+            cache_folder=self.cache_folder,
         )
 
 
@@ -372,6 +397,7 @@ _READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
     "extend": _Reader.path,
     "extend-exclude": _Reader.texts,
     "extend-select": _Reader.texts,
+    "fixable": _Reader.texts,
     "gradcheck": _Reader.table,
     "ignore": _Reader.texts,
     "model-packs": _Reader.paths,
@@ -381,5 +407,6 @@ _READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
     "select": _Reader.texts,
     "strict": _Reader.flag,
     "target-torch": _Reader.version,
+    "unfixable": _Reader.texts,
 }
 KEYS = tuple(_READERS)

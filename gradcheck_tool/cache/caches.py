@@ -25,7 +25,7 @@ HAVING = -2
 
 
 class Caches:
-    """The result caches of one run: one for each configuration, in its root folder.
+    """The result caches of one run: one for each configuration, in its cache folder.
 
     Attributes:
         looked_at: the paths that imports were looked for at, whether there is something or not.
@@ -62,7 +62,7 @@ class Caches:
     def _cache(self, config: Config) -> ResultCache:
         # Configurations are few and live as long as the run: their identity is quick to look up.
         if id(config) not in self._caches:
-            self._caches[id(config)] = (config, ResultCache(config.root, self._key(config)))
+            self._caches[id(config)] = (config, ResultCache(config.cache, self._key(config)))
         return self._caches[id(config)][1]
 
     def _key(self, config: Config) -> str:

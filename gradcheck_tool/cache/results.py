@@ -13,7 +13,6 @@ from gradcheck_tool.cache.folder import why_foreign
 from gradcheck_tool.cache.packing import pack, pair, unpack
 from gradcheck_tool.cache.schema import SchemaError, each, items, number, optional_text, text
 from gradcheck_tool.cache.store import forget_oldest, read_entries, write
-from gradcheck_tool.sources.discover import CACHE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +48,9 @@ class ResultCache:
     by file name.
     """
 
-    def __init__(self, root: Path, key: str) -> None:
-        """`root` is the folder that gets a `.gradlint_cache`; `key` names the way of checking."""
-        self._cache = root / CACHE_FOLDER
+    def __init__(self, cache: Path, key: str) -> None:
+        """`cache` is the cache folder; `key` names the way of checking."""
+        self._cache = cache
         self._path = self._cache / f"check-{key}.json"
         self._entries = {} if why_foreign(self._cache) else read_entries(self._path)
         self._new: dict[str, list[Any]] = {}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.store import digest, stamp
-from gradcheck_tool.config import FILE_NAMES
-from gradcheck_tool.sources.discover import CACHE_FOLDER, IGNORE_FILES, SUFFIXES
+from gradcheck_tool.config import CACHE_FOLDER, FILE_NAMES
+from gradcheck_tool.sources.discover import IGNORE_FILES, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

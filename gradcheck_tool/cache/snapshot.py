@@ -13,7 +13,7 @@ from gradcheck_tool.cache.folder import why_foreign
 from gradcheck_tool.cache.schema import each, number, table, text
 from gradcheck_tool.cache.seen import Seen
 from gradcheck_tool.cache.store import digest, forget_oldest, read_entries, write
-from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.config import CACHE_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,13 +34,15 @@ class Printed:
 class Snapshot:
     """The last run of one command: of the same tool in the same folder, asked for the same."""
 
-    def __init__(self, folder: Path, asked: object) -> None:
+    def __init__(self, folder: Path, asked: object, cache: Path | None = None) -> None:
         """`folder` is where the command runs; the text of `asked` tells commands apart.
 
-        It has to be made before the command looks at anything.
+        `cache` is the cache folder that the command names. The snapshot has to be made before the command
+        looks at anything.
         """
         self._name = f"run-{digest(repr((str(folder), asked)).encode(errors='surrogateescape'))}.json"
         self._folder = folder
+        self._cache = cache
         self._started = time.time_ns()
 
     def load(self) -> Printed | None:
@@ -48,18 +50,18 @@ class Snapshot:
 
         The cache lies at the root of the project, which is known only once the configurations are read.
         """
-        for parent in (self._folder, *self._folder.parents):
-            cache = parent / CACHE_FOLDER
+        above = (parent / CACHE_FOLDER for parent in (self._folder, *self._folder.parents))
+        for cache in above if self._cache is None else (self._cache,):
             entries = read_entries(cache / self._name)
             if entries and not why_foreign(cache):
                 return _unchanged(entries)
         return None
 
-    def save(self, root: Path, seen: Seen, printed: Printed) -> None:
+    def save(self, cache: Path, seen: Seen, printed: Printed) -> None:
         """Remember what was printed, unless a file may have changed since it was looked at.
 
         Args:
-            root: the folder with the cache: where the command runs or above it.
+            cache: the cache folder: in the folder where the command runs, above it, or the named one.
             seen: what the output depends on.
             printed: the output.
         """
@@ -69,7 +71,6 @@ class Snapshot:
             return
         if state.settled >= self._started:
             return
-        cache = root / CACHE_FOLDER
         told = {"seen": asdict(seen), "state": state.digest, "printed": asdict(printed)}
         write(cache, cache / self._name, told)
         forget_oldest(cache, "run-*.json", KEPT)

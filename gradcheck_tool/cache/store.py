@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.cache.folder import ForeignCacheError, why_foreign
-from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.config import CACHE_FOLDER
 from gradcheck_tool.trust.reading import MOST_OF_CACHES, read_file, read_program
 from gradcheck_tool.trust.signing import signed, verified
 from gradcheck_tool.writing import write_atomically
@@ -77,10 +77,11 @@ def remove_caches(folder: Path) -> Iterator[Cleaned]:
             folders.remove(CACHE_FOLDER)
         elif CACHE_FOLDER not in files:
             continue
-        yield _removed(Path(parent, CACHE_FOLDER))
+        yield remove_cache(Path(parent, CACHE_FOLDER))
 
 
-def _removed(cache: Path) -> Cleaned:
+def remove_cache(cache: Path) -> Cleaned:
+    """Delete one cache folder, if it is gradlint's."""
     import shutil
 
     reason = why_foreign(cache)

@@ -9,7 +9,8 @@ import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import formats, selectors
-from gradcheck_tool.cli.console import fail, note
+from gradcheck_tool.cli.console import When, fail, note
+from gradcheck_tool.cli.fail_on import FailOn
 from gradcheck_tool.cli.output import Output, targets
 from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
 from gradcheck_tool.config import ConfigError, Overrides, is_version
@@ -33,6 +34,7 @@ def check(
         typer.Option(
             metavar="FORMAT[=FILE]",
             autocompletion=formats,
+            envvar="GRADLINT_OUTPUT_FORMAT",
             help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
         ),
     ] = None,
@@ -44,9 +46,32 @@ def check(
     diff: Annotated[
         bool, typer.Option("--diff", help="Show what --fix would change, and change nothing.")
     ] = False,
+    fix_only: Annotated[
+        bool, typer.Option("--fix-only", help="Make the fixes, as with --fix, and report nothing else.")
+    ] = False,
+    show_fixes: Annotated[
+        bool, typer.Option("--show-fixes", help="With --fix or --diff: list what is fixed.")
+    ] = False,
+    fixable: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODES", autocompletion=selectors, help="Rules whose fixes are offered. [default: ALL]"
+        ),
+    ] = None,
+    unfixable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules whose fixes are not offered."),
+    ] = None,
     add_noqa: Annotated[
         bool, typer.Option("--add-noqa", help="Suppress every finding by a comment in its statement.")
     ] = False,
+    ignore_noqa: Annotated[
+        bool, typer.Option("--ignore-noqa", help="Report what comments suppress, too.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="COMMIT", help="Report only findings on lines that have changed since, in git."),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
     ] = None,
@@ -91,6 +116,18 @@ def check(
         str | None, typer.Option(metavar="VERSION", help="The torch version that the code is written for.")
     ] = None,
     no_cache: options.NoCache = False,
+    cache_dir: options.CacheFolder = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SEVERITY|CODES",
+            help="Exit with 1 only for findings of this severity (error, warning, info) or a higher one, or "
+            "of these rules.",
+        ),
+    ] = None,
+    exit_non_zero_on_fix: Annotated[
+        bool, typer.Option("--exit-non-zero-on-fix", help="Exit with 1 where something was fixed.")
+    ] = False,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 when there are findings.")
     ] = False,
@@ -100,6 +137,7 @@ def check(
     show_files: Annotated[
         bool, typer.Option("--show-files", help="List the files that would be checked.")
     ] = False,
+    color: options.Color = When.AUTO,
     stdin_filename: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Name of the program read from standard input.")
     ] = None,
@@ -129,6 +167,10 @@ def check(
         no_baseline=write_baseline is not None,
         strict=strict,
         report_unused_suppressions=report_unused_suppressions,
+        fixable=options.codes("--fixable", fixable),
+        unfixable=options.codes("--unfixable", unfixable),
+        ignore_comments=ignore_noqa,
+        cache_folder=options.cache_folder(cache_dir),
         trust=trust,
     )
     wanted = Options(
@@ -142,7 +184,7 @@ def check(
     request = Request(
         paths=given,
         stdin_filename=absolute(stdin_filename) if stdin_filename else None,
-        fix=fix,
+        fix=fix or fix_only,
         unsafe=unsafe_fixes,
         diff=diff,
         add_noqa=add_noqa,
@@ -152,9 +194,16 @@ def check(
         watch=watch,
         exit_zero=exit_zero,
         verbose=verbose,
+        fix_only=fix_only,
+        show_fixes=show_fixes,
+        fail_on_fix=exit_non_zero_on_fix,
+        fail_on=FailOn.of(options.codes("--fail-on", fail_on)),
+        since=since,
     )
     refuse_mixtures(request)
-    output = Output(folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet)
+    output = Output(
+        folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet, color=color
+    )
     output.refuse_mixtures()
 
     def once() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import Enum
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -73,11 +74,26 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def wants_color(stream_is_terminal: bool) -> bool:
-    """Whether to colour: on a terminal, unless NO_COLOR; anywhere with FORCE_COLOR."""
+class When(str, Enum):
+    """When something is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+def wants_color(stream_is_terminal: bool, when: When = When.AUTO) -> bool:
+    """Whether to colour: on a terminal that is not a dumb one, unless NO_COLOR; anywhere with FORCE_COLOR.
+
+    What the command line says goes before all of that.
+    """
+    if when is not When.AUTO:
+        return when is When.ALWAYS
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream_is_terminal
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream_is_terminal and os.environ.get("TERM") != "dumb"
 
 
 def count(number: int, thing: str) -> str:

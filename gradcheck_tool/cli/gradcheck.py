@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli import options
-from gradcheck_tool.cli.console import count, fail, note, print_out, wants_color
+from gradcheck_tool.cli.console import When, count, fail, note, print_out, wants_color
 from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
@@ -89,6 +89,8 @@ def gradcheck(
     config: options.Config = None,
     isolated: options.Isolated = False,
     no_cache: options.NoCache = False,
+    cache_dir: options.CacheFolder = None,
+    color: options.Color = When.AUTO,
     list_only: Annotated[
         bool, typer.Option("--list", help="List what would be checked, and check nothing.")
     ] = False,
@@ -121,6 +123,7 @@ def gradcheck(
         settings=options.settings(config),
         select=_known("--select", select),
         ignore=_known("--ignore", ignore),
+        cache_folder=options.cache_folder(cache_dir),
     )
     try:
         harness = Harness(folder, overrides)
@@ -142,7 +145,7 @@ def gradcheck(
             )
     except (ConfigError, WorkerError) as error:
         fail(str(error))
-    complete = _print(plan, verdicts, reports, verbose)
+    complete = _print(plan, verdicts, reports, verbose, color)
     raise typer.Exit(_status(verdicts, fail_on) if complete else 2)
 
 
@@ -206,7 +209,7 @@ def _settings(
     )
 
 
-def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool) -> bool:
+def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: bool, color: When) -> bool:
     """Findings to their reports; what could not be read, and the summary, to standard error.
 
     Returns:
@@ -225,8 +228,8 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     lines = SourceLines()
     complete = True
     for report in reports:
-        color = report.file is None and wants_color(sys.stdout.isatty())
-        context = ReportContext(plan.folder, lines, color=color)
+        colored = report.file is None and wants_color(sys.stdout.isatty(), color)
+        context = ReportContext(plan.folder, lines, color=colored)
         if report.format == PAGE:
             text = page(verdicts.outcomes, plan.problems, plan.folder)
         elif report.format == "junit":

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from gradcheck_tool.cli.completion import selectors
-from gradcheck_tool.cli.console import fail
+from gradcheck_tool.cli.console import When, fail
 from gradcheck_tool.sources.discover import absolute
 
 Config = Annotated[
@@ -25,13 +25,40 @@ Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuratio
 Trust = Annotated[
     bool, typer.Option("--trust", help="Load the rule packs and model packs that configurations name.")
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", "-n", help="Neither read nor write results.")]
+NoCache = Annotated[
+    bool,
+    typer.Option("--no-cache", "-n", envvar="GRADLINT_NO_CACHE", help="Neither read nor write the cache."),
+]
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache-dir",
+        metavar="FOLDER",
+        envvar="GRADLINT_CACHE_DIR",
+        help="Keep results in this folder. [default: .gradlint_cache beside the configuration]",
+    ),
+]
+Color = Annotated[
+    When,
+    typer.Option(
+        "--color", metavar="WHEN", envvar="GRADLINT_COLOR", help="When to colour: auto, always or never."
+    ),
+]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", metavar="N", min=0, help="Processes; 0 is one for each core.")
+    int,
+    typer.Option(
+        "--jobs", "-j", metavar="N", min=0, envvar="GRADLINT_JOBS", help="Processes; 0 is one for each core."
+    ),
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("--output-file", "-o", metavar="FILE", help="Write the report to this file."),
+    typer.Option(
+        "--output-file",
+        "-o",
+        metavar="FILE",
+        envvar="GRADLINT_OUTPUT_FILE",
+        help="Write the report to this file.",
+    ),
 ]
 Select = Annotated[
     list[str] | None,
@@ -46,6 +73,23 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="CODES", autocompletion=selectors, help="Codes to leave out."),
 ]
+
+
+def cache_folder(folder: Path | None) -> Path | None:
+    """The cache folder that was named (absolute), or None.
+
+    Raises:
+        typer.Exit: with status 2, where it holds what gradlint has not made.
+    """
+    if folder is None:
+        return None
+    from gradcheck_tool.cache.folder import why_foreign
+
+    found = absolute(folder)
+    reason = why_foreign(found)
+    if reason is not None:
+        fail(f"--cache-dir: {folder} is not used as a cache: {reason}")
+    return found
 
 
 # A comma that is not in braces.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cli.console import count, fail, note, print_out, tell_unwritten, wants_color
+from gradcheck_tool.cli.console import When, count, fail, note, print_out, tell_unwritten, wants_color
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, shown_name
@@ -48,12 +48,14 @@ class Output:
         targets: the reports.
         statistics: counts of each rule take the place of findings.
         quiet: only findings and problems.
+        color: when reports are coloured.
     """
 
     folder: Path
     targets: tuple[Target, ...]
     statistics: bool
     quiet: bool
+    color: When = When.AUTO
 
     @property
     def only_prints(self) -> bool:
@@ -118,7 +120,7 @@ class Output:
             return ""
         from gradcheck_tool.report import render
 
-        color = target.file is None and wants_color(sys.stdout.isatty())
+        color = target.file is None and wants_color(sys.stdout.isatty(), self.color)
         return render(
             target.format, findings, ReportContext(self.folder, lines, session.rules_in_force, color)
         )

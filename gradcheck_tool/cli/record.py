@@ -33,8 +33,8 @@ def record(
     from gradcheck_tool.harness.record.command import run_recorded
 
     try:
-        root = Configs(Path.cwd(), Overrides()).for_folder(Path.cwd()).root
-        recording = run_recorded(arguments, root)
+        cache = Configs(Path.cwd(), Overrides()).for_folder(Path.cwd()).cache
+        recording = run_recorded(arguments, cache)
     except ConfigError as error:
         fail(str(error))
     except OSError as error:

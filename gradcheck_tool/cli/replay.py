@@ -5,18 +5,37 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.cache_key import identity
 from gradcheck_tool.cache.snapshot import Snapshot
+from gradcheck_tool.sources.discover import absolute
 
-# What reports depend on besides the command and the files.
-_ENVIRONMENT = ("CI_PROJECT_DIR", "FORCE_COLOR", "GITHUB_WORKSPACE", "HOME", "NO_COLOR")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What reports depend on besides the command, its own variables and the files.
+_ENVIRONMENT = ("CI_PROJECT_DIR", "FORCE_COLOR", "GITHUB_WORKSPACE", "HOME", "NO_COLOR", "TERM")
+_OPTION, _VARIABLE = "--cache-dir", "GRADLINT_CACHE_DIR"
 
 
 def snapshot() -> Snapshot:
     """Of this very command: the same words, in the same folder, printed to the same kind of place."""
-    surroundings = [os.environ.get(name) for name in _ENVIRONMENT]
-    return Snapshot(Path.cwd(), (identity(), sys.argv[1:], sys.stdout.isatty(), surroundings))
+    own = (name for name in os.environ if name.startswith("GRADLINT_"))
+    surroundings = [(name, os.environ.get(name)) for name in (*_ENVIRONMENT, *sorted(own))]
+    asked = (identity(), sys.argv[1:], sys.stdout.isatty(), surroundings)
+    return Snapshot(Path.cwd(), asked, _named_cache(sys.argv[1:]))
+
+
+def _named_cache(words: Sequence[str]) -> Path | None:
+    """The cache folder that the command names, read before anything parses the command."""
+    named = os.environ.get(_VARIABLE)
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word == _OPTION:
+            named = following
+        elif word.startswith(f"{_OPTION}="):
+            named = word.partition("=")[2]
+    return absolute(Path(named)) if named else None
 
 
 def replay(last: Snapshot) -> int | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from gradcheck_tool.cache.snapshot import Printed
+from gradcheck_tool.cli.changes import listed, number_of, without_refused, write_changes
 from gradcheck_tool.cli.console import count, fail, note, tell_left_out, tell_unwritten
+from gradcheck_tool.cli.fail_on import FailOn
 from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.patch import print_patch
 from gradcheck_tool.cli.progress import progress_bar
@@ -23,7 +25,7 @@ from gradcheck_tool.trust.links import refuse_links
 from gradcheck_tool.trust.visible import visible_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gradcheck_tool.cache.snapshot import Snapshot
     from gradcheck_tool.cli.output import Output
@@ -44,6 +46,11 @@ class Request:
         paths: files and folders as given; `-` is standard input.
         stdin_filename: the name of the program on standard input (absolute).
         fix, unsafe, diff: make fixes, the unsafe ones too, or only show them.
+        fix_only: make fixes, and report nothing.
+        show_fixes: list what was fixed.
+        fail_on_fix: fixes make the status 1.
+        fail_on: the findings that make the status 1.
+        since: the commit since which lines have to have changed for findings on them to be reported.
         add_noqa: suppress findings by comments.
         write_baseline: file to write all findings to.
         with_run: file that has what a run showed.
@@ -65,11 +72,16 @@ class Request:
     watch: bool
     exit_zero: bool
     verbose: bool
+    fix_only: bool = False
+    show_fixes: bool = False
+    fail_on_fix: bool = False
+    fail_on: FailOn = field(default_factory=FailOn)
+    since: str | None = None
 
     @property
     def only_prints(self) -> bool:
         """Whether no file is changed, and nothing printed that is another each time."""
-        return not (self.fix or self.watch or self.verbose or self.with_run)
+        return not (self.fix or self.watch or self.verbose or self.with_run or self.since)
 
     @property
     def from_stdin(self) -> bool:
@@ -100,8 +112,20 @@ def refuse_mixtures(request: Request) -> None:
         fail(f"{asked[0]} is for files, not for standard input")
     if request.diff or (request.fix and not request.watch):
         asked.append("--diff" if request.diff else "--fix")
+    if request.since is not None:
+        if request.from_stdin:
+            fail("--since is for files, not for standard input")
+        asked += ["--since"] if asked and asked[0] not in ("--show-files", "--watch") else []
+    if request.fix_only and request.diff:
+        asked.append("--fix-only")
     if len(asked) > 1:
         fail(f"{asked[0]} and {asked[1]} do not go together")
+    for name, wanted in (
+        ("--show-fixes", request.show_fixes),
+        ("--exit-non-zero-on-fix", request.fail_on_fix),
+    ):
+        if wanted and not (request.fix or request.diff):
+            fail(f"{name} needs --fix")
 
 
 def carry_out(session: Session, request: Request, output: Output, last: Snapshot | None = None) -> int:
@@ -130,6 +154,9 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
         outcome = session.check(request.paths, progress)
     _refuse_wrong_settings(session)
     left_out = tell_left_out(session.configs_in_force(), output.folder)
+    _refuse_unknown_codes(request.fail_on, session)
+    if request.since is not None:
+        outcome.findings = _on_changed_lines(outcome.findings, request.since, output.folder)
     if request.verbose:
         _tell_work(outcome, time.perf_counter() - started)
     if request.write_baseline is not None:
@@ -139,40 +166,48 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
     if request.add_noqa:
         changes = session.add_noqa(outcome)
         made = write_changes(changes)
-        output.tell(f"Suppressed {count(sum(change.fixed for change in made), 'problem')}.")
+        output.tell(f"Suppressed {number_of(made)}.")
         output.problems(outcome)
-        return max(_status(outcome, exit_zero=True), _done(made, changes))
+        return max(_status_of_work(outcome), _done(made, changes))
     fixed = 0
     if request.fix:
-        changes = session.fix(outcome, request.unsafe)
-        made = write_changes(changes)
-        outcome = session.recheck(outcome, made)
-        if made:
-            output.tell(f"Fixed {count(sum(change.fixed for change in made), 'problem')}.")
-        fixed = _done(made, changes)
-        unwritten = {change.path for change in changes} - {change.path for change in made}
-        outcome.findings = _without_refused(outcome.findings, unwritten, request.unsafe)
+        outcome, fixed = _fix(session, outcome, request, output)
+        if request.fix_only:
+            output.problems(outcome)
+            return max(_status_of_work(outcome), fixed)
     if request.with_run is not None:
         outcome.findings = _joined(outcome.findings, request.with_run, session, output.folder)
     printed, complete = output.write(outcome, session, SourceLines())
-    status = max(_status(outcome, request.exit_zero), fixed, 0 if complete else FAILED)
+    status = max(_status(outcome, request), fixed, 0 if complete else FAILED)
     seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
         out, err = printed
-        last.save(session.root, seen, Printed(out, left_out + err, status))
+        last.save(session.cache, seen, Printed(out, left_out + err, status))
     return status
 
 
-def _without_refused(findings: list[Finding], unwritten: set[Path], unsafe: bool) -> list[Finding]:
-    """The findings that are left after their fixes were tried: one that was refused is offered no more."""
-    return [
-        replace(finding, fix=None)
-        if finding.fix
-        and (unsafe or finding.fix.applicability is Applicability.SAFE)
-        and Path(finding.location.filename) not in unwritten
-        else finding
-        for finding in findings
-    ]
+def _fix(session: Session, outcome: Outcome, request: Request, output: Output) -> tuple[Outcome, int]:
+    """Make the fixes; return the outcome with them, and the exit status that they come to by themselves."""
+    changes = session.fix(outcome, request.unsafe)
+    made = write_changes(changes)
+    outcome = session.recheck(outcome, made)
+    if made:
+        output.tell(f"Fixed {number_of(made)}" + (":" if request.show_fixes else "."))
+        if request.show_fixes:
+            output.tell(listed(made, output.folder))
+    unwritten = {change.path for change in changes} - {change.path for change in made}
+    outcome.findings = without_refused(outcome.findings, unwritten, request.unsafe)
+    return outcome, max(_done(made, changes), 1 if made and request.fail_on_fix else 0)
+
+
+def _on_changed_lines(findings: list[Finding], commit: str, folder: Path) -> list[Finding]:
+    from gradcheck_tool.sources.changed import ChangedLines, GitError
+
+    try:
+        changed = ChangedLines(commit, folder)
+        return [finding for finding in findings if changed.touch(finding)]
+    except GitError as error:
+        fail(f"--since: {error}")
 
 
 def _joined(findings: list[Finding], path: Path, session: Session, folder: Path) -> list[Finding]:
@@ -214,13 +249,14 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
         sys.stdout.buffer.write(fixed)
         outcome = session.check_text(fixed, name)
         output.problems(outcome)
-        return _status(outcome, request.exit_zero)
+        status = _status_of_work(outcome) if request.fix_only else _status(outcome, request)
+        return max(status, 1 if request.fail_on_fix and fixed != data else 0)
     started = time.perf_counter()
     outcome = session.check_text(data, name)
     if request.verbose:
         _tell_work(outcome, time.perf_counter() - started)
     _, complete = output.write(outcome, session, SourceLines({name: data}))
-    return max(_status(outcome, request.exit_zero), 0 if complete else FAILED)
+    return max(_status(outcome, request), 0 if complete else FAILED)
 
 
 def _refuse_wrong_settings(session: Session) -> None:
@@ -234,6 +270,17 @@ def _refuse_wrong_settings(session: Session) -> None:
             from gradcheck_tool.harness.settings import read_settings
 
             read_settings(config.gradcheck, str(config.origin("gradcheck")))
+
+
+def _refuse_unknown_codes(fail_on: FailOn, session: Session) -> None:
+    if not fail_on.selectors:
+        return
+    from gradcheck_tool.rulebook.selection import UnknownCodeError
+
+    try:
+        fail_on.refuse_unknown(session.rules_known())
+    except UnknownCodeError as error:
+        fail(f"--{error}")
 
 
 def _show_files(session: Session, paths: Sequence[Path], output: Output) -> int:
@@ -259,7 +306,7 @@ def _write_baseline(path: Path, outcome: Outcome, output: Output) -> int:
         return FAILED
     output.problems(outcome)
     output.tell(f"Wrote {count(len(outcome.findings), 'finding')} to {path}.")
-    return _status(outcome, exit_zero=True)
+    return _status_of_work(outcome)
 
 
 def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output: Output) -> int:
@@ -269,34 +316,11 @@ def _show_diff(changes: list[Change], outcome: Outcome, request: Request, output
     output.problems(outcome)
     unsafe = 0 if request.unsafe else fixable(outcome.findings)[Applicability.UNSAFE]
     more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
-    output.tell(f"Would fix {count(sum(change.fixed for change in changes), 'problem')}{more}.")
+    output.tell(f"Would fix {number_of(changes)}{more}.")
+    if request.show_fixes and changes:
+        output.tell(listed(changes, output.folder))
     found = 1 if changes and not request.exit_zero else 0
-    return max(found, _status(outcome, exit_zero=True))
-
-
-def write_changes(changes: Iterable[Change]) -> list[Change]:
-    """Write what can be written, and say of each other file why it stays as it is.
-
-    Returns:
-        The changes that were made.
-    """
-    from gradcheck_tool.writing import write_atomically
-
-    made = []
-    for change in changes:
-        try:
-            now = change.path.read_bytes()
-            # The other name of a file that was just changed, say by a link, shows the change already.
-            if now not in (change.before, change.after):
-                note(f"gradlint: error: {change.path}: not changed: it is not what was checked any more")
-                continue
-            if now != change.after:
-                write_atomically(change.path, change.after)
-        except OSError as error:
-            tell_unwritten(change.path, error)
-        else:
-            made.append(change)
-    return made
+    return max(found, _status_of_work(outcome))
 
 
 def _done(made: Sequence[Change], wanted: Sequence[Change]) -> int:
@@ -304,7 +328,13 @@ def _done(made: Sequence[Change], wanted: Sequence[Change]) -> int:
     return 0 if len(made) == len(wanted) else FAILED
 
 
-def _status(outcome: Outcome, exit_zero: bool) -> int:
+def _status(outcome: Outcome, request: Request) -> int:
     if any(problem.fatal for problem in outcome.problems):
         return FAILED
-    return 1 if outcome.findings and not exit_zero else 0
+    found = any(request.fail_on.counts(finding) for finding in outcome.findings)
+    return 1 if found and not request.exit_zero else 0
+
+
+def _status_of_work(outcome: Outcome) -> int:
+    """The status of a run that was not to judge: findings leave it at 0."""
+    return FAILED if any(problem.fatal for problem in outcome.problems) else 0

@@ -13,11 +13,11 @@ import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import formats
-from gradcheck_tool.cli.console import fail, note, tell_left_out, tell_unwritten
+from gradcheck_tool.cli.console import When, fail, note, tell_left_out, tell_unwritten
 from gradcheck_tool.cli.output import FOR_PEOPLE, Target, targets, write_file
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.report import FORMATS
-from gradcheck_tool.sources.discover import CACHE_FOLDER, absolute
+from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
     from gradcheck_tool.harness.record.command import Recording
@@ -71,6 +71,7 @@ def run(
     config: options.Config = None,
     isolated: options.Isolated = False,
     trust: options.Trust = False,
+    color: options.Color = When.AUTO,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
     """Run your script or tests, and report their mistakes.
@@ -101,7 +102,7 @@ def run(
     try:
         session = Session(folder, Options(overrides))
         session.rules_known()
-        cache, started = session.root / CACHE_FOLDER, time.time_ns()
+        cache, started = session.cache, time.time_ns()
         watched = run_watched(
             command,
             *([recorder(cache)] if record else ()),
@@ -117,7 +118,7 @@ def run(
         note(f"gradlint: error: not all that was seen could be kept: {gettempdir()} cannot be written to")
     complete = not watched.lost
     complete &= save is None or _save(save, folder, session, watched)
-    complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone)
+    complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone, color)
     if not quiet:
         _tell_not_watched(watched.left_alone, folder)
     if record:
@@ -186,6 +187,7 @@ def _print(
     folder: Path,
     quiet: bool,
     left_alone: list[NotWatched],
+    color: When,
 ) -> bool:
     """Standard output belongs to the command: what goes to no file goes to standard error.
 
@@ -202,8 +204,8 @@ def _print(
     for target in wanted:
         if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
             continue
-        color = target.file is None and wants_color(sys.stderr.isatty())
-        context = ReportContext(folder, lines, session.rules_in_force, color, left_alone)
+        colored = target.file is None and wants_color(sys.stderr.isatty(), color)
+        context = ReportContext(folder, lines, session.rules_in_force, colored, left_alone)
         text = render(target.format, outcome.findings, context)
         if target.file is None:
             sys.stderr.write(text)

@@ -17,7 +17,6 @@ from gradcheck_tool.harness.settings import Settings, read_settings
 from gradcheck_tool.harness.targets import find_functions
 from gradcheck_tool.harness.units import make_units, matching, shard
 from gradcheck_tool.rulebook.selection import is_left_out, is_selected
-from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.source import read_source
 from gradcheck_tool.sources.suppression import Suppressions, read_suppressions
@@ -93,7 +92,7 @@ class Harness:
     @property
     def cache(self) -> Path:
         """The folder of results and recorded calls."""
-        return self.config.root / CACHE_FOLDER
+        return self.config.cache
 
     def plan(
         self,

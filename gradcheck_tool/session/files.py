@@ -149,12 +149,16 @@ class FileChecker:
         findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
         if not findings and not unused_too:
             return Examined(source, (), tuple(self._unfinished), self._entered)
-        suppressions = read_suppressions(source.text)
+        suppressions = Suppressions() if config.ignore_comments else read_suppressions(source.text)
         if suppressions.skip_file:
             return Examined(source, (), tuple(self._unfinished), self._entered)
         known: dict[str, Suppressions] = {source.filename: suppressions}
         used: set[tuple[str, int]] = set()
-        kept = [finding for finding in findings if not self._is_suppressed(finding, known, used)]
+        kept = [
+            finding
+            for finding in findings
+            if config.ignore_comments or not self._is_suppressed(finding, known, used)
+        ]
         if unused_too:
             kept += unused_suppressions(source, suppressions, findings, self.ruleset(config))
         kept = [
@@ -288,6 +292,8 @@ class _Selection:
     ignore: tuple[str, ...]
     target_torch: str | None
     strict: bool
+    fixable: tuple[str, ...]
+    unfixable: tuple[str, ...]
 
     @classmethod
     def of(cls, config: Config) -> _Selection:
@@ -300,6 +306,8 @@ class _Selection:
             config.ignore,
             config.target_torch,
             config.strict,
+            config.fixable,
+            config.unfixable,
         )
 
 
@@ -312,6 +320,8 @@ def _load_rules(config: Config) -> RuleSet:
         rules = RuleSet.load(config.rule_packs, is_whole=not config.untrusted)
         for pattern, selectors in config.per_file_ignores.items() if rules.is_whole else ():
             check_selectors(f"per-file-ignores.{pattern}", selectors, rules.codes, rules.names)
+        for key in ("fixable", "unfixable") if rules.is_whole else ():
+            check_selectors(key, getattr(config, key), rules.codes, rules.names)
         return rules.select(
             config.select, config.extend_select, config.ignore, config.target_torch, strict=config.strict
         )

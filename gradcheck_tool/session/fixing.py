@@ -29,12 +29,12 @@ Keep = Callable[["Sequence[Finding]", "Source"], "Sequence[Finding]"]
 
 @dataclass(frozen=True)
 class Change:
-    """A file and what would become of it."""
+    """A file, what would become of it, and the findings that are then gone."""
 
     path: Path
     before: bytes
     after: bytes
-    fixed: int
+    findings: tuple[Finding, ...]
 
 
 class Fixer:
@@ -60,7 +60,7 @@ class Fixer:
             except SourceError:
                 continue
             if result.fixed:
-                yield Change(path, before, result.data, len(result.fixed))
+                yield Change(path, before, result.data, result.fixed)
 
     def fix_data(self, data: bytes, filename: str, config: Config, unsafe: bool) -> Fixed:
         """Fix the bytes of a file that may not be on disk.
@@ -88,7 +88,7 @@ class Fixer:
             source, findings = examined
             after = edited(source, noqa_edits(source, findings))
             if after is not None:
-                yield Change(path, before, after, len(findings))
+                yield Change(path, before, after, tuple(findings))
 
     def _examined(
         self, data: bytes, filename: str, config: Config

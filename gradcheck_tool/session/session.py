@@ -12,6 +12,7 @@ from gradcheck_tool.cache.seen import Seen
 from gradcheck_tool.config import Config, Overrides
 from gradcheck_tool.configs import Configs
 from gradcheck_tool.findings import Applicability, Finding
+from gradcheck_tool.session.fixable import with_wanted_fix
 from gradcheck_tool.session.ways import Ways, is_reported, led_elsewhere
 from gradcheck_tool.sources.lines import SourceLines
 
@@ -102,9 +103,9 @@ class Session:
         self._named: set[Path] = set()
 
     @property
-    def root(self) -> Path:
-        """The folder that has the cache: the root of the configuration in force where the command runs."""
-        return self.config(self._folder).root
+    def cache(self) -> Path:
+        """The cache folder of the configuration in force where the command runs."""
+        return self.config(self._folder).cache
 
     def seen(self) -> Seen | None:
         """Everything in the file system that the last outcome depends on; None where no cache kept track."""
@@ -333,8 +334,9 @@ class Session:
         """The findings in order of place, less those that a baseline has."""
         kept: list[Finding] = []
         by_baseline: dict[Path, list[Finding]] = {}
-        for finding in sorted(findings, key=Finding.sort_key):
-            baseline = self._config_of(finding.location.filename).baseline
+        for found in sorted(findings, key=Finding.sort_key):
+            config = self._config_of(found.location.filename)
+            finding, baseline = with_wanted_fix(found, config), config.baseline
             if baseline is None:
                 kept.append(finding)
             else:
@@ -429,6 +431,6 @@ class Session:
     @staticmethod
     def _is_customised(config: Config) -> bool:
         plain = Config(config.root)
-        selection = (config.select, config.extend_select, config.ignore)
+        selection = (config.select, config.extend_select, config.ignore, config.fixable, config.unfixable)
         packs = (*config.rule_packs, *config.model_packs, *config.untrusted, *config.per_file_ignores)
-        return selection != (plain.select, (), ()) or bool(packs)
+        return selection != (plain.select, (), (), plain.fixable, ()) or bool(packs)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.config import ConfigError
+from gradcheck_tool.config import CACHE_FOLDER, ConfigError
 from gradcheck_tool.sources.patterns import PatternError, Patterns
 from gradcheck_tool.trust.reading import MOST_OF_SETTINGS, RefusedFileError, read_file
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.config import Config
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
-CACHE_FOLDER = ".gradlint_cache"
 # Where git keeps what it leaves out, in a folder.
 IGNORE_FILES = (".gitignore", ".git/info/exclude")
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from gradcheck_tool.cache.folder import why_foreign
-from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.config import CACHE_FOLDER
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links need privileges")
 

@@ -12,10 +12,10 @@ from gradcheck_tool.cache.packing import pack, unpack
 from gradcheck_tool.cache.results import Remembered, ResultCache
 from gradcheck_tool.cache.snapshot import Printed, Snapshot, _unchanged
 from gradcheck_tool.cache.store import read_entries, write
+from gradcheck_tool.config import CACHE_FOLDER
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.report import FORMATS, render
 from gradcheck_tool.report.context import ReportContext
-from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.trust.signing import signed, verified
 from tests.fakes import finding, replacement, step
 
@@ -72,7 +72,7 @@ def test_output_cannot_be_forged(tmp_path, monkeypatch):
 
     seen = Seen.of([tmp_path], [tmp_path / "a.py"], [])
     monkeypatch.setattr(snapshot, "_started", 1 << 62)
-    snapshot.save(tmp_path, seen, Printed("GL101", "", 1))
+    snapshot.save(tmp_path / CACHE_FOLDER, seen, Printed("GL101", "", 1))
     assert snapshot.load() == Printed("GL101", "", 1)
     (path,) = (tmp_path / CACHE_FOLDER).glob("run-*.json")
     forged(path, lambda data: data["printed"].update(out="", status=0))
@@ -161,7 +161,7 @@ def whole_finding():
 def test_damaged_results_are_misses_or_whole(tmp_path):
     """Even where somebody has the key: what is read is a finding with all its fields, or nothing."""
     told = Remembered((whole_finding(),), (("/b.py", "f"),), (("/b.py", 7),), ("g",))
-    cache = ResultCache(tmp_path, "key")
+    cache = ResultCache(tmp_path / CACHE_FOLDER, "key")
     cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], told)
     cache.save()
     path = tmp_path / CACHE_FOLDER / "check-key.json"
@@ -170,7 +170,7 @@ def test_damaged_results_are_misses_or_whole(tmp_path):
     context = ReportContext(tmp_path, lambda name, cell: ["x = 1"] * 9)
     for _ in range(2000):
         write(path.parent, path, damaged(entries, draw))
-        found = ResultCache(tmp_path, "key").get("/a.py", "digest", lambda asked: "other")
+        found = ResultCache(tmp_path / CACHE_FOLDER, "key").get("/a.py", "digest", lambda asked: "other")
         for each in found.findings if found else ():
             assert isinstance(each, Finding)
             hash(each)
@@ -179,7 +179,7 @@ def test_damaged_results_are_misses_or_whole(tmp_path):
 
 
 def test_damaged_bytes_are_misses(tmp_path):
-    cache = ResultCache(tmp_path, "key")
+    cache = ResultCache(tmp_path / CACHE_FOLDER, "key")
     cache.put("/a.py", "digest", [], Remembered((whole_finding(),)))
     cache.save()
     path = tmp_path / CACHE_FOLDER / "check-key.json"
@@ -192,7 +192,7 @@ def test_damaged_bytes_are_misses(tmp_path):
         if bytes(changed) == data:
             continue
         path.write_bytes(changed[: draw.randrange(len(data))] if draw.random() < 0.2 else changed)
-        assert ResultCache(tmp_path, "key").get("/a.py", "digest", lambda asked: None) is None
+        assert ResultCache(tmp_path / CACHE_FOLDER, "key").get("/a.py", "digest", lambda asked: None) is None
 
 
 def test_damaged_snapshots_are_misses_or_whole(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from gradcheck_tool.cache import results, store
 from gradcheck_tool.cache.results import Remembered, ResultCache
 from gradcheck_tool.cache.store import read_entries
-from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.config import CACHE_FOLDER
 from tests import fakes
 from tests.fakes import finding, replacement, step
 
@@ -195,10 +195,10 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     story = (step("/b.py", 1, 2, 3, "saved", cell=4), step("/a.py", 5, 6, 7, "written"))
     kept = finding("/a.py", predicts="an error", trace=story, fix=replacement(1, 2, 3, "x", safe=False))
     told = Remembered((kept, finding("/a.py")), (("/b.py", "Net.forward"),), (("/b.py", 7),), ("f",))
-    cache = ResultCache(tmp_path, "key")
+    cache = ResultCache(tmp_path / CACHE_FOLDER, "key")
     cache.put("/a.py", "digest", [(("/a.py", "b", 1), "other")], told)
     cache.save()
-    loaded = ResultCache(tmp_path, "key")
+    loaded = ResultCache(tmp_path / CACHE_FOLDER, "key")
     assert loaded.get("/a.py", "digest", lambda asked: {("/a.py", "b", 1): "other"}[asked]) == told
     assert loaded.get("/a.py", "digest", lambda _: "changed") is None
     assert loaded.get("/a.py", "changed", lambda _: "other") is None
@@ -208,7 +208,7 @@ def test_a_result_comes_back_as_it_was(tmp_path):
 def save_many(arguments):
     root, worker = arguments
     for number in range(20):
-        cache = ResultCache(root, "shared")
+        cache = ResultCache(root / CACHE_FOLDER, "shared")
         name = f"{root}/w{worker}-{number}.py"
         (root / f"w{worker}-{number}.py").write_text("")
         cache.put(name, "digest", [], Remembered((finding(name),)))
@@ -223,7 +223,7 @@ def test_many_runs_at_once_leave_a_cache_that_can_be_read(tmp_path):
         list(jobs)
     entries = read_entries(tmp_path / CACHE_FOLDER / "check-shared.json")
     assert entries
-    loaded = ResultCache(tmp_path, "shared")
+    loaded = ResultCache(tmp_path / CACHE_FOLDER, "shared")
     for name in entries:
         assert loaded.get(name, "digest", lambda _: None) == Remembered((finding(name),))
     assert not list((tmp_path / CACHE_FOLDER).glob("*.tmp"))

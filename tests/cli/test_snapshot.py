@@ -10,7 +10,7 @@ import pytest
 
 from gradcheck_tool.cache import snapshot, store
 from gradcheck_tool.cli import main as entry_point
-from gradcheck_tool.sources.discover import CACHE_FOLDER
+from gradcheck_tool.config import CACHE_FOLDER
 from tests import fakes
 
 PACK = '''

@@ -134,11 +134,11 @@ def test_links_within_the_tree(tmp_path):
 
 
 def test_a_file_that_has_changed_meanwhile_is_not_fixed(tmp_path, monkeypatch):
-    from gradcheck_tool.cli.request import write_changes
+    from gradcheck_tool.cli.changes import write_changes
     from gradcheck_tool.session.fixing import Change
 
     write(tmp_path, a="edited\n", b="old\n")
-    changes = [Change(tmp_path / f"{name}.py", b"old\n", b"new\n", 1) for name in "ab"]
+    changes = [Change(tmp_path / f"{name}.py", b"old\n", b"new\n", ()) for name in "ab"]
     assert write_changes(changes) == changes[1:]
     assert [(tmp_path / f"{name}.py").read_text() for name in "ab"] == ["edited\n", "new\n"]
 

@@ -90,7 +90,7 @@ def fixed(tmp_path: Path, text: str) -> tuple[str, int]:
     path.write_text(text)
     session = Session(tmp_path, Options(Overrides(isolated=True, extend_select=("GL9",))))
     changes = session.fix(session.check([path]), unsafe=True)
-    return (changes[0].after.decode(), changes[0].fixed) if changes else (text, 0)
+    return (changes[0].after.decode(), len(changes[0].findings)) if changes else (text, 0)
 
 
 @pytest.mark.parametrize("text", LEFT.values(), ids=LEFT)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.store import mark
 from gradcheck_tool.harness.record.places import FOLDER, written_since
-from gradcheck_tool.sources.discover import CACHE_FOLDER
 from gradcheck_tool.startup.launch import Starter, launch
 from gradcheck_tool.writing import remove_left_behind
 
@@ -39,13 +38,12 @@ class Recording:
     problems: dict[str, str]
 
 
-def run_recorded(arguments: Sequence[str], root: Path) -> Recording:
-    """Run `python ARGUMENTS` and record the Functions it calls in the cache of `root`.
+def run_recorded(arguments: Sequence[str], cache: Path) -> Recording:
+    """Run `python ARGUMENTS` and record the Functions it calls in a cache folder.
 
     Raises:
         OSError: where the cache folder cannot be written.
     """
-    cache = root / CACHE_FOLDER
     mark(cache)
     started = time.time_ns()
     return recorded(cache, started, launch(arguments, recorder(cache)))
