@@ -22,6 +22,7 @@ class FileResult:
         content: digest of the bytes that were checked.
         unfinished: names of the functions whose analysis reached the work limit.
         entered: `(filename, qualified name)` of the functions in other files that the top-level code led to.
+        mistaken: what is wrong with comments that are to suppress something, a sentence each.
         used: `(filename, row)` of the comments in other files that suppress what was found there.
     """
 
@@ -34,3 +35,4 @@ class FileResult:
     unfinished: tuple[str, ...] = ()
     entered: tuple[tuple[str, str], ...] = ()
     used: tuple[tuple[str, int], ...] = ()
+    mistaken: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ class Caches:
         dependencies = [(asked, self._resolve(asked)) for asked in result.imports]
         if result.problem is not None:
             return
-        told = Remembered(result.findings, result.entered, result.used, result.unfinished)
+        told = Remembered(result.findings, result.entered, result.used, result.unfinished, result.mistaken)
         self._cache(config).put(str(path), result.content, dependencies, told)
 
     def save(self) -> None:

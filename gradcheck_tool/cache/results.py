@@ -32,20 +32,22 @@ KEPT = 16
 class Remembered(NamedTuple):
     """What checking a file gave: findings; of other files, functions entered and suppressions used.
 
-    `unfinished` names the functions whose analysis reached the work limit.
+    `unfinished` names the functions whose analysis reached the work limit, `mistaken` says what is wrong with
+    suppression comments.
     """
 
     findings: tuple[Finding, ...]
     entered: tuple[tuple[str, str], ...] = ()
     used: tuple[tuple[str, int], ...] = ()
     unfinished: tuple[str, ...] = ()
+    mistaken: tuple[str, ...] = ()
 
 
 class ResultCache:
     """Results of one way of checking.
 
-    Entries are `[digest, dependencies, findings, entered functions, used suppressions, unfinished functions]`
-    by file name.
+    Entries are `[digest, dependencies, findings, entered functions, used suppressions, unfinished functions,
+    mistaken comments]` by file name.
     """
 
     def __init__(self, cache: Path, key: str) -> None:
@@ -77,7 +79,12 @@ class ResultCache:
         """Remember a result until `save`."""
         packed = [[list(asked), digest] for asked, digest in dependencies]
         told = [pack(finding) for finding in found.findings]
-        places = [list(map(list, found.entered)), list(map(list, found.used)), list(found.unfinished)]
+        places = [
+            list(map(list, found.entered)),
+            list(map(list, found.used)),
+            list(found.unfinished),
+            list(found.mistaken),
+        ]
         self._new[filename] = [content, packed, told, *places]
 
     def save(self) -> None:
@@ -104,9 +111,13 @@ class _Entry(NamedTuple):
         Raises:
             ValueError: it is none.
         """
-        content, dependencies, findings, entered, used, unfinished = items(packed, 6)
+        content, dependencies, findings, entered, used, unfinished, mistaken = items(packed, 7)
         told = Remembered(
-            each(findings, unpack), each(entered, pair), each(used, _comment), each(unfinished, text)
+            each(findings, unpack),
+            each(entered, pair),
+            each(used, _comment),
+            each(unfinished, text),
+            each(mistaken, text),
         )
         return cls(text(content), each(dependencies, _dependency), told)
 

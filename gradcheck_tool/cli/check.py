@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,17 @@ from gradcheck_tool.cli.fail_on import FailOn
 from gradcheck_tool.cli.output import Output, targets
 from gradcheck_tool.cli.request import STDIN, Request, carry_out, refuse_mixtures
 from gradcheck_tool.config import ConfigError, Overrides, is_version
+from gradcheck_tool.fixes.noqa import CommentForm
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.sources.discover import absolute
 from gradcheck_tool.trust.visible import visible
+
+
+class CommentWord(str, Enum):
+    """How `--add-noqa` writes comments."""
+
+    GRADLINT = "gradlint"
+    NOQA = "noqa"
 
 
 def check(
@@ -65,6 +74,17 @@ def check(
     add_noqa: Annotated[
         bool, typer.Option("--add-noqa", help="Suppress every finding by a comment in its statement.")
     ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="With --add-noqa: why, written into each comment.")
+    ] = None,
+    comment_form: Annotated[
+        CommentWord,
+        typer.Option(
+            "--comment-form",
+            metavar="FORM",
+            help="With --add-noqa: gradlint (`# gradlint: ignore[GL201]`) or noqa (`# noqa: GL201`).",
+        ),
+    ] = CommentWord.GRADLINT,
     ignore_noqa: Annotated[
         bool, typer.Option("--ignore-noqa", help="Report what comments suppress, too.")
     ] = False,
@@ -199,8 +219,11 @@ def check(
         fail_on_fix=exit_non_zero_on_fix,
         fail_on=FailOn.of(options.codes("--fail-on", fail_on)),
         since=since,
+        comments=CommentForm(comment_form is CommentWord.GRADLINT, " ".join((reason or "").split())),
     )
     refuse_mixtures(request)
+    if (reason is not None or comment_form is not CommentWord.GRADLINT) and not add_noqa:
+        fail(f"{'--comment-form' if reason is None else '--reason'} needs --add-noqa")
     output = Output(
         folder, targets(output_format or (), output_file), statistics=statistics, quiet=quiet, color=color
     )

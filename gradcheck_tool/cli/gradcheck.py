@@ -215,6 +215,7 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     Returns:
         Whether all reports were written.
     """
+    from gradcheck_tool.cli.job_summary import add_job_summary
     from gradcheck_tool.cli.output import write_file
     from gradcheck_tool.harness.junit import junit
     from gradcheck_tool.harness.page import page
@@ -240,9 +241,13 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     if plan.found and not plan.units:
         note(f"None of {count(plan.found, 'autograd Function')} is selected.")
         return complete
-    for line in summarise(verdicts.outcomes, verbose=verbose):
+    told = summarise(verdicts.outcomes, verbose=verbose)
+    for line in told:
         note(line)
-    return complete
+    closing = told[-1] if told else ""
+    context = ReportContext(plan.folder, lines)
+    formats = [report.format for report in reports]
+    return complete & add_job_summary(formats, "gradlint gradcheck", closing, verdicts.findings, context)
 
 
 def _status(verdicts: Verdicts, fail_on: str) -> int:

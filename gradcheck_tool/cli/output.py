@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cli.console import When, count, fail, note, print_out, tell_unwritten, wants_color
+from gradcheck_tool.cli.job_summary import add_job_summary
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, shown_name
@@ -58,9 +59,14 @@ class Output:
     color: When = When.AUTO
 
     @property
+    def formats(self) -> list[str]:
+        """The formats of the reports."""
+        return [target.format for target in self.targets]
+
+    @property
     def only_prints(self) -> bool:
-        """Whether no report goes to a file."""
-        return all(target.file is None for target in self.targets)
+        """Whether no report goes to a file, nor to the page of a job."""
+        return all(target.file is None and target.format != "github" for target in self.targets)
 
     def write(self, outcome: Outcome, session: Session, lines: SourceLines) -> tuple[tuple[str, str], bool]:
         """Print findings, problems and a closing line.
@@ -75,16 +81,18 @@ class Output:
             text = (
                 _statistics(target.format, outcome.findings)
                 if self.statistics
-                else self._report(target, outcome.findings, session, lines)
+                else self._report(target, outcome, session, lines)
             )
             if target.file is None:
                 complete &= print_out(text)
                 printed += text
             else:
                 complete &= write_file(target.file, text)
+        closing = _summary(outcome)
+        context = ReportContext(self.folder, lines)
+        complete &= add_job_summary(self.formats, "gradlint check", closing, outcome.findings, context)
         if self.quiet or all(target.format not in FOR_PEOPLE for target in self.targets):
             return (printed, said), complete
-        closing = _summary(outcome)
         note(closing)
         return (printed, f"{said}{closing}\n"), complete
 
@@ -113,17 +121,14 @@ class Output:
             note(line)
         return "".join(f"{line}\n" for line in lines)
 
-    def _report(
-        self, target: Target, findings: Sequence[Finding], session: Session, lines: SourceLines
-    ) -> str:
-        if not findings and target.format in FOR_PEOPLE:
+    def _report(self, target: Target, outcome: Outcome, session: Session, lines: SourceLines) -> str:
+        if not outcome.findings and target.format in FOR_PEOPLE:
             return ""
         from gradcheck_tool.report import render
 
         color = target.file is None and wants_color(sys.stdout.isatty(), self.color)
-        return render(
-            target.format, findings, ReportContext(self.folder, lines, session.rules_in_force, color)
-        )
+        context = ReportContext(self.folder, lines, session.rules_in_force, color, problems=outcome.problems)
+        return render(target.format, outcome.findings, context)
 
 
 def targets(

@@ -19,6 +19,7 @@ from gradcheck_tool.cli.output import fixable
 from gradcheck_tool.cli.patch import print_patch
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.findings import Applicability
+from gradcheck_tool.fixes.noqa import CommentForm
 from gradcheck_tool.report.context import shown_name
 from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.trust.links import refuse_links
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.session.session import Outcome, Session
 
 STDIN = Path("-")
+RUFF = (
+    "ruff removes these comments where RUF100 or RUF102 is on, unless its configuration has "
+    '`[tool.ruff.lint] external = ["GL"]`.'
+)
 # The status of a run that could not do its work.
 FAILED = 2
 
@@ -51,7 +56,7 @@ class Request:
         fail_on_fix: fixes make the status 1.
         fail_on: the findings that make the status 1.
         since: the commit since which lines have to have changed for findings on them to be reported.
-        add_noqa: suppress findings by comments.
+        add_noqa, comments: suppress findings by comments, and how these are written.
         write_baseline: file to write all findings to.
         with_run: file that has what a run showed.
         show_files: list the files, and check none.
@@ -77,6 +82,7 @@ class Request:
     fail_on_fix: bool = False
     fail_on: FailOn = field(default_factory=FailOn)
     since: str | None = None
+    comments: CommentForm = field(default_factory=CommentForm)
 
     @property
     def only_prints(self) -> bool:
@@ -164,11 +170,7 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
     if request.diff:
         return _show_diff(session.fix(outcome, request.unsafe), outcome, request, output)
     if request.add_noqa:
-        changes = session.add_noqa(outcome)
-        made = write_changes(changes)
-        output.tell(f"Suppressed {number_of(made)}.")
-        output.problems(outcome)
-        return max(_status_of_work(outcome), _done(made, changes))
+        return _suppress(session, outcome, request, output)
     fixed = 0
     if request.fix:
         outcome, fixed = _fix(session, outcome, request, output)
@@ -198,6 +200,16 @@ def _fix(session: Session, outcome: Outcome, request: Request, output: Output) -
     unwritten = {change.path for change in changes} - {change.path for change in made}
     outcome.findings = without_refused(outcome.findings, unwritten, request.unsafe)
     return outcome, max(_done(made, changes), 1 if made and request.fail_on_fix else 0)
+
+
+def _suppress(session: Session, outcome: Outcome, request: Request, output: Output) -> int:
+    changes = session.add_noqa(outcome, request.comments)
+    made = write_changes(changes)
+    output.tell(f"Suppressed {number_of(made)}.")
+    if made and not request.comments.own:
+        output.tell(RUFF)
+    output.problems(outcome)
+    return max(_status_of_work(outcome), _done(made, changes))
 
 
 def _on_changed_lines(findings: list[Finding], commit: str, folder: Path) -> list[Finding]:

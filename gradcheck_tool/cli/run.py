@@ -195,6 +195,7 @@ def _print(
         Whether all reports were written.
     """
     from gradcheck_tool.cli.console import count, wants_color
+    from gradcheck_tool.cli.job_summary import add_job_summary
     from gradcheck_tool.report import render
     from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.sources.lines import SourceLines
@@ -211,12 +212,16 @@ def _print(
             sys.stderr.write(text)
         else:
             complete &= write_file(target.file, text)
+    known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
+    found = (
+        f"Found {count(len(outcome.findings), 'problem')}"
+        if outcome.findings
+        else "No autograd mistakes seen"
+    )
+    closing = f"{found} in this run.{known}"
     if not quiet and any(target.format in FOR_PEOPLE for target in wanted):
-        known = f" {count(outcome.known, 'problem')} in the baseline." if outcome.known else ""
-        found = (
-            f"Found {count(len(outcome.findings), 'problem')}"
-            if outcome.findings
-            else "No autograd mistakes seen"
-        )
-        note(f"gradlint: {found} in this run.{known}")
-    return complete
+        note(f"gradlint: {closing}")
+    context = ReportContext(folder, lines)
+    return complete & add_job_summary(
+        [target.format for target in wanted], "gradlint run", closing, outcome.findings, context
+    )

@@ -1,4 +1,4 @@
-"""One line a finding: `path:row:column: CODE message`, as editors' problem matchers read it."""
+"""One line a finding: `path:row:column: CODE [severity] message`, as editors' problem matchers read it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report."""
     return "".join(
-        f"{place(finding.location, context)}: {finding.code} {finding.message}"
+        f"{place(finding.location, context)}: {finding.code} [{finding.severity.value}] {finding.message}"
         f"{_checked(finding)}{_in_run(finding)}\n"
         for finding in findings
     )

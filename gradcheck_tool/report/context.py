@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Location
     from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.rulebook.rule import Rule
+    from gradcheck_tool.sources.problem import Problem
 
 # The lines of a file, or of one cell of a notebook; empty when it cannot be read any more.
 Lines = Callable[[str, int | None], Sequence[str]]
@@ -29,6 +30,7 @@ class ReportContext:
         rules: gives the rules that were in force, for formats that describe them.
         color: whether terminal colours are wanted.
         not_watched: what a run has left alone.
+        problems: what could not be checked, for formats that have a place for it.
         names: what readers call what is in no file, such as a cell of a notebook that runs.
     """
 
@@ -37,6 +39,7 @@ class ReportContext:
     rules: Callable[[], Sequence[Rule]] = tuple
     color: bool = False
     not_watched: Sequence[NotWatched] = ()
+    problems: Sequence[Problem] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def relative(self, filename: str) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.sources.suppression import statement_rows
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gradcheck_tool.findings import Finding, Fix, Location, Position, TraceStep
     from gradcheck_tool.report.context import ReportContext
@@ -18,8 +20,28 @@ if TYPE_CHECKING:
 
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report; file names stay absolute."""
-    objects = [*map(to_dict, findings), *map(_not_watched, context.not_watched)]
+    rows = _NoqaRows(context)
+    found = [{**to_dict(finding), "noqa_row": rows.of(finding)} for finding in findings]
+    objects = [*found, *map(_not_watched, context.not_watched)]
     return json.dumps(objects, indent=2, ensure_ascii=False) + "\n"
+
+
+class _NoqaRows:
+    """Where a comment that suppresses a finding goes: the last row of its statement."""
+
+    def __init__(self, context: ReportContext) -> None:
+        self._context = context
+        self._rows: dict[tuple[str, int | None], Mapping[int, tuple[int, int]]] = {}
+
+    def of(self, finding: Finding) -> int | None:
+        """The row; None where the text cannot be read any more."""
+        row, place = finding.location.start.row, (finding.location.filename, finding.location.cell)
+        lines = self._context.lines(*place)
+        if not lines:
+            return None
+        if place not in self._rows:
+            self._rows[place] = statement_rows("\n".join(lines))
+        return self._rows[place].get(row, (row, row))[1]
 
 
 def _not_watched(one: NotWatched) -> dict[str, Any]:
@@ -35,6 +57,7 @@ def _not_watched(one: NotWatched) -> dict[str, Any]:
         "source": "run",
         "fix": None,
         "url": "",
+        "noqa_row": None,
     }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.report.not_watched import NotWatched
     from gradcheck_tool.rulebook.rule import Rule
+    from gradcheck_tool.sources.problem import Problem
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -50,9 +51,11 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
             for finding, name in zip(findings, names, strict=True)
         ],
     }
-    if context.not_watched:
-        notes = [_notification(one, context) for one in context.not_watched]
-        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
+    notes = [_notification(one, context) for one in context.not_watched]
+    notes += [_unchecked(problem, context) for problem in context.problems]
+    if notes:
+        complete = not any(problem.fatal for problem in context.problems)
+        run["invocations"] = [{"executionSuccessful": complete, "toolExecutionNotifications": notes}]
     return (
         json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
         + "\n"
@@ -140,6 +143,16 @@ def _notification(one: NotWatched, context: ReportContext) -> dict[str, Any]:
         "level": "note",
         "message": {"text": one.message},
         "locations": [_location(one.location, context)],
+    }
+
+
+def _unchecked(problem: Problem, context: ReportContext) -> dict[str, Any]:
+    """A file that was not checked, or not as it was meant: otherwise it looks like one without results."""
+    place = {"artifactLocation": _artifact(problem.path, context)}
+    return {
+        "level": "error" if problem.fatal else "warning",
+        "message": {"text": f"{context.uri(problem.path)}: {problem.message}"},
+        "locations": [{"physicalLocation": place}],
     }
 
 

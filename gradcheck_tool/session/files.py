@@ -20,6 +20,7 @@ from gradcheck_tool.session.import_graph import ImportGraph
 from gradcheck_tool.session.limits import TooLongError
 from gradcheck_tool.session.modules import ModuleCache
 from gradcheck_tool.session.repository import Repository
+from gradcheck_tool.session.unknown_codes import may_name_rules, unknown_codes
 from gradcheck_tool.session.unused_suppressions import unused_suppressions
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.prefilter import mentions_torch
@@ -105,6 +106,7 @@ class FileChecker:
         """
         try:
             examined = self.examine(data, filename, config)
+            mistaken = self._mistaken_comments(data, filename, config)
         except SourceError as error:
             return FileResult(problem=str(error))
         except ConfigError:
@@ -118,7 +120,7 @@ class FileChecker:
             return FileResult(problem=_describe(error), failed=True)
         imports = tuple(dict.fromkeys(self.modules.asked))
         if examined is None:
-            return FileResult(imports=imports)
+            return FileResult(imports=imports, mistaken=mistaken)
         broken = _broken_cells(examined.source)
         return FileResult(
             findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
@@ -128,6 +130,7 @@ class FileChecker:
             unfinished=examined.unfinished,
             entered=examined.entered,
             used=examined.used,
+            mistaken=mistaken,
         )
 
     def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
@@ -169,6 +172,18 @@ class FileChecker:
         findings = sorted(kept, key=Finding.sort_key)
         elsewhere = sorted((name, row) for name, row in used if name != source.filename)
         return Examined(source, tuple(findings), tuple(self._unfinished), self._entered, tuple(elsewhere))
+
+    def _mistaken_comments(self, data: bytes, filename: str, config: Config) -> tuple[str, ...]:
+        """What is wrong with the suppression comments of a program, if rules are named there at all.
+
+        Raises:
+            SourceError: the bytes cannot be decoded.
+            ConfigError: the configuration's rules cannot be used.
+        """
+        if not may_name_rules(data) or not self.ruleset(config).is_whole:
+            return ()
+        source = read_source(filename, data)
+        return tuple(unknown_codes(source, read_suppressions(source.text), self.ruleset(config)))
 
     @staticmethod
     def syntax_problem(data: bytes, filename: str) -> str | None:

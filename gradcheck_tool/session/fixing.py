@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.fixes.apply import Fixed, edited, fix_bytes
-from gradcheck_tool.fixes.noqa import noqa_edits
+from gradcheck_tool.fixes.noqa import CommentForm, noqa_edits
 from gradcheck_tool.sources.errors import SourceError
 from gradcheck_tool.sources.source import read_source
 
@@ -75,8 +75,10 @@ class Fixer:
 
         return fix_bytes(data, examine, unsafe)
 
-    def suppressions(self, files: Sequence[tuple[Path, Config]]) -> Iterator[Change]:
-        """The changes that give every finding a `# noqa` comment."""
+    def suppressions(
+        self, files: Sequence[tuple[Path, Config]], form: CommentForm | None
+    ) -> Iterator[Change]:
+        """The changes that give every finding a comment of this form."""
         for path, config in files:
             before = self._read(path)
             try:
@@ -86,7 +88,7 @@ class Fixer:
             if before is None or examined is None:
                 continue
             source, findings = examined
-            after = edited(source, noqa_edits(source, findings))
+            after = edited(source, noqa_edits(source, findings, form or CommentForm()))
             if after is not None:
                 yield Change(path, before, after, tuple(findings))
 

@@ -15,12 +15,14 @@ from gradcheck_tool.findings import Applicability, Finding
 from gradcheck_tool.session.fixable import with_wanted_fix
 from gradcheck_tool.session.ways import Ways, is_reported, led_elsewhere
 from gradcheck_tool.sources.lines import SourceLines
+from gradcheck_tool.sources.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gradcheck_tool.analysis.result import FileResult
     from gradcheck_tool.cache.caches import Caches
+    from gradcheck_tool.fixes.noqa import CommentForm
     from gradcheck_tool.rulebook.rule import Rule
     from gradcheck_tool.session.closure import Closure
     from gradcheck_tool.session.files import FileChecker
@@ -34,21 +36,6 @@ STDIN_NAME = "-"
 
 # Called with the number of files done and the number of all files.
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A path that could not be checked.
-
-    Attributes:
-        fatal: the run as a whole failed for it: the path was named by the user, its bytes could not
-            be had, or gradlint broke down. A file found in a folder that is not Python is mentioned,
-            and no more.
-    """
-
-    path: str
-    message: str
-    fatal: bool
 
 
 @dataclass(frozen=True)
@@ -227,6 +214,7 @@ class Session:
             if result.unfinished:
                 unfinished[path] = result.unfinished
             told.add(path, result)
+            problems += [Problem(str(path), mistake, fatal=False) for mistake in result.mistaken]
             problem = result.problem
             if path in named and problem is None and not result.findings:
                 problem = self._syntax_problem(path)
@@ -248,10 +236,10 @@ class Session:
         files = self._within(self._files_of(wanted), outcome)
         return list(self._fixer(outcome.ways).fixes(files, unsafe))
 
-    def add_noqa(self, outcome: Outcome) -> list[Change]:
+    def add_noqa(self, outcome: Outcome, form: CommentForm | None = None) -> list[Change]:
         """The changes that suppress the findings where they are, one a file; nothing is written."""
         files = self._within(self._files_of(outcome.findings), outcome)
-        return list(self._fixer(outcome.ways).suppressions(files))
+        return list(self._fixer(outcome.ways).suppressions(files, form))
 
     def recheck(self, outcome: Outcome, changes: Iterable[Change]) -> Outcome:
         """The outcome after these changes were written."""
@@ -404,6 +392,7 @@ class Session:
         if problem is None and not result.findings:
             problem = self.checker.syntax_problem(data, filename)
         problems = [] if problem is None else [Problem(filename, problem, fatal=True)]
+        problems += [Problem(filename, mistake, fatal=False) for mistake in result.mistaken]
         lines = SourceLines({filename: data})
         told = Ways(self._closure)
         told.add(Path(filename), result)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.findings import Applicability, Edit, Finding, Fix, Location, Position, Severity
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION
 from gradcheck_tool.sources.source import split_lines
+from gradcheck_tool.sources.suppression import means
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,10 +64,10 @@ def unused_suppressions(
 
 def _judged(code: str, comment: Suppression, ruleset: RuleSet) -> bool:
     """Whether it can be said that a code is unused."""
-    if any(code in (rule.code, rule.name) for rule in ruleset.active):
-        return True
-    known = any(code in (rule.code, rule.name) for rule in ruleset.known)
-    return comment.own and not known and ruleset.is_whole
+    meant = {rule.code for rule in ruleset.known if means(code, rule.code, rule.name)}
+    if meant:
+        return meant <= {rule.code for rule in ruleset.active}
+    return comment.own and ruleset.is_whole
 
 
 def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal: Edit) -> Finding:

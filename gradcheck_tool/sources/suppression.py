@@ -62,7 +62,7 @@ class Suppression:
 
     def matching(self, finding: Finding) -> set[str]:
         """The codes of the comment that mean the finding's rule."""
-        return {code for code in self.codes or () if code in (finding.code, finding.name)}
+        return {code for code in self.codes or () if means(code, finding.code, finding.name)}
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,26 @@ class Suppressions:
         skip_file: whether a comment suppresses all findings in it.
         skipped: the codes or names of rules whose findings in it are suppressed.
         comments: those that speak for a statement.
+        named: row, code or name, and whether the comment is gradlint's alone, for every code in a comment.
     """
 
     skip_file: bool = False
     skipped: frozenset[str] = frozenset()
     comments: tuple[Suppression, ...] = field(default=())
+    named: tuple[tuple[int, str, bool], ...] = ()
 
     def skips(self, finding: Finding) -> bool:
         """Whether a comment suppresses findings of this rule in all of the program."""
-        return self.skip_file or not self.skipped.isdisjoint((finding.code, finding.name))
+        return self.skip_file or any(means(code, finding.code, finding.name) for code in self.skipped)
 
     def covering(self, finding: Finding) -> list[Suppression]:
         """The comments that suppress a finding."""
         return [comment for comment in self.comments if comment.covers(finding)]
+
+
+def means(code: str, rule: str, name: str) -> bool:
+    """Whether a code in a comment means the rule of this code and name: it may be the beginning of codes."""
+    return code == name or (_CODE.fullmatch(code) is not None and rule.startswith(code))
 
 
 def may_hold_suppressions(data: bytes) -> bool:
@@ -98,6 +105,7 @@ def read_suppressions(text: str) -> Suppressions:
     if not _ANY.search(text):
         return Suppressions()
     comments: list[Suppression] = []
+    named: list[tuple[int, str, bool]] = []
     skipped: set[str] = set()
     skip = False
     for comment, row, column, first, last in _comments(text):
@@ -105,13 +113,15 @@ def read_suppressions(text: str) -> Suppressions:
             codes = _codes(skips.group("codes"))
             skip = skip or codes is None
             skipped.update(codes or ())
+            named += [(row, code, True) for code in codes or ()]
         for pattern in (_IGNORE, _NOQA):
             match = pattern.search(comment)
             if match:
                 codes = _codes(match.group("codes"))
                 span = (column + match.start(), column + match.end())
                 comments.append(Suppression(row, *span, first, last, codes, pattern is _IGNORE))
-    return Suppressions(skip, frozenset(skipped), tuple(comments))
+                named += [(row, code, pattern is _IGNORE) for code in codes or ()]
+    return Suppressions(skip, frozenset(skipped), tuple(comments), tuple(named))
 
 
 def statement_rows(text: str) -> dict[int, tuple[int, int]]:

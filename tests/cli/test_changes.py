@@ -81,19 +81,104 @@ class TestSuppression:
         write("a.py", "x = 1  # gradlint: ignore\n")
         assert "GL001" in gradlint("check").stdout
 
-    def test_add_noqa_suppresses_everything(self, gradlint, write):
-        path = write(
-            "a.py", "x = BAD\ny = f(\n    BAD,\n    UGLY,\n)  # why\nz = BAD  # noqa: E501\ns = '''BAD\n'''\n"
-        )
+    PROGRAM = "x = BAD\ny = f(\n    BAD,\n    UGLY,\n)  # why\nz = BAD  # noqa: E501\ns = '''BAD\n'''\n"
+
+    def test_add_noqa_suppresses_everything_in_a_form_that_other_linters_leave_alone(self, gradlint, write):
+        path = write("a.py", f"{self.PROGRAM}t = BAD  # gradlint: ignore[GL301] old\n")
         result = gradlint("check", "--add-noqa")
+        assert (result.exit_code, result.stderr) == (0, "Suppressed 6 problems.\n")
+        assert path.read_text() == (
+            "import torch.autograd\n"
+            "x = BAD  # gradlint: ignore[GL201]\n"
+            "y = f(\n    BAD,\n    UGLY,\n)  # why  # gradlint: ignore[GL201, GL301]\n"
+            "z = BAD  # noqa: E501  # gradlint: ignore[GL201]\n"
+            "s = '''BAD\n'''  # gradlint: ignore[GL201]\n"
+            "t = BAD  # gradlint: ignore[GL301, GL201] old\n"
+        )
+        assert gradlint("check").exit_code == 0
+
+    def test_add_noqa_in_the_form_of_other_linters(self, gradlint, write):
+        path = write("a.py", self.PROGRAM)
+        result = gradlint("check", "--add-noqa", "--comment-form", "noqa")
         assert result.exit_code == 0
         assert "Suppressed 5 problems." in result.stderr
+        assert "ruff removes these comments where RUF100 or RUF102 is on" in result.stderr
+        assert '`[tool.ruff.lint] external = ["GL"]`' in result.stderr
         assert path.read_text() == (
             "import torch.autograd\n"
             "x = BAD  # noqa: GL201\ny = f(\n    BAD,\n    UGLY,\n)  # why  # noqa: GL201, GL301\n"
             "z = BAD  # noqa: E501, GL201\ns = '''BAD\n'''  # noqa: GL201\n"
         )
         assert gradlint("check").exit_code == 0
+
+    @pytest.mark.parametrize(
+        ("form", "comment"),
+        [
+            ("gradlint", "# gradlint: ignore[GL201] known, see GL301 in #12"),
+            ("noqa", "# noqa: GL201 - known, see GL301 in #12"),
+        ],
+    )
+    def test_add_noqa_with_a_reason(self, gradlint, write, form, comment):
+        path = write("a.py", BAD)
+        gradlint("check", "--add-noqa", "--comment-form", form, "--reason", " known,\nsee GL301 in #12 ")
+        assert path.read_text().endswith(f"x = BAD  {comment}\n")
+        # No word of the reason suppresses anything.
+        path.write_text(f"import torch.autograd\nx = UGLY  {comment}\n")
+        assert gradlint("check").exit_code == 1
+
+    @pytest.mark.parametrize("options", [["--reason", "known"], ["--comment-form", "noqa"]])
+    def test_how_a_comment_is_written_matters_where_one_is(self, gradlint, write, options):
+        write("a.py", BAD)
+        result = gradlint("check", *options)
+        assert result.exit_code == 2
+        assert f"{options[0]} needs --add-noqa" in result.stderr
+
+    @pytest.mark.parametrize(
+        "comment", ["# noqa: GL2", "# gradlint: ignore[gl2]", "# gradlint: ignore[GL20]"]
+    )
+    def test_the_beginning_of_codes(self, gradlint, write, comment):
+        write("a.py", f"x = BAD  {comment}\ny = UGLY  {comment}\n")
+        result = gradlint("check", "--output-format", "json")
+        assert [(row, code) for _, row, code in findings(result)] == [(3, "GL301")]
+
+    @pytest.mark.parametrize(
+        ("comment", "told"),
+        [
+            ("# gradlint: ignore[GL299]", "GL299, but there is no such rule; did you mean GL209?"),
+            (
+                "# gradlint: ignore[inplace-on-savd]",
+                "inplace-on-savd, but there is no such rule; did you mean ",
+            ),
+            ("# noqa: E501, GL999", "GL999, but there is no such rule"),
+            ("# gradlint: skip-file[GC999]", "GC999, but there is no such rule"),
+        ],
+    )
+    def test_a_code_of_no_rule_is_said(self, gradlint, write, comment, told):
+        write("a.py", f"x = BAD\ny = 1  {comment}\n")
+        # The second time, the result comes from the cache.
+        for options in ([], ["--fail-on", "GL2"]):
+            result = gradlint("check", *options)
+            assert result.exit_code == 1
+            assert f"gradlint: a.py: line 3: a comment suppresses {told}" in result.stderr
+
+    @pytest.mark.parametrize(
+        "comment",
+        [
+            "# noqa: E999, G201",
+            "# gradlint: ignore[GL201, GL2, GC101, GL001, inplace-on-saved, unused-suppression]",
+            "# gradlint: ignore",
+            "# noqa",
+        ],
+    )
+    def test_codes_of_rules_and_of_other_linters_are_not(self, gradlint, write, comment):
+        write("a.py", f"y = 1  {comment}\n")
+        assert gradlint("check").stderr == "No autograd mistakes found in 1 file.\n"
+
+    def test_a_code_of_no_rule_in_a_notebook(self, gradlint, write):
+        cells = ["x = 1", "y = 2\nz = 3  # gradlint: ignore[GL299]"]
+        listed = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
+        write("a.ipynb", json.dumps({"cells": listed, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        assert "a.ipynb: cell 2, line 2: a comment suppresses GL299" in gradlint("check").stderr
 
     def test_add_noqa_leaves_unused_suppressions_alone(self, gradlint, write):
         path = write("a.py", "x = 1  # noqa: GL201\n")

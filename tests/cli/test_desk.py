@@ -247,6 +247,39 @@ class TestEnvironment:
             assert f"GRADLINT_{name}" in text
 
 
+class TestJobSummary:
+    """What GitHub shows on the page of a job."""
+
+    @pytest.fixture
+    def page(self, project, monkeypatch):
+        path = project / "page.md"
+        path.write_text("# before\n")
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+        return path
+
+    def test_a_report_for_github_adds_to_it(self, gradlint, write, page):
+        write("a.py", BAD)
+        # The second run finds everything as it was, and still writes.
+        for times in (1, 2):
+            assert gradlint("check", "--output-format", "github").exit_code == 1
+            text = page.read_text()
+            assert text.startswith("# before\n## gradlint check\n\nFound 1 problem")
+            assert text.count("| error | `a.py:2:5` | GL201 ") == times
+
+    def test_other_reports_do_not(self, gradlint, write, page):
+        write("a.py", BAD)
+        gradlint("check")
+        assert page.read_text() == "# before\n"
+
+    def test_a_page_that_cannot_be_written(self, gradlint, write, project, monkeypatch):
+        write("a.py", BAD)
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project))
+        result = gradlint("check", "--output-format", "github")
+        assert result.exit_code == 2
+        assert "cannot be written" in result.stderr
+        assert "::error" in result.stdout
+
+
 class TestPage:
     """docs/command-line.md."""
 

@@ -115,7 +115,7 @@ class TestNotebooks:
         gradlint("check", "--write-baseline", "b.json")
         assert gradlint("check", "--baseline", "b.json").exit_code == 0
         gradlint("check", "--add-noqa")
-        assert json.loads(path.read_text())["cells"][1]["source"] == "x = BAD  # noqa: GL201"
+        assert json.loads(path.read_text())["cells"][1]["source"] == "x = BAD  # gradlint: ignore[GL201]"
         assert gradlint("check").exit_code == 0
 
     def test_broken_cell_is_reported_and_the_others_are_checked(self, gradlint, notebook):

@@ -12,6 +12,7 @@ import xmlschema
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report import FORMATS, render
 from gradcheck_tool.report.context import ReportContext
+from gradcheck_tool.sources.problem import Problem
 from tests.fakes import finding, replacement, span, step
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -151,7 +152,7 @@ def test_json_has_the_contracts_fields():
     data = json.loads(render("json", FINDINGS, CONTEXT))
     static = {
         "code", "name", "severity", "message", "filename", "cell", "location", "end_location", "predicts",
-        "trace", "assumes", "source", "fix", "url",
+        "trace", "assumes", "source", "fix", "url", "noqa_row",
     }  # fmt: skip
     assert set(data[1]) == static
     assert set(data[0]) == static | {"function", "device", "dtype", "evidence"}
@@ -213,6 +214,40 @@ def test_sarif_gives_the_story_as_a_code_flow_that_ends_at_the_finding():
     regions = [step["location"]["physicalLocation"]["region"]["startLine"] for step in flow]
     assert regions == [3, 2, 7, 9]
     assert [related["id"] for related in result["relatedLocations"]] == [1, 2, 3, 4]
+
+
+def test_sarif_says_what_could_not_be_checked():
+    schema = json.loads((SCHEMAS / "sarif-2.1.0.json").read_text())
+    problems = [
+        Problem("/repo/my models/old.py", "does not parse as Python (row 3, column 4)", fatal=False),
+        Problem("/repo/none.py", "no such file or folder", fatal=True),
+    ]
+
+    def invocation(told):
+        report = json.loads(render("sarif", [], replace(CONTEXT, problems=told)))
+        jsonschema.Draft4Validator(schema).validate(report)
+        (found,) = report["runs"][0]["invocations"]
+        return found
+
+    found = invocation(problems)
+    assert not found["executionSuccessful"]
+    assert invocation(problems[:1])["executionSuccessful"]
+    notes = found["toolExecutionNotifications"]
+    assert [(note["level"], note["message"]["text"]) for note in notes] == [
+        ("warning", "my models/old.py: does not parse as Python (row 3, column 4)"),
+        ("error", "none.py: no such file or folder"),
+    ]
+    (place,) = notes[0]["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "my%20models/old.py"
+
+
+def test_json_has_the_row_of_the_comment_that_suppresses_a_finding():
+    texts = ["y = f(", "    x.add_(1),", ")", "z = 1"]
+    context = ReportContext(REPO, lambda filename, cell: [] if cell == 9 else texts)
+    unread = finding("/repo/nb.ipynb", location=span("/repo/nb.ipynb", 1, 1, cell=9))
+    found = [finding(row=2), finding(row=4), unread]
+    data = json.loads(render("json", found, context))
+    assert [item["noqa_row"] for item in data] == [3, 4, None]
 
 
 def test_fingerprints_survive_moved_lines_and_tell_twins_apart():

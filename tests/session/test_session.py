@@ -72,7 +72,7 @@ def test_fixes_and_suppressions_are_made_in_the_text_of_the_editor(folder: Path)
     (change,) = session.fix(outcome, unsafe=True)
     assert (change.before, change.after) == (edited.encode(), edited.replace("norm(", "norm_(").encode())
     (suppressed,) = session.add_noqa(outcome)
-    assert f"clip_grad_norm([weight], 1)  # noqa: {code}" in suppressed.after.decode()
+    assert f"clip_grad_norm([weight], 1)  # gradlint: ignore[{code}]" in suppressed.after.decode()
 
 
 def test_a_module_that_only_the_editor_has_is_imported(folder: Path) -> None:
