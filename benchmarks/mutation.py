@@ -1,13 +1,18 @@
 """Does the test suite notice when the model is wrong? Breaks the package on purpose, one break at a time.
 
-    python benchmarks/mutation.py                    # all breaks: some minutes
-    python benchmarks/mutation.py --only retain      # those whose names contain it
+    python benchmarks/mutation.py                    # all breaks: some twenty minutes of one core
+    python benchmarks/mutation.py --only retain      # those whose names or paths contain it
+    python benchmarks/mutation.py --near             # without the whole suite
     python benchmarks/mutation.py --list
 
-Each break replaces one piece of text in one file of a temporary copy of the tree, never in the checkout,
-and runs the tests that should notice, with `-x -q -n 0`. Prints for each break whether they do, and the
-share that is caught. Exits with 1 where less than 95% is, and with 2 where a break does not apply any more
-because its text is gone.
+Each break replaces one piece of text in one file of a temporary copy of the tree, never in the checkout.
+What should notice is tried first: the tests that mirror the broken module and those that the break names,
+with `-x -q -n 0`. Only where these pass does the whole suite run. A break that it notices is caught, too, but
+named, because a test nearer to the mistake is missing. Before the first break the tests that are named run in
+the copy as it is.
+
+Prints for each break whether it is caught, and the share that is. Exits with 1 where less than 95% is, and
+with 2 where a break does not apply any more because its text is gone, or the tests fail without one.
 """
 
 from __future__ import annotations
@@ -45,11 +50,16 @@ FILES = (
     "hatch_build.py",
     "constraints.txt",
 )
+# A run without end is a break that is noticed; the whole suite takes longer.
 SECONDS = 600
+SECONDS_OF_ALL = 3600
+# What compares the breaks with the text of the package fails with any break.
+WHOLE_SUITE = ("tests", "--ignore=tests/benchmarks")
 # What each run would import itself. The package and its tests are imported from the copy.
 SLOW = (hypothesis, libcst, torch)
 # What pytest exits with where a test fails, and where none could even be collected.
 FAILED = (1, 2)
+CAUGHT, CAUGHT_AFAR, NOT_CAUGHT = "caught", "CAUGHT AFAR", "NOT CAUGHT"
 
 
 def main() -> None:
@@ -57,10 +67,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", metavar="NAME", help="breaks whose names contain it")
+    parser.add_argument("--only", default="", metavar="NAME", help="breaks whose names or paths contain it")
+    parser.add_argument("--near", action="store_true", help="never run the whole suite")
     parser.add_argument("--list", action="store_true", help="print the breaks and run nothing")
     options = parser.parse_args()
-    chosen = [one for one in catalogue.BREAKS if options.only in one.name]
+    chosen = [one for one in catalogue.BREAKS if options.only in one.name or options.only in one.path]
     if options.list:
         for one in chosen:
             print(f"{one.path}: {one.name}")
@@ -71,20 +82,24 @@ def main() -> None:
     except StaleBreakError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    sys.exit(run(chosen))
+    sys.exit(run(chosen, options.near))
 
 
-def run(chosen: list[Break]) -> int:
+def run(chosen: list[Break], is_near: bool) -> int:
     """Apply and undo each break in a copy of the tree; the exit status."""
     with tempfile.TemporaryDirectory(prefix="gradlint-mutation-") as folder:
         tree = Path(folder)
         copy(tree)
         forget_the_checkout()
+        named = dict.fromkeys(argument for one in chosen for argument in tests_of(tree, one))
+        if in_a_child(lambda: tested(tree, list(named), SECONDS_OF_ALL)):
+            print("the tests fail without a break", file=sys.stderr)
+            return 2
         caught = 0
         for one in chosen:
-            noticed = is_caught(tree, one)
-            caught += noticed
-            print(f"{'caught' if noticed else 'NOT CAUGHT':10s}  {one.path}: {one.name}", flush=True)
+            told = outcome(tree, one, is_near)
+            caught += told != NOT_CAUGHT
+            print(f"{told:11s}  {one.path}: {one.name}", flush=True)
     share = caught / max(len(chosen), 1)
     print(f"{caught} of {len(chosen)} breaks caught ({100 * share:.1f}%)")
     return int(share < WANTED)
@@ -106,15 +121,32 @@ def forget_the_checkout() -> None:
         del sys.modules[name]
 
 
-def is_caught(tree: Path, one: Break) -> bool:
-    """Do the tests that are named fail with the break?"""
+def tests_of(tree: Path, one: Break) -> tuple[str, ...]:
+    """The tests that mirror the broken module, where it has its own, then those that the break names."""
+    path = Path(one.path)
+    mirror = Path("tests", *path.parent.parts[1:], f"test_{path.name}")
+    near = (str(mirror),) if (tree / mirror).is_file() else ()
+    return tuple(dict.fromkeys((*near, *one.tests)))
+
+
+def outcome(tree: Path, one: Break, is_near: bool) -> str:
+    """Who notices a break."""
     path = tree / one.path
     text = path.read_text("utf-8")
     path.write_text(one.applied(tree), "utf-8")
     try:
-        status = in_a_child(lambda: tested(tree, one.tests))
+        if fails(tree, one, tests_of(tree, one), SECONDS):
+            return CAUGHT
+        if not is_near and fails(tree, one, WHOLE_SUITE, SECONDS_OF_ALL):
+            return CAUGHT_AFAR
+        return NOT_CAUGHT
     finally:
         path.write_text(text, "utf-8")
+
+
+def fails(tree: Path, one: Break, tests: Sequence[str], seconds: int) -> bool:
+    """Do tests fail with a break?"""
+    status = in_a_child(lambda: tested(tree, tests, seconds))
     if status not in (0, *FAILED):
         print(f"pytest ends with {status}: {one.name}", file=sys.stderr)
     return status in FAILED
@@ -132,10 +164,10 @@ def in_a_child(work: Callable[[], int]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def tested(tree: Path, tests: Sequence[str]) -> int:
-    """Run tests on the package in a tree, and say nothing; a run without end is a break that is noticed."""
+def tested(tree: Path, tests: Sequence[str], seconds: int) -> int:
+    """Run tests on the package in a tree, and say nothing; more seconds than these are a failure."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(FAILED[0]))
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -54,9 +54,8 @@ def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
     if held is not None and p.create is False:
         _add_in_place(s, p, leaf, held)
     tensor = s.edit(leaf)
-    history = p.flows.get(leaf, ()) if p.create else ()
     if not isinstance(tensor.grad, Ref) or p.create is not False:
-        tensor.grad = gradient(s, p, leaf, history)
+        tensor.grad = gradient(s, p, leaf, p.flows.get(leaf, ()))
     earlier = tensor.passes if tensor.grad_state in ("fresh", "added", "scaled") else ()
     tensor.passes = (*(site for site in earlier if site != p.site), p.site)
     tensor.grad_state = added_to(tensor)

@@ -135,8 +135,6 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
             forget_past_numbers(end.state)
         if not function.inner:
             del end.state.heap[frame_ref.id]
-        if end.kind == "raise":
-            end.state.exc = end.value
         out.append((end.state, end.value))
     if not out:
         return []

@@ -55,7 +55,9 @@ def truth_of_elements(c: FunctionClass) -> Iterator[FunctionDefect]:
         if not isinstance(asked, ir.Compare) or asked.op not in COMPARISONS:
             continue
         for side, other in ((asked.left, asked.right), (asked.right, asked.left)):
-            is_number = isinstance(c.backward.maker(other), ir.Const)
+            limit = c.backward.maker(other)
+            # Compared with None or a text, a tensor is one thing and not its elements.
+            is_number = isinstance(limit, ir.Const) and isinstance(limit.value, (int, float, complex))
             name = _name(c.backward, side)
             if (
                 is_number

@@ -6,6 +6,50 @@ from gradcheck_tool.domain.isomorphism import Isomorphism
 from gradcheck_tool.domain.records import List
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Tup
+from tests.cases import check_agreement, each
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "only one of two ways writes to what is saved": """
+import os
+import torch
+w, c = torch.ones(3, requires_grad=True), torch.ones(3)
+loss = (w * c).sum()
+if os.environ.get("SET_NOWHERE"):
+    pass
+else:
+    c.mul_(2)
+loss.backward()  # raises
+""",
+    "a function that writes to what is saved, or returns before": """
+import os
+import torch
+def scaled(c, skips):
+    if skips:
+        return c
+    c.mul_(2)
+    return c
+w, c = torch.ones(3, requires_grad=True), torch.ones(3)
+loss = (w * c).sum()
+scaled(c, bool(os.environ.get("SET_NOWHERE")))
+loss.backward()  # raises
+""",
+    "both ways write before anything is saved": """
+import os
+import torch
+w, c = torch.ones(3, requires_grad=True), torch.ones(3)
+if os.environ.get("SET_NOWHERE"):
+    c.mul_(2)
+else:
+    c.add_(2)
+(w * c).sum().backward()
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
 
 
 def parted() -> tuple[State, State, Ref]:

@@ -26,6 +26,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.ir.lower import lower_module
+from tests.cases import check_agreement
 
 BODY = lower_module("pass", "program.py").body
 
@@ -322,3 +323,18 @@ def test_a_join_has_each_different_state_once_up_to_its_limit(numbers: list[int]
     ]
     assert all(state.is_partial is (len(different) > limit) for state in kept)
     assert join(list(kept), None, limit, False) == kept
+
+
+def test_a_comprehension_decides_nothing_for_the_code_after_it() -> None:
+    """Its longest list comes of the way on which each test was true; others may have been false."""
+    check_agreement("""
+import os
+import torch
+w = torch.ones(3, requires_grad=True)
+loss = w.exp().sum()
+keep = os.environ.get("SET_NOWHERE") == "1"
+chosen = [name for name in os.environ.get("NAMES", "").split(",") if keep]
+loss.backward()
+if not keep:
+    loss.backward()  # raises
+""")

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import check_agreement, each
 from tests.engine.twin import BINARY, UNARY, Twin
 
 NUMBER = st.integers(0, 30)
@@ -18,6 +19,32 @@ ACTIONS = st.one_of(
     st.tuples(st.just("switch"), st.booleans()),
     st.tuples(st.just("backward"), NUMBER, st.booleans()),
 )
+
+# `# raises` marks the line where PyTorch raises.
+PROGRAMS = {
+    "a pass in two stages: the first goes no further than the tensor between them": """
+import torch
+w = torch.ones(2, requires_grad=True)
+hidden = w.exp()
+loss = hidden.square().sum()
+(grad,) = torch.autograd.grad(loss, hidden)
+hidden.backward(grad)
+hidden.backward(grad)  # raises
+""",
+    "a gradient for one input leaves the way to another": """
+import torch
+v, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+a, b = v.exp(), w.exp()
+(grad,) = torch.autograd.grad((a + b).sum(), v)
+b.sum().backward()
+a.sum().backward()  # raises
+""",
+}
+
+
+@each(PROGRAMS)
+def test_model_and_pytorch_agree(program: str) -> None:
+    check_agreement(program)
 
 
 @given(st.lists(ACTIONS, min_size=3, max_size=14))

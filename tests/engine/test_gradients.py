@@ -30,6 +30,14 @@ g[0].add_(1.0)
 
 # Programs that run.
 RUNNING = {
+    "a gradient has no graph where create_graph is a flag that is off": """
+(w * w).sum().backward(create_graph=bool(os.environ.get("SET_NOWHERE")))
+w.grad.numpy()
+""",
+    "a gradient has no graph because what it is multiplied by has one": """
+w.backward(m[0])
+w.grad.numpy()
+""",
     "with create_graph a gradient is added out of place": """
 with torch.inference_mode():
     s.backward()

@@ -6,6 +6,12 @@ from tests.cases import check_raises, check_runs, each
 
 # Programs that raise.
 RAISING = {
+    "an inference tensor is not saved for a gradient": """
+with torch.inference_mode():
+    scale = torch.rand(3)
+(w + scale).sum().backward()
+(w * scale).sum().backward()
+""",
     "what inference tensors alone give has no graph": """
 with torch.inference_mode():
     m.data = m.data * 0.5

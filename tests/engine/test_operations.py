@@ -72,6 +72,16 @@ values.mean().backward()  # raises
 }
 # Bodies that raise.
 RAISING = {
+    "factors that a gradient has asked for are freed": """
+y = torch.addmm(w, m, torch.rand(3, 3)).sum()
+y.backward()
+y.backward()
+""",
+    "the places of the largest elements have no graph": """
+values, places = m.max(dim=1)
+values.sum().backward()
+places.sum().backward()
+""",
     "a result that is saved is written to": "h = w.exp()\nh.mul_(2)\nh.sum().backward()\n",
     "a gradient of a gradient needs what both of them saved": """
 y = (w ** 3).sum()
@@ -83,6 +93,16 @@ g.sum().backward()
 }
 # Bodies that run.
 RUNNING = {
+    "the places of the largest elements require no grad": """
+values, places = (m * 2).max(dim=1)
+places.numpy()
+values.sum().backward()
+""",
+    "factors that no gradient asks for are not freed": """
+y = torch.addmm(w, torch.rand(2, 3), torch.rand(3, 3)).sum()
+y.backward()
+y.backward()
+""",
     "a result that is not saved is written to": "h = w.sin()\nh.mul_(2)\nh.sum().backward()\n",
     "an argument is written to after the backward": "h = w * 1.0\nh.exp().sum().backward()\nh.mul_(2)\n",
 }

@@ -32,6 +32,20 @@ right(
 )
 
 
+def _np_cbrt(ctx, x):
+    ctx.save_for_backward(x)
+    return torch.from_numpy(np.cbrt(x.detach().numpy()))
+
+
+# Steeper than any number at zero.
+right(
+    "CubeRoot",
+    lambda: (torch.tensor([0.0, 1.0, -8.0, 0.5], dtype=D, requires_grad=True),),
+    _np_cbrt,
+    lambda ctx, g: g / (3 * ctx.saved_tensors[0].abs() ** (2 / 3)),
+)
+
+
 def _np_relu(ctx, x):
     ctx.save_for_backward(x)
     return torch.from_numpy(np.maximum(x.detach().numpy(), 0))

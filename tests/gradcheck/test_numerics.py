@@ -11,7 +11,7 @@ from gradcheck_tool.gradcheck.evidence import localise
 from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.problem import Evaluations, Problem, Shared
 from gradcheck_tool.gradcheck.rng import RandomState
-from gradcheck_tool.gradcheck.stencil import judge, ladder, slope
+from gradcheck_tool.gradcheck.stencil import Gap, _verdict, judge, ladder, slope
 
 D = torch.float64
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -81,6 +81,25 @@ def test_noise_inside_the_function_widens_the_error_bar():
     bars = [slope(p, [x], direction, step).gap(v, [x.cos()]) for p in (exact, noisy)]
     assert bars[1].error > 1e4 * bars[0].error
     assert all(gap.explained for gap in bars)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ([(1.0, 0.1), (1.0, 0.1)], "wrong"),
+        # Once is a point that the largest step alone reaches, or chance.
+        ([(1.0, 0.1), (0.0, 0.9)], "unclear"),
+        ([(1.0, 0.1), (0.0, 0.9), (0.0, 0.9)], "unclear"),
+        # A mistake keeps its size, a jump of the function does not.
+        ([(1.0, 0.1), (4.0, 0.1), (16.0, 0.1)], "unclear"),
+        # A sharper measurement has the last word.
+        ([(1.0, 0.1), (1.0, 0.1), (0.0, 0.01)], "agree"),
+        ([(0.0, 1e-6), (0.0, 1e-6)], "agree"),
+    ],
+)
+def test_a_disagreement_is_proven_by_steps_that_agree(gaps, verdict):
+    """Each gap is a disagreement with a gradient of ten, and its error bar."""
+    assert _verdict([Gap(10.0, 10.0 - size, error) for size, error in gaps]).verdict == verdict
 
 
 class SparseError(Function):

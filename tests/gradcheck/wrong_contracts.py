@@ -62,6 +62,28 @@ def _b(ctx, g):
 plant("AddAliased", "aliased", lambda: (r(3, 4), r(3, 4, seed=1)), saving(lambda a, b: a + b), _b)
 
 
+def _f(ctx, x):
+    ctx.y = torch.exp(x)
+    return ctx.y
+
+
+plant("KeepsItsResult", "leak", lambda: (r(3, 4),), _f, lambda ctx, g: g * ctx.y)
+
+
+def _f(ctx, x):
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(x)
+    return x.sin(), x.cos()
+
+
+def _b(ctx, a, b):
+    (x,) = ctx.saved_tensors
+    return a * x.cos() - b * x.sin()
+
+
+plant("NeedsBothResults", "crash", lambda: (r(3, 4),), _f, _b)
+
+
 def _f(ctx, x, p):
     ctx.p = p
     return x * ((torch.rand_like(x) > p) / (1 - p))
@@ -211,6 +233,14 @@ plant(
     lambda: (r(3, 3),),
     saving(lambda x: torch.where(x == 0, torch.zeros_like(x), x * x * x.abs().log())),
     lambda ctx, g: g * (2 * ctx.saved_tensors[0] * ctx.saved_tensors[0].abs().log() + ctx.saved_tensors[0]),
+)
+
+plant(
+    "AbsByDivision",
+    "nan",
+    lambda: (torch.tensor([0.0, 1.5, -2.0], dtype=torch.float64, requires_grad=True),),
+    saving(torch.abs),
+    lambda ctx, g: g * ctx.saved_tensors[0] / ctx.saved_tensors[0].abs(),
 )
 
 

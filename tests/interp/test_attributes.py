@@ -6,6 +6,22 @@ from tests.cases import check_agreement, check_right, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a class method that an object calls gets the class": """
+import torch
+class Trainer:
+    keeps = False
+    def __init__(self):
+        self.keeps = True
+    @classmethod
+    def step(cls, loss):
+        loss.backward(retain_graph=cls.keeps)  # raises
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+trainer = Trainer()
+loss.backward(retain_graph=trainer.keeps)
+trainer.step(loss)
+trainer.step(loss)
+""",
     "a property and a closure": """
 import torch
 class Holder:

@@ -6,6 +6,29 @@ from tests.cases import check_agreement, check_raises, check_right, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a flag is true or false, never both": """
+import os
+import torch
+keep = bool(os.environ.get("NOT_SET_ANYWHERE"))
+w = torch.ones(2, requires_grad=True)
+loss = (w * w).sum()
+if keep:
+    loss.backward()
+if not keep:
+    loss.backward()
+""",
+    "nothing is done for an empty list": """
+import torch
+w = torch.ones(2, requires_grad=True)
+late = []
+loss = w.exp().sum()
+if late:
+    loss.backward()
+loss.backward()
+late.append(loss)
+if late:
+    loss.backward()  # raises
+""",
     "a flag that is tested in two ways": """
 import os
 import torch

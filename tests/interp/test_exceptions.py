@@ -6,6 +6,21 @@ from tests.cases import check_agreement, check_raises, check_right, check_runs, 
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a clause catches its own class of exceptions": """
+import torch
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+loss.backward()
+try:
+    loss.backward()
+except (ValueError, RuntimeError):
+    loss = w.exp().sum()
+loss.backward()
+try:
+    loss.backward()  # raises
+except ValueError:
+    pass
+""",
     "finally runs": """
 import torch
 w = torch.ones(2, requires_grad=True)

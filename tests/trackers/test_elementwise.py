@@ -46,6 +46,15 @@ def test_a_derivative_is_reported_where_gradcheck_fails(forward: str, backward: 
     assert bool(found) is not is_right
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), [("Square", True), ("SurrogateSquare", False), ("StraightThroughSquare", False)]
+)
+def test_a_derivative_that_is_meant_to_be_another_one_is_not_reported(name: str, found: bool) -> None:
+    source = PROGRAM.format(forward="x * x", backward="grad").replace("Elementwise", name)
+    kinds = {event.kind for event in events(source, "FunctionDefect")}
+    assert ("wrong-derivative" in kinds) is found
+
+
 @pytest.mark.parametrize("backward", ["unknown_helper(x, grad)", "grad * torch.ops.mine.slope(x)"])
 def test_what_cannot_be_evaluated_is_not_reported(backward: str) -> None:
     source = PROGRAM.format(forward="x * x", backward=backward)

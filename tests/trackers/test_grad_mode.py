@@ -8,6 +8,7 @@ from tests.cases import (
     Mistake,
     check_correction,
     check_mistake,
+    check_right,
     each,
 )
 from tests.running import events, happened
@@ -98,6 +99,28 @@ symptom = not out.requires_grad
         "torch.no_grad()",
     ),
 }
+
+# Right programs.
+RIGHT = {
+    "a switch that is entered is restored, and what is evaluated elsewhere is of no concern": HEAD
+    + """
+net = nn.Linear(2, 1)
+
+def score(x):
+    with torch.set_grad_enabled(False):
+        return net(x).mean().item()
+
+score(torch.ones(1, 2))
+with torch.no_grad():
+    print(net(torch.ones(1, 2)))
+net(torch.ones(1, 2)).sum().backward()
+""",
+}
+
+
+@each(RIGHT)
+def test_nothing_is_found_in_right_programs(program: str) -> None:
+    check_right(program)
 
 
 @each(MISTAKES)

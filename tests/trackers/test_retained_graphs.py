@@ -230,6 +230,55 @@ def test_what_was_differentiated_is_not_used_by_who_gets_it(
     assert [at for at, code in findings(program) if code.startswith("GL6")] == [line] * bool(line)
 
 
+HANDED_OUT = """
+import torch
+from torch import nn
+def train(loader):
+    net = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    losses, total = [], torch.zeros(())
+    for x in loader:
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+        {keep}
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "result", "code"),
+    [
+        ("losses.append(net(x).sum())", "losses", "GL602"),
+        ("total = total + net(x).sum()", "total", "GL601"),
+    ],
+)
+def test_losses_that_are_handed_out_are_for_the_caller_to_differentiate(
+    keep: str, result: str, code: str
+) -> None:
+    assert findings(HANDED_OUT.format(keep=keep, end=f"return {result}")) == []
+    assert findings(HANDED_OUT.format(keep=keep, end=f"print({result})")) == [(12, code)]
+
+
+def test_losses_of_one_forward_keep_one_graph() -> None:
+    program = """
+import torch
+from torch import nn
+net, head = nn.Linear(2, 2), nn.Linear(2, 1)
+optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.rand(3, 4, 2):
+    hidden = net(x)
+    losses = []
+    for scale in (1, 2):
+        losses.append(head(hidden * scale).mean())
+    optimizer.zero_grad()
+    sum(losses).backward()
+    optimizer.step()
+    print([loss.item() for loss in losses])
+"""
+    assert findings(program) == []
+
+
 def test_losses_that_are_taken_out_of_a_list_again_are_used() -> None:
     program = """
 import torch

@@ -44,6 +44,19 @@ def forward(cell, x, optimizer, batches):
         optimizer.step()
 """
 
+ROWS = """
+def train(batches):
+    cell = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    for batch in batches:
+        outputs = torch.zeros(3, 4)
+        for t in range(3):
+            outputs[t] = cell(batch[t]).tanh()
+        optimizer.zero_grad()
+        outputs.sum().backward()
+        optimizer.step()
+"""
+
 
 @pytest.mark.parametrize("keep", PILED.values(), ids=PILED.keys())
 def test_rows_with_spent_graphs_are_reported(keep: str) -> None:
@@ -55,5 +68,6 @@ def test_rows_without_graphs_are_not(keep: str) -> None:
     assert told(HEAD + ATTACK.format(keep=keep)) == []
 
 
-def test_rows_that_are_differentiated_together_are_not() -> None:
-    assert told(HEAD + OUTPUTS) == []
+@pytest.mark.parametrize("program", [OUTPUTS, ROWS])
+def test_rows_that_are_differentiated_together_are_not(program: str) -> None:
+    assert told(HEAD + program) == []

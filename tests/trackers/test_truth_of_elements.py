@@ -10,6 +10,8 @@ from tests.running import happened
 SPIKE = (
     HEAD
     + """
+UNUSED = object()
+
 class Spike(torch.autograd.Function):
     @staticmethod
     def forward(ctx, potential, threshold=1.0):
@@ -36,6 +38,8 @@ RIGHT = {
     "a number of the forward": ("potential < 0", "ctx.threshold < 0"),
     "one number of all elements": ("potential < 0", "potential.sum() < 0"),
     "any of them": ("potential < 0", "(potential < 0).any()"),
+    "a mark that is no tensor": ("potential < 0", "grad == UNUSED"),
+    "nothing": ("potential < 0", "grad == None"),
     "the shape": ("potential < 0", "potential.dim() < 2"),
 }
 

@@ -297,7 +297,7 @@ def _asked_for(
             continue
         at = engine.edge(s, ref)
         history = p.flows.get(at, ()) if isinstance(at, Ref) else (unknown(),)
-        results.append(engine.gradient(s, p, ref, history if create else ()))
+        results.append(engine.gradient(s, p, ref, history))
         s.edit(results[-1]).overlaps = engine.expanded(s, p, at, s[ref].shape)  # type: ignore[arg-type]
         if not isinstance(at, Ref):
             made = s.edit(results[-1])  # type: ignore[arg-type]

@@ -11,6 +11,53 @@ from tests.running import events, happened
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a closure records what it computes, wherever the step is": """
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+def closure():
+    opt.zero_grad()
+    loss = w.exp().sum()
+    loss.backward()
+    return loss
+with torch.no_grad():
+    opt.step(closure)
+    w.exp().sum().backward()  # raises
+""",
+    "a group that is added is stepped, too": """
+import torch
+v, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([v], lr=0.1)
+loss = (w * w).sum()
+loss.backward(retain_graph=True)
+opt.step()
+loss.backward(retain_graph=True)
+opt.add_param_group({"params": [w]})
+opt.step()
+loss.backward()  # raises
+""",
+    "LBFGS calls its closure again for the same step": """
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.LBFGS([w])
+loss = (w.exp() - 3).square().sum()
+def closure():
+    opt.zero_grad()
+    loss.backward()  # raises
+    return loss
+opt.step(closure)
+""",
+    "SGD calls its closure once for a step": """
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+loss = (w.exp() - 3).square().sum()
+def closure():
+    opt.zero_grad()
+    loss.backward()
+    return loss
+opt.step(closure)
+""",
     "optimizer of nonleaf": """
 import torch
 w = torch.rand(3, requires_grad=True)
